@@ -7,8 +7,9 @@ from functools import cached_property
 
 from compat.advise.compared import alternatives, trade_off
 from compat.advise.lifted import Lifted
+from compat.advise.matching import ProofsByVersion
 from compat.advise.obstruction import obstructions
-from compat.advise.proof import TestedCombination, VersionsOf, is_goal_met, matching, proofs
+from compat.advise.proof import TestedCombination, VersionsOf, is_goal_met, proofs
 from compat.advise.published import AsPublished, as_published
 from compat.advise.ranks import Ranks
 from compat.advise.request import Request, Want, label, wanted_coordinates
@@ -83,6 +84,14 @@ class Advisor:
         return proofs(self.snapshot, self._locks, self._versions)
 
     @cached_property
+    def _by_version(self) -> ProofsByVersion:
+        return ProofsByVersion(self.proofs)
+
+    @cached_property
+    def _by_id(self) -> dict[str, TestedCombination]:
+        return {proof.id: proof for proof in self.proofs}
+
+    @cached_property
     def ranks(self) -> Ranks:
         """The order of the proofs."""
         return Ranks(self.snapshot, self.proofs)
@@ -109,7 +118,7 @@ class Advisor:
     def fitting(self, request: Request) -> list[TestedCombination]:
         """Return the proofs that meet the request, the best first."""
         return sorted(
-            matching(self.proofs, request),
+            self._by_version.matching(request),
             key=lambda tested_combination: self.ranks.order(tested_combination, request),
         )
 
@@ -122,11 +131,14 @@ class Advisor:
         )
 
     def _unproven(self, request: Request) -> Unproven:
-        ways = obstructions(self.snapshot, request, self.proofs)
+        ways = obstructions(self.snapshot, request, self._by_id)
         if not self.proofs:
             return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
         asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
-        nearest = min(self.proofs, key=lambda proof: self.ranks.distance(proof, request, asked))
+        nearest = min(
+            self._by_version.candidates(request),
+            key=lambda proof: self.ranks.distance(proof, request, asked),
+        )
         changes = tuple(self._changes(nearest, request))
         return Unproven(
             request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes
@@ -148,7 +160,7 @@ class Advisor:
         text = str(want.specifier)
         exact = text.removeprefix("==") if text.count(",") == 0 else text
         alone = Request(wants=(want,))
-        if matching(self.proofs, alone):
+        if self._by_version.meeting(want):
             return f"{exact} works only in other combinations"
         asked = wanted_coordinates(alone, self.ranks.positions, self.snapshot.catalogue)
         axis = want.axis.name

@@ -1,6 +1,6 @@
 """The `advise` room's reasons: why nothing that meets a request is proven."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from packaging.version import Version
 
@@ -16,10 +16,10 @@ from compat.results.verdict import Verdict
 
 
 def obstructions(
-    snapshot: Snapshot, request: Request, proofs: Iterable[TestedCombination]
+    snapshot: Snapshot, request: Request, proofs: Mapping[str, TestedCombination]
 ) -> tuple[str, ...]:
     """Return what is in the way of a request that no proof meets, as sentences, the most telling
-    first.
+    first. `proofs` has every proof by the id of its cell.
 
     Runs speak first, then what metadata and rules say of the cells as published, then what was
     never run.
@@ -32,9 +32,8 @@ def obstructions(
     matching.sort(
         key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(snapshot)]
     )
-    by_id = {proof.id: proof for proof in proofs}
     return (
-        *_of_runs(snapshot, matching, request, by_id),
+        *_of_runs(snapshot, matching, request, proofs),
         *_of_metadata(snapshot, matching, request),
         *_of_others(matching, request),
         *_of_nobody(matching, request),

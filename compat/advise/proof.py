@@ -4,13 +4,13 @@ wholly or in part. In which order they are recommended says `ranks`.
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, lru_cache, partial
+from functools import lru_cache
 from typing import Literal, get_args
 
 from packaging.version import Version
 
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.request import Request, Want, meets, patches
+from compat.advise.request import Request, Want
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
@@ -85,7 +85,7 @@ class TestedCombination(Value, frozen=True):
 
     def unmet(self, request: Request) -> tuple[Want, ...]:
         """Return the wants that it does not meet."""
-        return tuple(want for want in request.wants if not _meets(want, *self.on(want.axis.name)))
+        return tuple(want for want in request.wants if not want.is_met_by(*self.on(want.axis.name)))
 
     def lacking(self, request: Request) -> tuple[str, ...]:
         """Return the needed capabilities that it was not seen to have."""
@@ -235,21 +235,6 @@ def _proofs(snapshot: Snapshot, proven: _KeptProofs) -> Iterator[TestedCombinati
         )
 
 
-def matching(proofs: Iterable[TestedCombination], request: Request) -> list[TestedCombination]:
-    """Return the proofs that meet a request; each pair of versions is held against a want once."""
-    tested_combinations = [
-        proof for proof in proofs if is_goal_met(proof, request) and not proof.lacking(request)
-    ]
-    for want in request.wants:
-        met = cache(partial(_meets, want))
-        tested_combinations = [
-            tested_combination
-            for tested_combination in tested_combinations
-            if met(*tested_combination.on(want.axis.name))
-        ]
-    return tested_combinations
-
-
 def is_goal_met(proof: TestedCombination, request: Request) -> bool:
     """Return whether the goal of a request admits a combination: `published` takes none whose lock
     changes what is published.
@@ -276,14 +261,6 @@ def _by_status(capabilities: Iterable[Capability]) -> dict[Status, tuple[str, ..
     """The ids of capabilities by what they came to, sorted."""
     ordered = sorted(capabilities, key=lambda capability: capability.id)
     return {s: tuple(c.id for c in ordered if c.status == s) for s in get_args(Status)}
-
-
-def _meets(want: Want, version: Version, locked: Version) -> bool:
-    return meets(
-        want.specifier,
-        version,
-        patches(version) if isinstance(want.axis, InterpreterAxis) else [locked],
-    )
 
 
 def _package(axis: Axis) -> str:

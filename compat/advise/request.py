@@ -31,6 +31,11 @@ class Want(Value, frozen=True):
     axis: Axis
     specifier: SpecifierSet
 
+    def is_met_by(self, version: Version, locked: Version) -> bool:
+        """Return whether a coordinate, with what a lock installs there, is what is wanted."""
+        own = patches(version) if isinstance(self.axis, InterpreterAxis) else [locked]
+        return meets(self.specifier, version, own)
+
 
 class Request(Value, frozen=True):
     """What a user has (`wants`, at most one an axis, in axis order), which capabilities are needed,

@@ -59,10 +59,14 @@ class Feasibility:
         self.lanes: dict[str, Feasibility] = {}
 
     @cached_property
+    def coordinates(self) -> dict[str, tuple[Coordinate, ...]]:
+        """The coordinates of each axis, oldest first."""
+        return {axis.name: axis_coordinates(axis, self.catalogue) for axis in self.matrix.axes}
+
+    @cached_property
     def newest(self) -> dict[str, Version]:
         """The newest coordinate of each axis that has one."""
-        every = {axis.name: axis_coordinates(axis, self.catalogue) for axis in self.matrix.axes}
-        return {name: known[-1].version for name, known in every.items() if known}
+        return {name: known[-1].version for name, known in self.coordinates.items() if known}
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
         """Return the first obstacle of the cell, or None: as far as the facts go, it could work."""
@@ -338,7 +342,7 @@ class Feasibility:
 
     def _versions_on(self, axis_name: str) -> tuple[Version, ...]:
         axis = next(axis for axis in self._others if axis.name == axis_name)
-        return tuple(place.version for place in axis_coordinates(axis, self.catalogue))
+        return tuple(place.version for place in self.coordinates[axis.name])
 
     def _pin_fits(self, release: Version, python: Version, axis: str, coordinate: Version) -> bool:
         usable = self._installable.usable(axis, coordinate, python, False)

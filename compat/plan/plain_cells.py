@@ -7,7 +7,7 @@ from packaging.version import Version
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
-from compat.plan.product import axis_coordinates, product
+from compat.plan.product import product
 from compat.value import Value
 
 
@@ -50,10 +50,10 @@ def plain_question_of(facts: Feasibility, cell: Cell) -> PlainQuestion | None:
     spans = (
         [
             coordinate
-            for coordinate in axis_coordinates(axis, facts.catalogue)
-            if axis.name not in pair or coordinate.version == cell.on(axis.name).version
+            for coordinate in coordinates
+            if axis not in pair or coordinate.version == cell.on(axis).version
         ]
-        for axis in facts.matrix.axes
+        for axis, coordinates in facts.coordinates.items()
     )
     cells = [
         Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")

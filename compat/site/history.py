@@ -11,6 +11,7 @@ from compat.results.entry import Entry
 from compat.results.record import Ran
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import Verdict, in_order, verdict
+from compat.run.outcome import Failed, is_doubtful
 from compat.value import Value
 
 Beside = Literal["lock", "suite"]
@@ -55,13 +56,21 @@ def of_cell(entry: Entry, snapshot: Snapshot) -> Iterator[Event]:
     runs = in_order(run for run in entry.runs if run.started.date() <= present.day)
     if runs[1:]:
         present = snapshot.attribution.context(entry.cell, present)
-    before = Verdict(cell=entry.verdict.cell, kind="unknown", evidence="none")
+
+    def after_runs(number: int) -> Verdict:
+        if not number:
+            return Verdict(cell=entry.verdict.cell, kind="unknown", evidence="none")
+        if number == len(runs):
+            return entry.verdict
+        return verdict(entry.verdict.cell, runs[:number], present)
+
+    before: Verdict | None = after_runs(0)
     for number, run in enumerate(runs, 1):
-        after = (
-            entry.verdict
-            if number == len(runs)
-            else verdict(entry.verdict.cell, runs[:number], present)
-        )
+        if number > 1 and _is_repeated(runs[number - 2], run):
+            before = None
+            continue
+        before = before or after_runs(number - 1)
+        after = after_runs(number)
         change = compare(before, after)
         if change.kind != "same":
             beside = _beside(runs[max(0, number - 2)], run)
@@ -74,6 +83,18 @@ def of_cell(entry: Entry, snapshot: Snapshot) -> Iterator[Event]:
                 beside=beside,
             )
         before = after
+
+
+def _is_repeated(last: Ran, run: Ran) -> bool:
+    """Whether a run says what the one before it said, word for word: no verdict changes by it. A
+    doubtful outcome counts once a second run comes to it. Equal capabilities are one object in the
+    index.
+    """
+    answer, before = (
+        (r.outcomes, r.lock_digest, r.suite_digest, r.tier, r.involved) for r in (run, last)
+    )
+    is_certain = not any(isinstance(o, Failed) and is_doubtful(o) for o in run.outcomes)
+    return is_certain and answer == before and run.capabilities is last.capabilities
 
 
 def _beside(last: Ran, run: Ran) -> tuple[Beside, ...]:
