@@ -2,8 +2,9 @@
 used, and its removal.
 
 Cells are hard links to uv's files, and a new link changes the time of a file's status; where cells
-are copies, reading them changes the time of access, at most once a day (relatime). The layout of
-uv's cache is looked at, but what goes is named to `uv cache clean`: it is not ours to change.
+are copies, reading them changes the time of access, at most once a day (relatime). Of uv's cache a
+wheel is forgotten by the pointers that name it, which is what a wheel that was never fetched looks
+like, and `uv cache prune`, which waits for others, removes what no pointer names.
 """
 
 import os
@@ -23,8 +24,8 @@ CACHE_KINDS: tuple[CacheKind, ...] = get_args(CacheKind)
 IN_USE_SECONDS = 3600.0
 # uv waits for other processes that use its cache; a large install takes minutes.
 _UV_SECONDS = 600
-# Command lines have limits; this many names of packages are far below them.
-_MOST_NAMES = 200
+# How the files end that uv has about one wheel; a link to its folder bears the wheel's name alone.
+_ABOUT_A_WHEEL = (".http", ".rev", ".msgpack", ".lock")
 
 
 class CacheItem(Value, frozen=True, kw_only=True):
@@ -39,8 +40,10 @@ class CacheItem(Value, frozen=True, kw_only=True):
 
 
 def cache_items(cache: Path) -> Iterator[CacheItem]:
-    """Yield what the cache folder holds; cells are those that were kept for people to look at."""
-    yield from _packages(cache / "sandbox" / "uv")
+    """Yield what the cache folder holds; cells are those that were kept for people to look at. Of
+    packages each wheel is an item.
+    """
+    yield from _wheels(cache)
     patterns: dict[CacheKind, str] = {
         "bytecode": "bytecode/*/??/*",
         "evidence": "evidence/*/*/*",
@@ -76,12 +79,11 @@ def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str
 
     Raises ToolFailed when uv does not answer, and OSError when something cannot be removed.
     """
-    packages = [item.name for item in items if item.kind == "packages"]
-    for start in range(0, len(packages), _MOST_NAMES):
-        names = packages[start : start + _MOST_NAMES]
-        clean = [find_uv_bin(), "cache", "clean", "--no-config", "--quiet", *names]
-        run_resolver(clean, cache, variables, _UV_SECONDS)
-    if packages:
+    wheels = [cache / item.name for item in items if item.kind == "packages"]
+    for wheel in wheels:
+        for path in (wheel, *(wheel.with_name(wheel.name + end) for end in _ABOUT_A_WHEEL)):
+            path.unlink(missing_ok=True)
+    if wheels:
         prune = [find_uv_bin(), "cache", "prune", "--no-config", "--quiet"]
         run_resolver(prune, cache, variables, _UV_SECONDS)
     for item in items:
@@ -92,17 +94,24 @@ def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str
             remove_tree(path)
 
 
-def _packages(uv: Path) -> Iterator[CacheItem]:
-    """The packages of uv's cache, with all their versions."""
-    folders: dict[str, list[Path]] = {}
-    for folder in sorted(uv.glob("wheels-v*/*/*/*")):
-        if folder.is_dir():
-            folders.setdefault(folder.name, []).append(folder)
-    for name, places in folders.items():
-        # Each version is a link to the folder that holds its files, or a pointer with its name.
-        versions = {entry.resolve() for place in places for entry in place.iterdir()}
-        size, used = _sum(map(_taken, sorted(versions)))
-        yield CacheItem(kind="packages", name=name, size=size, used=used)
+def _wheels(cache: Path) -> Iterator[CacheItem]:
+    """The wheels of uv's cache, each with the folder that holds its files; a package may stand in
+    one of several indexes.
+    """
+    folders: dict[Path, list[Path]] = {}
+    for root, links, names in os.walk(cache / "sandbox" / "uv"):
+        if not root.startswith(os.fspath(cache / "sandbox" / "uv" / "wheels-v")):
+            links[:] = [name for name in links if name.startswith("wheels-v")]
+            continue
+        for name in (*links, *names):
+            path = Path(root, name)
+            if name in names or path.is_symlink():
+                end = next((end for end in _ABOUT_A_WHEEL if name.endswith(end)), "")
+                folders.setdefault(path.with_name(name.removesuffix(end)), []).append(path)
+    for wheel, pointers in sorted(folders.items()):
+        # The link leads to the folder that holds the wheel's files.
+        size, used = _sum(map(_taken, sorted({pointer.resolve() for pointer in pointers})))
+        yield CacheItem(kind="packages", name=str(wheel.relative_to(cache)), size=size, used=used)
 
 
 def _taken(path: Path) -> tuple[int, float]:

@@ -4,15 +4,19 @@ would not fit; what is in use stays, and cells run again afterwards.
 
 import datetime
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from support.fake_index import FakeIndex
 from support.ran import Ran
-from support.zoo import Animal, Repository, pytest_and_its_needs
+from support.zoo import Animal, Repository, pytest_and_its_needs, wheel
+from uv import find_uv_bin
 
 from compat.cli import app, clean, machine
 from compat.run.cache_items import IN_USE_SECONDS, CacheItem, cache_items, unused_items
@@ -98,6 +102,35 @@ def test_down_to_a_size_the_least_recently_used_goes_first(later: Later) -> None
     removed = sum(sizes(later(1, "--most", "1MB", "--json"), "removed_bytes").values())
     assert everything - removed <= 10**6 < everything
     assert "0 items removed" in later(1, "--most", "1MB").out
+
+
+def test_of_a_package_only_the_wheels_go_that_were_not_used(
+    tmp_path: Path, cleaned: Later, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit of 32 GB took all versions of the one large package, on 24 November 2026."""
+    monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
+    uv, links = tmp_path / "cache" / "sandbox" / "uv", tmp_path / "links"
+    links.mkdir()
+    for version in ("1.0", "2.0"):
+        name = f"demo-{version}-py3-none-any.whl"
+        (links / name).write_bytes(wheel("demo", version, {"demo.py": "x = 1\n"}, []))
+    environment = {"PATH": os.environ["PATH"], "UV_CACHE_DIR": str(uv)}
+    place = ("--no-index", "--find-links", str(links), "--target", str(tmp_path / "target"))
+
+    def installed(version: str) -> bool:
+        words = [find_uv_bin(), "pip", "install", "--quiet", *place, f"demo=={version}"]
+        return subprocess.run(words, env=environment, check=False).returncode == 0
+
+    assert [installed(version) for version in ("1.0", "2.0")] == [True, True]
+    old, new = sorted(cache_items(tmp_path / "cache"), key=lambda item: item.name)
+    assert ("1.0" in old.name, "2.0" in new.name) == (True, True)
+    assert len(list(uv.glob("archive-v*/*"))) == 2
+    with monkeypatch.context() as aged:
+        aged.setattr(clean, "cache_items", lambda _: [replace(old, used=0.0), new])
+        assert sizes(cleaned(0, "--days", "9", "--json"), "removed_items")["packages"] == 1
+    assert len(list(uv.glob("archive-v*/*"))) == 1
+    assert [item.name for item in cache_items(tmp_path / "cache")] == [new.name]
+    assert installed("1.0")
 
 
 def test_what_was_not_used_for_long_goes_and_a_cell_runs_again(
