@@ -152,6 +152,7 @@ class PlannedEntries(Sequence[Entry]):
 
     def mapped(self, change: Callable[[Entry], Entry]) -> PlannedEntries:
         """Return the entries as the function changes each, when it is asked for."""
+        assert not self._is_final, "nothing changes what is kept"
         return PlannedEntries(
             self.known_ids,
             lambda number, fate: change(self._at(number, fate)),
@@ -239,7 +240,7 @@ class PlannedEntries(Sequence[Entry]):
         return self._every[index]
 
 
-class EntriesById(Mapping[str, "Entry"]):
+class EntriesById(Mapping[str, Entry]):
     """The entries of a plan and of lanes by the ids of their cells."""
 
     def __init__(self, entries: PlannedEntries, lanes: Callable[[], Iterable[Entry]]) -> None:
