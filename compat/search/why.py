@@ -202,12 +202,7 @@ def _series(version: Version) -> Version:
 
 
 def _tested(snapshot: Snapshot, version: Version) -> list[Entry]:
-    subject = snapshot.matrix.subject
-    return [
-        entry
-        for entry in snapshot.entries
-        if entry.runs and entry.cell.on(subject).version == version
-    ]
+    return [entry for entry in snapshot.known_on(snapshot.matrix.subject, version) if entry.runs]
 
 
 def _below(entries: Iterable[Entry], axis: str, floor: Version) -> tuple[CellBelow, ...]:
