@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +55,7 @@ from compat.results.runs_by_cell import RunsByCell
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.placed_suite import placed_suite
-from compat.run.suitefiles import python_texts, settings_texts, suite_digest
+from compat.run.suitefiles import python_texts, suite_digest
 from compat.value import encode
 
 if TYPE_CHECKING:
@@ -141,17 +141,6 @@ class Workspace:
         keep = partial(self._derived.of, "described")
         texts, is_own = self.suite_texts, bool(self.matrix.suite.tests)
         return kept_described(texts, code_of("declare"), keep, unmarked=is_own)
-
-    def suite_faults(self) -> tuple[Fault, ...]:
-        """Return what is wrong with the suite, as far as it can be known without a cell."""
-        from compat.declare.suite import suite_faults
-        from compat.lock.brought import brought_by
-
-        folder, path = self.suite_folder, f"matrices/{self.name}/matrix.toml"
-        texts = self.suite_texts | settings_texts(folder) if folder.is_dir() else None
-        locks = (kept_lock(lock_path) for _, lock_path in self.lock_paths())
-        brought = cache(lambda: brought_by(self.kept_catalogue, locks))
-        return suite_faults(self.matrix, texts, path, brought)
 
     @cached_property
     def index(self) -> IndexSettings:
@@ -318,7 +307,7 @@ class Workspace:
         """Return what is known of every cell of the plan on that day."""
         catalogue, present = self.kept_or_asked, msgspec.structs.replace(self.context, day=day)
         is_kept = catalogue is self.kept_catalogue
-        keep = self._keep if is_kept else not_kept
+        keep = self.keep if is_kept else not_kept
         fates: Iterable[Fate] | KeptKnown
         if is_kept:
             planned = planned_fates(self.facts_of(catalogue), partial(keep, "plans", ()))
@@ -332,9 +321,18 @@ class Workspace:
         whole = whole.final(fates) if isinstance(fates, KeptKnown) else whole
         return whole.with_platforms(partial(self.platforms.installs, self.matrix, catalogue, keep))
 
-    def _keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        """Keep what follows from the matrix, the kept catalogue and those sources."""
+    def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
+        """Return what `make` returns, which must follow from the matrix, the kept catalogue and
+        those sources: as it is kept, else made now.
+        """
         return self._derived.of(kind, (*self._own_sources, *sources), make)
+
+    @property
+    def locks_state(self) -> bytes:
+        """Which locks there are, as this workspace knows them, and when each file changed: another
+        process may write one now.
+        """
+        return "\n".join(self.lock_digests).encode() + tree_state(self.folder / "locks")
 
     @property
     def _own_sources(self) -> tuple[bytes, ...]:
@@ -343,9 +341,7 @@ class Workspace:
 
     def _sources_of_known(self, present: EvaluationContext) -> Iterator[bytes]:
         """What entries of known cells follow from besides their runs."""
-        yield from (*self._own_sources, *self.learnt.texts, encode(present))
-        # With the locks of which this workspace knows: another process may write one now.
-        yield from ("\n".join(self.lock_digests).encode(), tree_state(self.folder / "locks"))
+        yield from (*self._own_sources, *self.learnt.texts, encode(present), self.locks_state)
 
     @cached_property
     def known(self) -> Snapshot:

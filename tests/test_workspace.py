@@ -14,6 +14,7 @@ from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 
 from compat.advise.request import Request
 from compat.cli.advise import advisor_of
+from compat.cli.suite_check import faults_of_suite
 from compat.cli.verdicts import verdict_words
 from compat.lock import kept_lock as kept_lock_module
 from compat.lock.lock_text import encode_lock
@@ -263,7 +264,7 @@ def test_an_import_is_held_against_the_kept_locks_and_the_published_requirements
         suite = root / "matrices" / "demo" / "suite"
         suite.mkdir(exist_ok=True)
         (suite / "test_all.py").write_text("import numpy\nimport mock\n")
-        faults = workspace(root, tmp_path).suite_faults()
+        faults = faults_of_suite(workspace(root, tmp_path))
         return [fault.message.split()[1] for fault in faults]
 
     with repository(Shelf([], [])) as root:

@@ -16,6 +16,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
+from compat.cli.suite_check import faults_of_suite
 from compat.cli.twice import twice
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
@@ -46,7 +47,7 @@ def check_command(
     faults = [
         fault
         for workspace in workspaces
-        for fault in (*workspace.suite_faults(), *_refuted(workspace))
+        for fault in (*faults_of_suite(workspace), *_refuted(workspace))
     ]
     if faults:
         raise DeclarationError(*faults)

@@ -10,6 +10,7 @@ from packaging.version import Version
 
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
+from compat.cli.suite_check import faults_of_suite
 from compat.declare.parsing import parse_version
 from compat.errors import DeclarationError, UsageError
 from compat.index.settings import IndexOptions
@@ -120,7 +121,7 @@ def workspace_of(
 
 def refuse_faulty_suite(workspace: Workspace) -> None:
     """Raise DeclarationError when the matrix's suite cannot be run as it is declared."""
-    trouble = workspace.suite_faults()
+    trouble = faults_of_suite(workspace)
     if trouble:
         raise DeclarationError(*trouble)
 
