@@ -226,8 +226,13 @@ def test_a_connection_that_dask_has_made_anew_counts_as_lost(flock: Flock) -> No
         scheduler.kill()
         scheduler.wait()
         flock.begin("cluster", "--workers", "0", "--port", f"{port}")
-        wait_for(lambda: cluster._client.status != "running")
-        wait_for(lambda: cluster._client.status == "running")
+        # It may be connected again before anybody looks whether it was lost.
+        before = (None, cluster._connection)
+        wait_for(
+            lambda: (
+                cluster._client.status == "running" and cluster._client.scheduler_comm not in before
+            )
+        )
         with pytest.raises(ClusterLost, match="the connection to the scheduler was lost"):
             cluster.offers()
     finally:
