@@ -3,13 +3,12 @@ met.
 """
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from typing import NamedTuple
 
 from packaging.version import Version
 
 from compat.advise.guards import ImportGuard, guards_of, is_guard
-from compat.lock.lock_text import read_pins
+from compat.lock.lock_text import locked_version, read_pins
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
 from compat.value import Value
@@ -52,11 +51,11 @@ def files_of_known(
         return _kept(texts, guards)
 
     files = known.kept("files", _KeptFiles, read)
-    pins = [(name, _version(text)) for name, text in files.pins]
+    pins = [(name, locked_version(text)) for name, text in files.pins]
     return KnownFiles(
         pins={cell: dict(map(pins.__getitem__, numbers)) for cell, numbers in files.locks.items()},
         guards=tuple(
-            ImportGuard(of=of, version=_version(text), requirement=requirement, cell=cell)
+            ImportGuard(of=of, version=locked_version(text), requirement=requirement, cell=cell)
             for of, text, requirement, cell in files.guards
         ),
     )
@@ -73,6 +72,3 @@ def _kept(texts: dict[str, str], guards: Iterable[ImportGuard]) -> _KeptFiles:
     }
     every = ((guard.of, str(guard.version), guard.requirement, guard.cell) for guard in guards)
     return _KeptFiles(tuple(numbers), locks, tuple(every))
-
-
-_version = lru_cache(maxsize=10_000)(Version)

@@ -4,7 +4,6 @@ wholly or in part. In which order they are recommended says `ranks`.
 
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
 from typing import Literal, get_args
 
 from packaging.version import Version
@@ -12,6 +11,7 @@ from packaging.version import Version
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import Request, Want
 from compat.declare.matrix import Axis, InterpreterAxis
+from compat.lock.lock_text import locked_version
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.results.entry import Entry
@@ -219,7 +219,7 @@ def _proofs(snapshot: Snapshot, proven: _KeptProofs) -> Iterator[TestedCombinati
             id=cell.id,
             cell=cell,
             kind=proof.kind,
-            versions=tuple(zip(axes, map(_version, proof.versions), strict=True)),
+            versions=tuple(zip(axes, map(locked_version, proof.versions), strict=True)),
             has=names[proof.has],
             fails=names[proof.fails],
             faults=names[proof.faults],
@@ -272,6 +272,3 @@ def _versions(
 ) -> Iterator[Version]:
     for axis, package in packages:
         yield pins.get(package) or cell.on(axis).version
-
-
-_version = lru_cache(maxsize=10_000)(Version)

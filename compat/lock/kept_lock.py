@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from compat.errors import CompatError
 from compat.files import file_state, first_bytes, read, stems
-from compat.lock.lock_text import MOST_HEAD, decode_lock, read_digest, read_versions
+from compat.lock.lock_text import MOST_HEAD, decode_lock, locked_version, read_digest, read_versions
 from compat.lock.lockfile import Lock
 from compat.value import Value
 
@@ -73,7 +73,7 @@ class LockDigests(Mapping[str, str]):
         if known is None:
             pins = kept_lock(path).pins
             return {pin.name: pin.version for pin in pins if pin.name in self._packages}
-        return {name: _version(text) for name, text in known.items()}
+        return {name: locked_version(text) for name, text in known.items()}
 
     def _head(self, cell: str) -> _KeptHead:
         if cell not in self._heads:
@@ -161,5 +161,4 @@ class LocksByCell(Mapping[str, Lock]):
         return len(self._cells)
 
 
-_version = lru_cache(maxsize=10_000)(Version)
 _decoder = msgspec.msgpack.Decoder(_KeptHead)

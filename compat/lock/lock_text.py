@@ -66,7 +66,7 @@ def read_pins(text: str) -> dict[str, Version]:
     """Return the version of each pin of a lock that we wrote, by name, without its head and its
     hashes.
     """
-    return {name: _version(version) for name, version in _PINNED.findall(text)}
+    return {name: locked_version(version) for name, version in _PINNED.findall(text)}
 
 
 def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | None:
@@ -78,7 +78,7 @@ def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | Non
         return None
     named = "|".join(map(re.escape, sorted(names)))
     pinned: list[tuple[str, str]] = re.findall(rf"^({named})==(\S+)", lines, re.MULTILINE)
-    return {name: _version(version) for name, version in pinned}
+    return {name: locked_version(version) for name, version in pinned}
 
 
 def decode_pins(text: str) -> list[Pin]:
@@ -123,7 +123,7 @@ def _own_pin(line: str) -> Pin:
     match = _LINE.fullmatch(line)
     if match is None:
         raise ValueError(f"{line[:80]!r} is not an exact pin")
-    return Pin(name=match[1], version=_version(match[2]), hashes=tuple(match[3].split()))
+    return Pin(name=match[1], version=locked_version(match[2]), hashes=tuple(match[3].split()))
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
@@ -134,7 +134,7 @@ def parse_exact(text: str) -> tuple[str, Version]:
     if (
         plain is not None
     ):  # what we wrote ourselves needs no parser of requirements, which takes ten times as long
-        return plain[1], _version(plain[2])
+        return plain[1], locked_version(plain[2])
     try:
         requirement = Requirement(text.strip())
         (specifier,) = requirement.specifier
@@ -147,7 +147,8 @@ def parse_exact(text: str) -> tuple[str, Version]:
 
 
 @lru_cache(maxsize=20_000)
-def _version(text: str) -> Version:
+def locked_version(text: str) -> Version:
+    """Return the version of that text; the locks of a matrix have most of theirs in common."""
     return Version(text)
 
 
@@ -204,7 +205,7 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
     injected = head.get("given", [""])[0]
     return Inputs(
         cell=head["cell"][0],
-        python=_version(head["python"][0]),
+        python=locked_version(head["python"][0]),
         platform=head["platform"][0],
         requirements=tuple(head.get("require", ())),
         no_prereleases=tuple(head.get("final", ())),
@@ -220,7 +221,9 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
             if key.startswith("as-of ")
         ),
         injected_pin=next((pin for pin in pins if pin.name == injected), None),
-        install_as_python=next((_version(text) for text in head.get("given-python", ())), None),
+        install_as_python=next(
+            (locked_version(text) for text in head.get("given-python", ())), None
+        ),
     )
 
 

@@ -133,6 +133,13 @@ class PlannedFates:
             self._numbers[cell_id] = self._number(cell_id)
         return self._numbers[cell_id]
 
+    def place(self, cell_id: str) -> int | str:
+        """Return the number of the slot of the cell with that id; the id of one outside the
+        plan.
+        """
+        number = self.number(cell_id)
+        return cell_id if number is None else number
+
     def _number(self, cell_id: str) -> int | None:
         place, plus, suffix = cell_id.partition("+")
         number, parts = self._offsets.get(plus + suffix), place.split("-")

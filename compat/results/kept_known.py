@@ -175,9 +175,8 @@ class KeptKnown(KnownKeeper):
             outcome = _PASSED if isinstance(verdict.outcome, Passed) else _NO_OUTCOME
             if isinstance(verdict.outcome, Failed):
                 outcome = _FIRST_FAILED + outcomes.number(verdict.outcome)
-            number = self.fates.number(entry.cell.id) if entry.planned else None
             return _KeptEntry(
-                place=entry.cell.id if number is None else number,
+                place=self.fates.place(entry.cell.id),
                 lock_digest=entry.lock_digest,
                 is_unchanged=entry.is_unchanged,
                 refusal=entry.refusal,

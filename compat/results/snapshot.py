@@ -148,8 +148,7 @@ class Snapshot:
     def place_of(self, entry: Entry) -> int | str:
         """Return what `cell_at` finds the cell of an entry by: a number, where the plan has it."""
         cell_id, every = entry.cell.id, self.entries
-        number = every.fates.number(cell_id) if isinstance(every, PlannedEntries) else None
-        return cell_id if number is None or not entry.planned else number
+        return every.fates.place(cell_id) if isinstance(every, PlannedEntries) else cell_id
 
     def cell_at(self, place: int | str) -> Cell:
         """Return the cell at that place; its entry is not made."""
