@@ -94,6 +94,7 @@ EDGES = {
     "compat/run/keeper.py": {"os", "socket", "time"},
     "compat/run/logfile.py": {"os", "pathlib"},
     "compat/run/processes.py": {"os", "time"},
+    "compat/run/processor.py": {"pathlib"},
     "compat/run/meter.py": {"os", "pathlib", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/results/clause_file.py": {"pathlib"},

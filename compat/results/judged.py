@@ -71,7 +71,7 @@ def record_of(
         involved=involved(
             outcome, (item.name for item in deciding.installed), dict(deciding.owners)
         ),
-        remarks=_remarks(deciding, redacted),
+        remarks=_remarks(deciding, outcome, redacted),
         step_seconds=_step_seconds(deciding),
         log=excerpt(deciding, outcome, redacted),
         run_url=run_url,
@@ -144,13 +144,20 @@ def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...
     )
 
 
-def _remarks(evidence: Evidence, redacted: Redact) -> tuple[str, ...]:
-    """What was noticed of the suite and of the packages, one sentence each; both lists of the
-    latter say `package: file`.
+def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[str, ...]:
+    """What was noticed of the suite, of the packages and of a processor that lacks an instruction,
+    one sentence each; both lists of packages say `package: file`.
     """
     at_start = (f"runs code at the interpreter's start: {text}" for text in evidence.startup)
     wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)
-    remarks = (*evidence.suite_notes, *at_start, *wrong)
+    lacking = (
+        (f"the processor that lacks the instruction is an {evidence.processor}",)
+        if evidence.processor
+        and isinstance(outcome, Failed)
+        and outcome.cause == "illegal-instruction"
+        else ()
+    )
+    remarks = (*lacking, *evidence.suite_notes, *at_start, *wrong)
     return tuple(redacted(remark)[:300] for remark in remarks)[:_MOST_REMARKS]
 
 

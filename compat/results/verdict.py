@@ -215,7 +215,8 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
 
     A spurious outcome never counts. A doubtful one, such as a time limit or a lack of memory,
     counts when two runs on the same lock and suite came to it: attempts of one run are of one
-    machine, minutes apart.
+    machine, minutes apart. Where a third says that the processor lacked an instruction, no silence
+    on that lock and suite counts: who waits for what has crashed is silent.
     """
     return _counting(in_order(run for run in runs if run.started.date() <= day))
 
@@ -235,7 +236,16 @@ def _counting(runs: Sequence[Ran]) -> tuple[Counted, ...]:
         }
     )
 
+    lacking = {
+        _digests(run)
+        for run, outcomes in ordered
+        for outcome in outcomes
+        if isinstance(outcome, Failed) and outcome.cause == "illegal-instruction"
+    }
+
     def counts(run: Ran, outcome: Outcome) -> bool:
+        if isinstance(outcome, Failed) and outcome.cause == "silence" and _digests(run) in lacking:
+            return False
         if isinstance(outcome, Failed) and is_doubtful(outcome):
             return struck[run.lock_digest, run.suite_digest, outcome.cause] >= WITNESSES
         return not is_spurious(outcome)

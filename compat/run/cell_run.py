@@ -21,6 +21,7 @@ from compat.run.installation import Installation, own_copies
 from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
 from compat.run.job import Bench, Job
 from compat.run.postpone import postpone_in
+from compat.run.processor import processor_level
 from compat.run.steps import Enter, StepRunner
 from compat.run.suitefiles import (
     SuiteCore,
@@ -96,7 +97,10 @@ class CellRun:
                     facts, owners=renamed_modules(self.environment.distributions)
                 )
             evidence = msgspec.structs.replace(
-                facts, seconds=time.monotonic() - begin, steps=tuple(self.steps.steps)
+                facts,
+                seconds=time.monotonic() - begin,
+                steps=tuple(self.steps.steps),
+                processor=processor_level(),
             )
             (self.steps.evidence / "evidence.json").write_bytes(evidence.to_json())
             return evidence

@@ -252,13 +252,14 @@ def _difference(
 
 def _ended(evidence: Evidence, name: StepName, stage: Stage, subject: str = "") -> Step | Failed:
     """The step, if it ended by itself; else the failure of one that never began, or that we
-    ended.
+    ended: where it waited for a process that had crashed, by that crash.
     """
     step = next((step for step in evidence.steps if step.name == name), None)
     if step is None:
         return Failed(stage=stage, cause="worker", subject=f"the {name} step never began")
-    return (
-        step
-        if step.ended.by == "exit"
-        else Failed(stage=stage, cause=step.ended.by, subject=subject)
-    )
+    if step.ended.by == "exit":
+        return step
+    dead = step.ended.dead_child
+    if dead is not None:
+        return Failed(stage=stage, cause=_SIGNALS[dead.signal], subject=subject, by=dead.program)
+    return Failed(stage=stage, cause=step.ended.by, subject=subject)

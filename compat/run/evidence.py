@@ -32,10 +32,20 @@ class Limits(Value, frozen=True):
     disk_mb: int
 
 
+class DeadChild(Value, frozen=True):
+    """A process that a crash had ended, and that nobody had asked for since: the program's name,
+    and the signal's number.
+    """
+
+    program: str
+    signal: int
+
+
 class Ended(Value, frozen=True):
     """How a supervised process tree ended.
 
-    Exactly one of exit code and signal is set when it ended by itself.
+    Exactly one of exit code and signal is set when it ended by itself. `dead_child` is the oldest
+    that was there when the tree was ended for its silence.
     """
 
     by: EndedBy
@@ -45,6 +55,7 @@ class Ended(Value, frozen=True):
     peak_memory_mb: int
     survivors: int
     isolation: Isolation
+    dead_child: DeadChild | None = None
 
 
 class Step(Value, frozen=True):
@@ -126,7 +137,8 @@ class Evidence(Value, frozen=True):
     collect. `pytest_exit` is the exit code that pytest announced, and `report_fault` what
     cannot be in a report. `module` is what was to be imported, and `modules` are those that the
     subject's distribution has at its top. `owners` has the package of each top-level module
-    that is not called like its package; only where something failed. `tier` is how much of the
+    that is not called like its package; only where something failed. `processor` is the level of
+    the processor's instructions. `tier` is how much of the
     suite was asked for; of the core alone `unasked` are tests that ran and are none of it.
     `suite_notes` are sentences about what could not be made sure of this suite.
     `postponed` names the files of the subject that were changed before the import: with any,
@@ -166,6 +178,7 @@ class Evidence(Value, frozen=True):
     tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()
+    processor: str = ""
     tier: Tier = "full"
     unasked: tuple[str, ...] = ()
     suite_notes: tuple[str, ...] = ()

@@ -1,6 +1,8 @@
 """What a process tree takes while it runs, and the first limit that it breaks."""
 
 import os
+import signal
+import string
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 from compat.run import logfile
 from compat.run.cgroup import Group, tasks
 from compat.run.disk import MIB, Disk
-from compat.run.evidence import EndedBy, Isolation, Limits
+from compat.run.evidence import DeadChild, EndedBy, Isolation, Limits
 from compat.run.processes import Known, Process, family
 
 # The first seconds decide most: import faults, runaway loops. Later a slower look costs less than 1
@@ -22,6 +24,9 @@ IDLE_SHARE = 0.005
 _IDLE_SECONDS = 0.05
 # Up to so many processes are weighed at each tick, so that a fast hog is met early.
 _FEW = 16
+# Signals of a crash: the rest is sent by somebody.
+_FATAL = frozenset((signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV))
+_OF_A_NAME = frozenset(string.ascii_letters + string.digits + "_.+-")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -79,6 +84,19 @@ class Meter:
     def is_too_long(self) -> bool:
         """Return whether the log is over its limit."""
         return logfile.size(self.log) > self.limits.output_mb * MIB
+
+    def dead_child(self) -> DeadChild | None:
+        """Return the oldest process of the tree that a crash has ended and that nobody has asked
+        for.
+        """
+        dead = [each for each in self._members() if not each.alive and each.status & 0x7F in _FATAL]
+        if not dead:
+            return None
+        first = min(dead, key=lambda each: (each.born, each.pid))
+        program = _read(first, "comm").decode(errors="replace").strip()
+        # What is dead chose this name itself, see PR_SET_NAME in prctl(2).
+        shown = "".join(sign if sign in _OF_A_NAME else "?" for sign in program)
+        return DeadChild(program=shown or "?", signal=first.status & 0x7F)
 
     def _is_young(self) -> bool:
         return self.seconds() < YOUNG_SECONDS

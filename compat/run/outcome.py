@@ -56,11 +56,12 @@ Cause = Literal[
 STAGES: tuple[Stage, ...] = get_args(Stage)
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 # These say something about the machine, the network, our limits, the tools of a source build and
-# whether one may run, or about the suite and its declaration; nothing about the versions.
+# whether one may run, or about the suite and its declaration; nothing about the versions. That a
+# processor lacks an instruction is one: it says nothing of the same files on another.
 SPURIOUS: frozenset[Cause] = frozenset(
     (
         *("disk", "output", "processes", "network", "index", "sandbox", "worker", "cancelled"),
-        *("build-tool", "source-only", "suite-fault"),
+        *("illegal-instruction", "build-tool", "source-only", "suite-fault"),
     )
 )
 # Spurious until two runs of the same lock and suite end so: a machine that is slow or short of

@@ -23,19 +23,20 @@ Known = set[tuple[int, int]]
 class Process:
     """A line of `/proc/PID/stat`, see proc(5).
 
-    `born` and `ticks` (CPU, with reaped children) are in clock ticks.
+    `born` and `ticks` (CPU, with reaped children) are in clock ticks. `status` is the wait status
+    of a zombie, and 0 where that is not shown.
     """
 
     # In the order of the line.
     __slots__ = (  # noqa: RUF023
-        "pid", "parent", "group", "session", "state", "born", "ticks", "threads", "pages"
+        "pid", "parent", "group", "session", "state", "born", "ticks", "threads", "pages", "status"
     )  # fmt: skip
 
     def __init__(self, pid: int, state: str, fields: Sequence[int]) -> None:
         """Take the state, and the other fields in the order of the slots."""
         self.pid, self.state = pid, state
         self.parent, self.group, self.session = fields[:3]
-        self.born, self.ticks, self.threads, self.pages = fields[3:]
+        self.born, self.ticks, self.threads, self.pages, self.status = fields[3:]
 
     @property
     def alive(self) -> bool:
@@ -62,10 +63,10 @@ def process(pid: int) -> Process | None:
     # The name stands in parentheses and may itself hold spaces and parentheses.
     field = line[line.rindex(b")") + 2 :].split()
     ticks = sum(int(part) for part in field[11:15])
-    parent, group, session, born, threads, pages = (
-        int(field[place]) for place in (1, 2, 3, 19, 17, 21)
+    parent, group, session, born, threads, pages, status = (
+        int(field[place]) for place in (1, 2, 3, 19, 17, 21, 49)
     )
-    others = (parent, group, session, born, ticks, threads, pages)
+    others = (parent, group, session, born, ticks, threads, pages, status)
     return Process(pid, field[0].decode(), others)
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from compat.run import cgroup, keeper, logfile, processes
 from compat.run.disk import MIB
-from compat.run.evidence import Ended, EndedBy, Isolation, Limits
+from compat.run.evidence import DeadChild, Ended, EndedBy, Isolation, Limits
 from compat.run.isolation import HIGHEST_FIRST, Room, wrapped
 from compat.run.meter import Meter
 
@@ -77,10 +77,11 @@ def run_limited(
                 )
                 meter.begin(tree.root)
                 by = _watched(tree, meter, cancel)
+                dead_child = meter.dead_child() if by == "silence" else None
                 _ask_to_end(tree, by, grace_seconds)
             finally:
                 tree.close(level, meter.known)
-            return _ended(tree, meter, by)
+            return _ended(tree, meter, by, dead_child)
         finally:
             group.close()
     finally:
@@ -236,7 +237,7 @@ def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> Ended
     return "output" if meter.is_too_long() else meter.refused() or "exit"
 
 
-def _ended(tree: _Tree, meter: Meter, by: EndedBy) -> Ended:
+def _ended(tree: _Tree, meter: Meter, by: EndedBy, dead_child: DeadChild | None) -> Ended:
     """Return the end as a value.
 
     A keeper that never began or never reported was not in charge: the sandbox failed.
@@ -255,4 +256,5 @@ def _ended(tree: _Tree, meter: Meter, by: EndedBy) -> Ended:
         peak_memory_mb=meter.peak_mb,
         survivors=survivors,
         isolation=meter.level,
+        dead_child=dead_child,
     )

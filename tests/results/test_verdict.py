@@ -277,8 +277,25 @@ class TestFlaky:
         assert (found.kind, found.since) == ("works", on(2))
 
 
+class TestAProcessorThatLacksAnInstruction:
+    SILENT = "test-fail:silence(test_aggregators.py::test_sum)"
+    LACKING = "test-fail:illegal-instruction(test_aggregators.py::test_sum; by worker_binary)"
+
+    def test_explains_every_silence_over_the_same_files(self) -> None:
+        silences = [ran(self.SILENT), ran(self.SILENT, day=1)]
+        assert judged(*silences).kind == "broken"
+        assert judged(*silences, ran(self.LACKING, day=2)).kind == "unknown"
+
+    def test_explains_no_silence_over_others(self) -> None:
+        silences = [ran(self.SILENT), ran(self.SILENT, day=1)]
+        assert judged(*silences, ran(self.LACKING, lock=OTHER_LOCK, day=2)).kind == "broken"
+
+    def test_explains_no_other_failure(self) -> None:
+        assert judged(ran("import-fail:abort"), ran(self.LACKING, day=2)).kind == "broken"
+
+
 class TestSpurious:
-    @pytest.mark.parametrize("outcome", SPURIOUS)
+    @pytest.mark.parametrize("outcome", [*SPURIOUS, TestAProcessorThatLacksAnInstruction.LACKING])
     def test_a_spurious_run_is_no_verdict(self, outcome: str) -> None:
         assert judged(ran(outcome)).kind == "unknown"
 

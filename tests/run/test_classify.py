@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compat.run.classify import classify
-from compat.run.evidence import Ended, Evidence, Installed, Raised, Step, Trial
+from compat.run.evidence import DeadChild, Ended, Evidence, Installed, Raised, Step, Trial
 from compat.run.outcome import (
     CAUSES,
     STAGES,
@@ -78,7 +78,8 @@ def test_what_real_cells_raised_is_understood(text: str, meaning: tuple[str, str
 def test_causes_of_the_machine_are_spurious_and_what_a_cell_may_have_done_itself_is_doubtful() -> (
     None
 ):
-    assert is_spurious(Failed(stage="install", cause="network"))
+    for of_machine in ("network", "illegal-instruction"):
+        assert is_spurious(Failed(stage="install", cause=of_machine))
     for doubtful in ("wall-time", "silence", "memory", "killed"):
         assert is_doubtful(Failed(stage="test", cause=doubtful))
         assert not is_spurious(Failed(stage="test", cause=doubtful))
@@ -263,6 +264,20 @@ WAYS: list[tuple[str, Evidence]] = [
             finished=False,
             started_test="t::b",
             steps=steps(step("suite", "", None, by="silence", signal=9)),
+        ),
+    ),
+    (
+        "test-fail:illegal-instruction(t::b; by worker_binary)",
+        but(
+            finished=False,
+            started_test="t::b",
+            steps=steps(
+                step(
+                    *("suite", "", None),
+                    by="silence",
+                    dead_child=DeadChild(program="worker_binary", signal=4),
+                )
+            ),
         ),
     ),
     (

@@ -10,6 +10,7 @@ from support.hostile import EACH_LEVEL, PATH, PLENTY, Place
 
 from compat.run import cgroup, meter, processes
 from compat.run.disk import Disk, taken
+from compat.run.evidence import DeadChild
 from compat.run.supervise import levels, run_limited
 
 
@@ -114,6 +115,32 @@ class TestTime:
         )
         assert ended.by == "silence"
         assert "in waits_for_ever" in place.log.read_text()
+
+    def test_a_silence_over_a_crashed_child_names_it(self, place: Place) -> None:
+        ended = place.run(
+            """
+            if os.fork() == 0:
+                with open("/proc/self/comm", "w") as name:
+                    name.write("a (w) Z 1")
+                os.kill(os.getpid(), signal.SIGILL)
+            time.sleep(100)
+            """,
+            silence_seconds=1,
+        )
+        assert ended.by == "silence"
+        assert ended.dead_child == DeadChild(program="a??w??Z?1", signal=signal.SIGILL)
+
+    @pytest.mark.parametrize("end", ["os._exit(1)", "os.kill(os.getpid(), signal.SIGTERM)"])
+    def test_a_child_that_ended_otherwise_explains_no_silence(self, place: Place, end: str) -> None:
+        ended = place.run(
+            f"""
+            if os.fork() == 0:
+                {end}
+            time.sleep(100)
+            """,
+            silence_seconds=1,
+        )
+        assert (ended.by, ended.dead_child) == ("silence", None)
 
     @pytest.mark.parametrize(
         "work", ["sum(range(1000))", "(time.sleep(0.2), print('.', flush=True))"]
