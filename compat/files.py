@@ -118,7 +118,19 @@ def tree_state(folder: Path) -> bytes:
     It does not say what stands in them: a file that changed keeps its size and time only where
     somebody sets the clock back. Bytecode is passed over.
     """
-    return _sha256(os.fsencode("\n".join(sorted(_states(os.fspath(folder), "")))))
+    return state_digest(tree_states(folder))
+
+
+def tree_states(folder: Path) -> list[str]:
+    """Return path, size and time of change of each file below the folder, separated by blanks,
+    sorted.
+    """
+    return sorted(_states(os.fspath(folder), ""))
+
+
+def state_digest(states: Iterable[str]) -> bytes:
+    """Return the digest of what `tree_states` returned."""
+    return _sha256(os.fsencode("\n".join(states)))
 
 
 def _states(folder: str, prefix: str) -> Iterator[str]:

@@ -29,7 +29,6 @@ from compat.files import (
     not_kept,
     read,
     read_if_there,
-    tree_state,
     write,
 )
 from compat.index.discover import catalogue_notes, discover
@@ -332,7 +331,7 @@ class Workspace:
         """Which locks there are, as this workspace knows them, and when each file changed: another
         process may write one now.
         """
-        return "\n".join(self.lock_digests).encode() + tree_state(self.folder / "locks")
+        return self.lock_digests.state
 
     @property
     def _own_sources(self) -> tuple[bytes, ...]:

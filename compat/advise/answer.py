@@ -100,10 +100,11 @@ class Advisor:
         """Return the best proven combination that meets the request, or what is in the way of
         one. Neither it nor an alternative is dominated by another that meets the request.
         """
-        fitting, matrix = self.fitting(request), self.snapshot.matrix
-        if not fitting:
+        matching, matrix = self._by_version.matching(request), self.snapshot.matrix
+        if not matching:
             return self._unproven(request)
-        best, *others = self.ranks.undominated(fitting, request.goal)
+        contenders = self._sorted(self.ranks.contenders(matching, request.goal), request)
+        best, *others = self.ranks.undominated(contenders, request.goal)
         return Recommended(
             request=request,
             best=self.card(best),
@@ -117,10 +118,10 @@ class Advisor:
 
     def fitting(self, request: Request) -> list[TestedCombination]:
         """Return the proofs that meet the request, the best first."""
-        return sorted(
-            self._by_version.matching(request),
-            key=lambda tested_combination: self.ranks.order(tested_combination, request),
-        )
+        return self._sorted(self._by_version.matching(request), request)
+
+    def _sorted(self, proofs: list[TestedCombination], request: Request) -> list[TestedCombination]:
+        return sorted(proofs, key=lambda proof: self.ranks.order(proof, request))
 
     def card(self, proof: TestedCombination) -> Card:
         """Return a proof with all that is recommended with it."""

@@ -26,10 +26,10 @@ class ProofsByVersion:
         numbers: Collection[int] = range(len(self._proofs))
         for meeting in sorted(map(self.meeting, request.wants), key=len):
             numbers = [number for number in numbers if number in meeting]
-        every = (self._proofs[number] for number in sorted(numbers))
-        return [
-            proof for proof in every if is_goal_met(proof, request) and not proof.lacking(request)
-        ]
+        every = [self._proofs[number] for number in sorted(numbers)]
+        if request.goal == "published":
+            every = [proof for proof in every if is_goal_met(proof, request)]
+        return [proof for proof in every if not proof.lacking(request)] if request.needs else every
 
     def candidates(self, request: Request) -> Sequence[TestedCombination]:
         """Return the proofs among which the nearest to a request is: where nothing but versions is

@@ -37,7 +37,6 @@ class TestedCombination(Value, frozen=True):
     says that today's suite was run: an older one may have asked less.
     """
 
-    id: str
     cell: Cell
     kind: Literal["works", "partial"]
     versions: tuple[tuple[str, Version], ...]
@@ -53,6 +52,11 @@ class TestedCombination(Value, frozen=True):
     isolation: Isolation
     stale: tuple[str, ...]
     is_of_today: bool
+
+    @property
+    def id(self) -> str:
+        """The id of the cell."""
+        return self.cell.id
 
     @property
     def doubts(self) -> int:
@@ -214,10 +218,8 @@ def _proofs(snapshot: Snapshot, proven: _KeptProofs) -> Iterator[TestedCombinati
     axes = [axis.name for axis in snapshot.matrix.axes]
     names = proven.names
     for proof in proven.proofs:
-        cell = snapshot.cell_at(proof.place)
         yield TestedCombination(
-            id=cell.id,
-            cell=cell,
+            cell=snapshot.cell_at(proof.place),
             kind=proof.kind,
             versions=tuple(zip(axes, map(locked_version, proof.versions), strict=True)),
             has=names[proof.has],

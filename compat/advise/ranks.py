@@ -25,7 +25,7 @@ class Ranks:
     """
 
     def __init__(self, snapshot: Snapshot, proofs: tuple[TestedCombination, ...]) -> None:
-        """Take all proofs of the snapshot."""
+        """Take all proofs of the snapshot; what is asked about later must be one of these."""
         self.positions = positions(snapshot)
         subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
         axes = (
@@ -33,27 +33,39 @@ class Ranks:
             *(axis.name for axis in snapshot.matrix.packages if axis.name != subject),
             python,
         )
-        self._places = {
-            proof.id: tuple(self.positions[axis][proof.cell.on(axis).version] for axis in axes)
-            for proof in proofs
-        }
-        newest_first = sorted(set(self._places.values()), reverse=True)
+        names = [axis.name for axis in snapshot.matrix.axes]
+        columns = [names.index(axis) for axis in axes]
+        # By text: many proofs share a coordinate, and a version is slow to look up.
+        by_text: list[dict[str, int]] = [{} for _ in names]
+
+        def place(proof: TestedCombination, column: int) -> int:
+            coordinate = proof.cell.coordinates[column]
+            number = by_text[column].get(coordinate.text)
+            if number is None:
+                number = self.positions[coordinate.axis][coordinate.version]
+                by_text[column][coordinate.text] = number
+            return number
+
+        every = [tuple([place(proof, column) for column in columns]) for proof in proofs]
+        newest_first = sorted(set(every), reverse=True)
         age = {places: number for number, places in enumerate(newest_first)}
+        # By identity: to write down the id of each cell would take longer than all of this.
+        self._subjects = {id(proof): places[0] for proof, places in zip(proofs, every, strict=True)}
         # What proofs are compared by; less is better in each.
         self._criteria = {
-            proof.id: (proof.doubts, proof.changed, -proof.days, age[self._places[proof.id]])
-            for proof in proofs
+            id(proof): (proof.doubts, proof.changed, -proof.days, age[places])
+            for proof, places in zip(proofs, every, strict=True)
         }
         self._proofs = proofs
-        self._ranks: dict[Goal, dict[str, int]] = {}
+        self._ranks: dict[Goal, dict[int, int]] = {}
 
     def of(self, proof: TestedCombination, goal: Goal) -> int:
         """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
         ranks = self._ranks.get(goal)
         if ranks is None:
             ordered = sorted(self._proofs, key=partial(self._key, goal))
-            ranks = self._ranks[goal] = {proof.id: rank for rank, proof in enumerate(ordered)}
-        return ranks[proof.id]
+            ranks = self._ranks[goal] = {id(proof): rank for rank, proof in enumerate(ordered)}
+        return ranks[id(proof)]
 
     def order(self, proof: TestedCombination, request: Request) -> tuple[object, ...]:
         """Return what proofs are sorted by: what works wholly comes first, unless it was said what
@@ -66,10 +78,30 @@ class Ranks:
         """Return whether a proof is at least as good as another in failures, changed pins, days of
         runs and newness, and better in one.
         """
-        ours, theirs = self._criteria[proof.id], self._criteria[other.id]
+        ours, theirs = self._criteria[id(proof)], self._criteria[id(other)]
         if goal == "minimum":
             ours, theirs = (*ours[:3], -ours[3]), (*theirs[:3], -theirs[3])
         return ours != theirs and all(map(operator.le, ours, theirs))
+
+    def contenders(
+        self, proofs: Iterable[TestedCombination], goal: Goal
+    ) -> list[TestedCombination]:
+        """Return those proofs that no other dominates which is equal in all but newness: what is
+        left is quick to sort, where there are many proofs.
+        """
+        by_rest: dict[tuple[int, int, int], list[TestedCombination]] = {}
+        ages: dict[tuple[int, int, int], int] = {}
+        sign = -1 if goal == "minimum" else 1
+        for proof in proofs:
+            doubts, changed, days, age = self._criteria[id(proof)]
+            rest, age = (doubts, changed, days), sign * age
+            best = ages.get(rest)
+            if best is None or age < best:
+                ages[rest] = age
+                by_rest[rest] = [proof]
+            elif age == best:
+                by_rest[rest].append(proof)
+        return [proof for equals in by_rest.values() for proof in equals]
 
     def undominated(
         self, proofs: Iterable[TestedCombination], goal: Goal
@@ -87,8 +119,8 @@ class Ranks:
         """What proofs are ordered by: all four criteria in the order of the goal, then what no goal
         asks about.
         """
-        doubts, changed, days, age = self._criteria[proof.id]
-        subject = self._places[proof.id][0]
+        doubts, changed, days, age = self._criteria[id(proof)]
+        subject = self._subjects[id(proof)]
         last = (bool(proof.stale), RECIPES.index(proof.cell.recipe), proof.id)
         match goal:
             case "newest":

@@ -10,13 +10,15 @@ import msgspec
 from packaging.version import Version
 
 from compat.errors import CompatError
-from compat.files import file_state, first_bytes, read, stems
+from compat.files import file_state, first_bytes, read, state_digest, stems, tree_states
 from compat.lock.lock_text import MOST_HEAD, decode_lock, locked_version, read_digest, read_versions
 from compat.lock.lockfile import Lock
 from compat.value import Value
 
 # Reading so many takes less time than looking at what is kept.
 _FEW = 500
+# To look for so many files costs less than to list a folder of a hundred thousand.
+_FEW_NAMES = 2_000
 
 
 def kept_lock(path: Path) -> Lock:
@@ -63,6 +65,19 @@ class LockDigests(Mapping[str, str]):
     @cached_property
     def _cells(self) -> dict[str, None]:
         return dict.fromkeys(stems(self._folder, ".txt"))
+
+    @property
+    def state(self) -> bytes:
+        """Which cells have a lock, as is known here, and when each file changed: another process
+        may write one now.
+        """
+        states = tree_states(self._folder)
+        files = [state.rsplit(" ", 2)[0] for state in states]
+        cells = sorted(name[:-4] for name in files if name.endswith(".txt") and "/" not in name)
+        present = dict.fromkeys(cells)
+        known = self.__dict__.setdefault("_cells", present)
+        others = "" if known.keys() == present.keys() else "\n".join(known)
+        return state_digest(states) + others.encode()
 
     def versions(self, cell: str) -> dict[str, Version]:
         """Return which versions of the packages a cell's lock has; raise DeclarationError when it
@@ -122,7 +137,7 @@ class LockDigests(Mapping[str, str]):
 
     def __contains__(self, cell: object) -> bool:
         """Return whether a cell has a lock; a question about few does not list the folder."""
-        if "_cells" in self.__dict__ or len(self._asked) >= _FEW:
+        if "_cells" in self.__dict__ or len(self._asked) >= _FEW_NAMES:
             return cell in self._cells
         if cell not in self._asked:
             self._asked[cell] = (self._folder / f"{cell}.txt").exists()

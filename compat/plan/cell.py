@@ -57,7 +57,7 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
     @cached_property
     def place(self) -> str:
         """The coordinates as they stand in the id; cells of one place differ in recipe alone."""
-        return "-".join(coordinate.text for coordinate in self.coordinates)
+        return "-".join([coordinate.text for coordinate in self.coordinates])
 
     @cached_property
     def versions(self) -> tuple[Version, ...]:

@@ -24,6 +24,8 @@ from compat.value import Value
 
 # What a slot says of a cell; a higher number is an obstacle's, counted from here.
 _NO_CELL, _FEASIBLE, _FIRST_OBSTACLE = range(3)
+# No slot has this number.
+_UNASKED = -1
 # The fates of so many cells take some 50 ms, the plan of 100,000 cells takes seconds.
 _FEW = 500
 # From the code of these rooms follows what is kept of a matrix with a catalogue.
@@ -129,9 +131,10 @@ class PlannedFates:
 
     def number(self, cell_id: str) -> int | None:
         """Return the number of the slot of the cell with that id; None for one outside the plan."""
-        if cell_id not in self._numbers:
-            self._numbers[cell_id] = self._number(cell_id)
-        return self._numbers[cell_id]
+        number = self._numbers.get(cell_id, _UNASKED)
+        if number == _UNASKED:
+            number = self._numbers[cell_id] = self._number(cell_id)
+        return number
 
     def place(self, cell_id: str) -> int | str:
         """Return the number of the slot of the cell with that id; the id of one outside the
@@ -151,7 +154,7 @@ class PlannedFates:
             if slot is None:
                 return None
             number += slot
-        if self._is_answered_alone:
+        if not self._is_whole and self._is_answered_alone:
             return None if self._fate_alone(number) is None else number
         return number if self._slots[number] != _NO_CELL else None
 
@@ -159,7 +162,7 @@ class PlannedFates:
         """Return the fate of the cell in a slot that has one."""
         if self._is_answered_alone and (fate := self._fate_alone(number)) is not None:
             return fate
-        return self._fate(self._cell(number), self._slots[number])
+        return self._fate(self.cell(number), self._slots[number])
 
     @property
     def _is_answered_alone(self) -> bool:
@@ -172,12 +175,13 @@ class PlannedFates:
     def _fate_alone(self, number: int) -> Fate | None:
         """The fate of the cell in a slot, as the plan would have it; None where it has none."""
         if number not in self._alone:
-            cell = self._cell(number)
+            cell = self.cell(number)
             is_planned = is_asked(self._facts, cell)
             self._alone[number] = fate_of(self._facts, cell) if is_planned else None
         return self._alone[number]
 
-    def _cell(self, number: int) -> Cell:
+    def cell(self, number: int) -> Cell:
+        """Return the cell in a slot."""
         rest, place = number, []
         for coordinates, stride in zip(self._axes, self._strides, strict=True):
             index, rest = divmod(rest, stride)

@@ -24,11 +24,16 @@ class KnownIds:
     versions.
     """
 
-    def __init__(self, fates: PlannedFates, *known: Iterable[str]) -> None:
+    def __init__(self, fates: PlannedFates, *known: Collection[str]) -> None:
         """Take the plan and what has the ids; they are listed when they are needed."""
         self.fates = fates
         self._known = known
-        self._by_version: dict[str, Mapping[Version, list[str]]] = {}
+
+    def __contains__(self, cell_id: object) -> bool:
+        """Return whether a cell is one of them; that alone lists no others."""
+        if "ids" in self.__dict__:
+            return cell_id in self.ids
+        return any(cell_id in part for part in self._known)
 
     @cached_property
     def ids(self) -> Collection[str]:
@@ -42,23 +47,26 @@ class KnownIds:
 
     def having(self, axis: str, version: Version) -> Sequence[str]:
         """Return the ids of the cells with that version on the axis."""
-        if axis not in self._by_version:
-            self._by_version[axis] = self._grouped(axis)
         return self._by_version[axis].get(version, ())
 
-    def _grouped(self, name: str) -> Mapping[Version, list[str]]:
+    @cached_property
+    def _by_version(self) -> Mapping[str, Mapping[Version, list[str]]]:
+        """The ids by axis and version. All axes at once, as to take ids apart takes the longest."""
         axes = self.fates.matrix.axes
-        number, axis = next((n, axis) for n, axis in enumerate(axes) if axis.name == name)
-        texts: defaultdict[str, list[str]] = defaultdict(list)
+        by_text: list[defaultdict[str, list[str]]] = [defaultdict(list) for _ in axes]
         for cell_id in self.ids:
             parts = cell_id.partition("+")[0].split("-")
             if len(parts) == len(axes):
-                texts[parts[number]].append(cell_id)
-        versions: defaultdict[Version, list[str]] = defaultdict(list)
-        for text, cell_ids in texts.items():
-            with suppress(InvalidVersion):
-                versions[Version(text.removeprefix(axis.short))] += cell_ids
-        return versions
+                for texts, part in zip(by_text, parts, strict=True):
+                    texts[part].append(cell_id)
+        by_version: dict[str, Mapping[Version, list[str]]] = {}
+        for axis, texts in zip(axes, by_text, strict=True):
+            versions: defaultdict[Version, list[str]] = defaultdict(list)
+            for text, cell_ids in texts.items():
+                with suppress(InvalidVersion):
+                    versions[Version(text.removeprefix(axis.short))] += cell_ids
+            by_version[axis.name] = versions
+        return by_version
 
 
 class KnownKeeper(ABC):
@@ -175,9 +183,20 @@ class PlannedEntries(Sequence[Entry]):
         """Yield those entries, in their order, that have on each named axis one of the versions."""
         for number, fate in self.fates.numbered(versions):
             yield self._at(number, fate)
-        for entry in self.outside:
+        for entry in self._outside_on(versions):
             if all(entry.cell.on(axis).version in versions[axis] for axis in versions):
                 yield entry
+
+    def _outside_on(self, versions: Mapping[str, Collection[Version]]) -> Iterable[Entry]:
+        """The entries outside the plan with one of the versions on the axis of which the fewest are
+        asked for; all where they are at hand.
+        """
+        if "outside" in self.__dict__ or not versions:
+            return self.outside
+        axis = min(versions, key=lambda name: len(versions[name]))
+        every = {c for version in versions[axis] for c in self.known_ids.having(axis, version)}
+        beyond = sorted(cell_id for cell_id in every if self.fates.number(cell_id) is None)
+        return filter(None, map(self._beyond, beyond))
 
     def of_cell(self, cell_id: str) -> Entry:
         """Return the entry of a cell; raise KeyError where there is none."""
@@ -190,7 +209,7 @@ class PlannedEntries(Sequence[Entry]):
         number = self.fates.number(cell_id)
         if number is not None:
             return self._at(number)
-        return self._beyond(cell_id) if cell_id in self.known_ids.ids else None
+        return self._beyond(cell_id) if cell_id in self.known_ids else None
 
     def _beyond(self, cell_id: str) -> Entry | None:
         """The entry of a cell outside the plan; None where the matrix cannot read its id, or it

@@ -58,12 +58,14 @@ class RecordBatches:
         sorted by name.
         """
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            for name in sorted(os.listdir(self.folder)):
-                match = _NAME.fullmatch(name)
+            with os.scandir(self.folder) as entries:
+                every = sorted(entries, key=lambda entry: entry.name)
+            for entry in every:
+                match = _NAME.fullmatch(entry.name)
                 if match and (day is None or match[1] == day.isoformat()):
                     with contextlib.suppress(FileNotFoundError):
-                        state = (self.folder / name).lstat()
-                        yield self.folder / name, (state.st_size, state.st_mtime_ns)
+                        state = entry.stat(follow_symlinks=False)
+                        yield self.folder / entry.name, (state.st_size, state.st_mtime_ns)
 
     def read(self, path: Path) -> RecordBatch | Fault:
         """Return the batch of that file, or what is wrong with it."""

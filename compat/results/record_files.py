@@ -151,9 +151,9 @@ class RecordFiles:
 
     def _damage(self, now: datetime.datetime, known: Callable[[str], Known]) -> Iterator[Fault]:
         folders = self._folders()
-        cells = {folder.name for folder in folders}
+        places = {BATCHES, *(folder.name for folder in folders)}
         for entry in _entries(self.folder):
-            if entry.name not in {*cells, BATCHES} and not entry.name.startswith("."):
+            if entry.name not in places and not entry.name.startswith("."):
                 yield _fault(self.name(Path(entry.path)), "is not a directory of a cell")
         for folder in (self.folder, *folders):
             if reason := _unlisted(folder):

@@ -16,7 +16,7 @@ from compat.results.verdict import EvaluationContext
 
 # A release has no more cells, and reading their rows singly takes 20 ms. Of a large matrix it is
 # this share of its cells: so many new records are fewer than all.
-_FEW, _FEW_OF = 500, 8
+_FEW, _FEW_OF, _FEW_NAMES = 500, 8, 2_000
 # From the code of these rooms follows what a cell's runs add up to.
 _JUDGING_ROOMS = ("declare", "plan", "run", "results")
 
@@ -108,7 +108,7 @@ class RunsByCell(Mapping[str, CellRuns]):
         """Return whether a cell has runs, without reading them; of few that are asked about no
         other is listed.
         """
-        if "_cells" in self.__dict__ or len(self._asked) >= _FEW:
+        if "_cells" in self.__dict__ or len(self._asked) >= _FEW_NAMES:
             return cell in self._cells
         if cell not in self._asked:
             self._asked[cell] = self._index.has(self._store, str(cell))

@@ -3,7 +3,16 @@ proposals alike.
 """
 
 import datetime
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -115,10 +124,10 @@ class Snapshot:
         return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)
 
     @cached_property
-    def known_ids(self) -> Collection[str]:
+    def known_ids(self) -> Container[str]:
         """The ids of the cells that have a lock or a run; some may be of cells without an entry."""
         if isinstance(self.entries, PlannedEntries):
-            return self.entries.known_ids.ids
+            return self.entries.known_ids
         return frozenset(entry.cell.id for entry in self.known)
 
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
@@ -153,7 +162,7 @@ class Snapshot:
     def cell_at(self, place: int | str) -> Cell:
         """Return the cell at that place; its entry is not made."""
         if isinstance(place, int) and isinstance(self.entries, PlannedEntries):
-            return self.entries.fates.fate(place).cell
+            return self.entries.fates.cell(place)
         return self.by_id[str(place)].cell
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
@@ -327,7 +336,7 @@ def snapshot(
     keeper = fates if isinstance(fates, KnownKeeper) else None
     fates = fates.fates if isinstance(fates, KnownKeeper) else fates
     if isinstance(fates, PlannedFates):
-        known_ids, fate_at = KnownIds(fates, runs, locks), fates.fate
+        known_ids, fate_at = KnownIds(fates, locks, runs), fates.fate
         entries: Iterable[Entry] = PlannedEntries(
             known_ids, lambda number, fate: make(fate or fate_at(number)), unplanned, keeper
         )
