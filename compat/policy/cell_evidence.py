@@ -16,7 +16,7 @@ from packaging.version import Version
 from compat.declare.policy import Policy
 from compat.policy.proposal import Against, CellEvidence, Objection
 from compat.results.entry import Entry
-from compat.results.record import Ran
+from compat.results.ran import Ran
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import EvidenceKind, Verdict, is_whole, verdict_of
 from compat.value import StrictValue

@@ -14,7 +14,7 @@ from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible
 from compat.plan.product import axis_coordinates
 from compat.results.entry import Entry
-from compat.results.record import Ran
+from compat.results.ran import Ran
 from compat.results.run_overview import RunOverview, overview_of
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import EvaluationContext, History, verdict_of

@@ -6,7 +6,7 @@ from compat.plan.cell import Cell, Recipe
 from compat.plan.obstacle import Obstacle
 from compat.results.kept_verdicts import Judge, JudgedRuns, judged_anew
 from compat.results.plain_answers import KnownRefusal
-from compat.results.record import Ran
+from compat.results.ran import Ran
 from compat.results.run_overview import RunOverview
 from compat.results.runs_by_cell import CellRuns
 from compat.results.verdict import Counted, EvaluationContext, History, Verdict

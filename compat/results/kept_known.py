@@ -19,7 +19,8 @@ from compat.plan.plan import Infeasible
 from compat.results.entry import Entry
 from compat.results.plain_answers import KnownRefusal
 from compat.results.planned_entries import KnownKeeper
-from compat.results.record import Capability, Ran
+from compat.results.ran import Ran
+from compat.results.record import Capability
 from compat.results.run_group import Kind
 from compat.results.run_overview import RunOverview
 from compat.results.score import CapabilityFault, Score

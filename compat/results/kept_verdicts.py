@@ -13,7 +13,8 @@ from typing import Literal, NamedTuple, Protocol
 import msgspec
 
 from compat.plan.obstacle import Obstacle
-from compat.results.record import Capability, Ran
+from compat.results.ran import Ran
+from compat.results.record import Capability
 from compat.results.run_group import Kind
 from compat.results.run_overview import RunOverview, overview_of
 from compat.results.run_row import RunFacts, RunRow

@@ -23,6 +23,7 @@ from compat.results.record import (
     encode_record,
     is_cell_id,
     record_digest,
+    written_digest,
 )
 from compat.results.record_batches import BATCHES, RecordBatches
 
@@ -251,7 +252,7 @@ def read_record(path: Path, matrix: str, name: str) -> Record | Fault:
         return _fault(name, f"cannot be read: {_reason(fault)}")
     if (record.matrix, record.cell) != (matrix, path.parent.name):
         return _fault(name, f"is a record of {record.matrix}, {record.cell}")
-    if path.name not in record_names(record, record_digest(text)):
+    if path.name not in record_names(record, written_digest(text)):
         return _fault(name, "has not the name that its content asks for")
     return record
 

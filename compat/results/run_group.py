@@ -5,7 +5,8 @@ from typing import Literal, get_args
 
 from compat.declare.suite_table import Tier
 from compat.results.involved import third_package
-from compat.results.record import Capability, Ran, Status
+from compat.results.ran import Ran
+from compat.results.record import Capability, Status
 from compat.results.score import EXCUSED, Blame, CapabilityFault
 from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
 

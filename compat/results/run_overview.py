@@ -5,7 +5,7 @@ must not read the runs of each.
 import datetime
 from collections.abc import Sequence
 
-from compat.results.record import Ran
+from compat.results.ran import Ran
 from compat.results.verdict import (
     EvaluationContext,
     History,

@@ -36,7 +36,8 @@ from compat.results.kept_verdicts import Judge, JudgedRuns, judged_anew
 from compat.results.plain_answers import PlainAnswer
 from compat.results.planned_entries import EntriesById, KnownIds, KnownKeeper, PlannedEntries
 from compat.results.platform_installs import PlatformInstall
-from compat.results.record import Capability, Ran
+from compat.results.ran import Ran
+from compat.results.record import Capability
 from compat.results.runs_by_cell import RunsByCell
 from compat.results.verdict import EvaluationContext, Verdict
 from compat.run.outcome import Failed, brief

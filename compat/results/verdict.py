@@ -13,7 +13,8 @@ from typing import Literal
 from compat.declare.suite_table import Tier
 from compat.plan.obstacle import Obstacle
 from compat.results.plain_answers import KnownRefusal
-from compat.results.record import Capability, Ran
+from compat.results.ran import Ran
+from compat.results.record import Capability
 from compat.results.run_group import Kind, RunGroup
 from compat.results.score import Blame, CapabilityFault, Score
 from compat.run.outcome import Failed, Outcome, Stage, is_doubtful, is_spurious

@@ -8,7 +8,7 @@ from typing import Literal
 
 from compat.results.compare import Change, compare
 from compat.results.entry import Entry
-from compat.results.record import Ran
+from compat.results.ran import Ran
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import Verdict, in_order, verdict
 from compat.run.outcome import Failed, is_doubtful

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from compat.results.entry import Entry
-from compat.results.record import Capability, Ran
+from compat.results.ran import Ran
+from compat.results.record import Capability
 from compat.results.verdict import in_order
 from compat.run.evidence import Metric
 from compat.site.api.cell_documents import cell_summary
