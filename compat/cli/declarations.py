@@ -21,6 +21,7 @@ from compat.cli.twice import twice
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
 from compat.errors import DeclarationError, Fault
+from compat.index.settings import has_extras
 from compat.results.refuted import refuted
 from compat.workspace import Workspace
 
@@ -51,8 +52,9 @@ def check_command(
     ]
     if faults:
         raise DeclarationError(*faults)
-    for line in dict.fromkeys(line for workspace in workspaces for line in twice(workspace)):
-        note(f"compat: {line}")
+    if index_url or has_extras(extra_index_url or ()):
+        for line in dict.fromkeys(line for workspace in workspaces for line in twice(workspace)):
+            note(f"compat: {line}")
     if as_json:
         envelope({"matrices": checked})
     else:

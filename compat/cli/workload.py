@@ -87,7 +87,10 @@ def print_lost(result: BatchResult) -> None:
     if result.unanswered:
         cells = count(len(result.unanswered), "cell has", "cells have")
         again = "run it again" if len(result.unanswered) == 1 else "run them again"
-        note(f"compat: {cells} no answer: the network, the disk or the sandbox failed; {again}")
+        note(
+            f"compat: {cells} no answer: the network, the disk, the sandbox or the processor was in"
+            f" the way; {again}, if need be on another machine"
+        )
 
 
 def print_untried(result: BatchResult) -> None:

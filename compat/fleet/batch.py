@@ -123,7 +123,7 @@ class BatchResult(Value, frozen=True, kw_only=True):
     """What a batch came to.
 
     `outcomes` has an outcome for each cell that has one, `records` what was stored. `unanswered`
-    are cells that the network, the disk or the sandbox ended, `unrun` counts those that no worker
+    are cells that say nothing, as the machine was in the way, `unrun` counts those that no worker
     took or could store, `untried` says why a cell could not be locked or has no Python here,
     `suite_faults` counts those whose suite is at fault. `folder` is where kept cells are.
     """

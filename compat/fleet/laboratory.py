@@ -147,7 +147,10 @@ class LockLaboratory:
             records = self.results(lock)
             if len(records) > before:
                 return records[-1]
-        raise SearchStopped(f"{what} got no answer: the network, the disk or the sandbox failed")
+        raise SearchStopped(
+            f"{what} got no answer: the network, the disk, the sandbox or the processor was in the"
+            " way"
+        )
 
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
         """Return the lock of the ends' question as of a moment; None where it has none."""

@@ -5,7 +5,7 @@ public one.
 import ast
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import urlsplit
 
 from compat.errors import UsageError
@@ -75,8 +75,6 @@ def settings(
     replaced by pip's private modules); a pip that is missing or broken counts as one that is not
     configured.
     """
-    from pypi_simple import PYPI_SIMPLE_ENDPOINT  # the library loads for longer than most questions
-
     for address in (*([] if index_url is None else [index_url]), *extra_index_urls):
         if not is_remote(address):
             raise UsageError.of(
@@ -85,9 +83,9 @@ def settings(
             )
     listed = read_listing(_pip_config_list())
     index_urls = [index_url] if index_url is not None else listed.get("index-url", "").split()[:1]
-    extras = list(extra_index_urls) or listed.get("extra-index-url", "").split()
+    extras = _extras(extra_index_urls, listed)
     return IndexSettings(
-        index_url=next((url for url in index_urls if is_remote(url)), PYPI_SIMPLE_ENDPOINT),
+        index_url=next(filter(is_remote, index_urls), None) or _public_index(),
         extra_index_urls=tuple(url for url in extras if is_remote(url)),
         cert=cert or listed.get("cert") or None,
         proxy=proxy or listed.get("proxy") or None,
@@ -96,6 +94,16 @@ def settings(
             *listed.get("find-links", "").split(),
         ),
     )
+
+
+def has_extras(extra_index_urls: Sequence[str] = ()) -> bool:
+    """Return whether `settings` names more than one index: it is quicker to ask this alone."""
+    extras = extra_index_urls or _extras((), read_listing(_pip_config_list()))
+    return any(map(is_remote, extras))
+
+
+def _extras(asked: Sequence[str], listed: Mapping[str, str]) -> list[str]:
+    return list(asked) or listed.get("extra-index-url", "").split()
 
 
 def read_listing(text: str) -> dict[str, str]:
@@ -129,6 +137,12 @@ def is_remote(url: str) -> bool:
     except ValueError:
         return False
     return parts.scheme in ("http", "https") and bool(parts.hostname)
+
+
+def _public_index() -> str:
+    from pypi_simple import PYPI_SIMPLE_ENDPOINT  # the library loads for longer than most questions
+
+    return PYPI_SIMPLE_ENDPOINT
 
 
 def _pip_config_list() -> str:

@@ -118,7 +118,7 @@ def verdict_of(
     """
     counted = history.counted
     if not counted:
-        return _untested(cell, obstacle, refusal)
+        return _untested(cell, obstacle, refusal, history.unanswered)
     # A relaxed cell asks whether the subject works with its coordinates once other packages are
     # free to move, so one of those others in the way is no answer to it. Fresh and dated cells ask
     # about the published requirements.
@@ -281,14 +281,19 @@ def staleness(
     """
     reasons = list(_outdated(history.deciding[-1].run, present, lock_digest))
     if history.unanswered is not None:
-        day, outcome = history.unanswered.started.date(), history.unanswered.outcomes[-1]
-        why = (
-            "counts once a second run comes to it"
-            if is_doubtful(outcome)
-            else "says nothing about the versions"
-        )
-        reasons.append(f"a newer run, of {day}, came to {outcome}, which {why}")
+        reasons.append(f"a newer run, {_unanswering(history.unanswered)}")
     return tuple(reasons)
+
+
+def _unanswering(run: Ran) -> str:
+    """When a run was that does not count, what it came to, and why that does not."""
+    outcome = run.outcomes[-1]
+    why = (
+        "counts once a second run comes to it"
+        if is_doubtful(outcome)
+        else "says nothing about the versions"
+    )
+    return f"of {run.started.date()}, came to {outcome}, which {why}"
 
 
 def is_whole(run: Ran) -> bool:
@@ -353,7 +358,9 @@ def _newest_group(
     return group, since
 
 
-def _untested(cell: str, obstacle: Obstacle | None, refusal: KnownRefusal | None = None) -> Verdict:
+def _untested(
+    cell: str, obstacle: Obstacle | None, refusal: KnownRefusal | None, newest: Ran | None
+) -> Verdict:
     if obstacle is not None:
         reasons = (obstacle.because,) if refusal is None else (obstacle.because, refusal.sentence)
         return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=reasons)
@@ -368,9 +375,9 @@ def _untested(cell: str, obstacle: Obstacle | None, refusal: KnownRefusal | None
             since=refusal.on,
             reasons=(refusal.sentence,),
         )
-    return Verdict(
-        cell=cell, kind="unknown", evidence="none", reasons=("no run of it counts so far",)
-    )
+    why = "no run of it counts so far"
+    reason = why if newest is None else f"{why}: the newest, {_unanswering(newest)}"
+    return Verdict(cell=cell, kind="unknown", evidence="none", reasons=(reason,))
 
 
 def _ruled_out(obstacle: Obstacle | None) -> tuple[str, ...]:

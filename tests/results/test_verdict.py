@@ -297,7 +297,12 @@ class TestAProcessorThatLacksAnInstruction:
 class TestSpurious:
     @pytest.mark.parametrize("outcome", [*SPURIOUS, TestAProcessorThatLacksAnInstruction.LACKING])
     def test_a_spurious_run_is_no_verdict(self, outcome: str) -> None:
-        assert judged(ran(outcome)).kind == "unknown"
+        found = judged(ran(outcome))
+        assert found.kind == "unknown"
+        told = (
+            "" if "cancelled" in outcome else f": the newest, of {on(0)}, came to {outcome}, which"
+        )
+        assert found.reasons[0].startswith(f"no run of it counts so far{told}")
 
     @pytest.mark.parametrize("outcome", SPURIOUS)
     def test_a_spurious_run_replaces_no_older_real_verdict(self, outcome: str) -> None:
