@@ -47,8 +47,9 @@ def judged(
 
 
 def but_for_age(found: Verdict) -> Verdict:
-    """A verdict without what says that it is old."""
-    return msgspec.structs.replace(found, stale=False, reasons=found.reasons[:1])
+    """A verdict without what says that it is old, or what a run came to that does not count."""
+    first = tuple(reason.partition(": the newest, of ")[0] for reason in found.reasons[:1])
+    return msgspec.structs.replace(found, stale=False, reasons=first)
 
 
 def on(day: int) -> datetime.date:
