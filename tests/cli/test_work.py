@@ -185,7 +185,7 @@ def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
             is_lost.set()
             raise OSError("no space left on device")
         # The other worker would otherwise take both cells before this one has begun.
-        is_lost.wait(60)
+        is_lost.wait(600)
         return cells(job, *more)
 
     monkeypatch.setattr(station, "_run_cell", one_is_broken)
