@@ -268,6 +268,12 @@ class Workspace:
         self._record_index.refresh(self.store)
         return self._record_index
 
+    @property
+    def _index_now(self) -> RecordIndex:
+        if self._packed != self.store.batches.state:
+            self.__dict__.pop("_refreshed_index", None)
+        return self._refreshed_index
+
     @cached_property
     def runs(self) -> RunsByCell:
         """The runs of each cell, oldest first, without what only the records' files hold."""
@@ -275,9 +281,13 @@ class Workspace:
 
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, whole, oldest first."""
-        if self._packed != self.store.batches.state:  # only what is in batches is looked up there
-            self.__dict__.pop("_refreshed_index", None)
-        return self.store.records(cell, self._refreshed_index.batches(self.store, cell))
+        return self.store.records(cell, self._index_now.batches(self.store, cell))
+
+    def records_on(self, cell: str, lock_digest: str) -> Iterator[Record]:
+        """Yield the records of a cell on a lock, whole, newest first; each is read in its turn."""
+        files = self._index_now.files_on(self.store, cell, lock_digest)
+        ours = self.store.of_files(cell, files)
+        return (record for record in ours if record.lock_digest == lock_digest)
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         """Return what is wrong among the records, stray files and future dates included."""
@@ -327,20 +337,14 @@ class Workspace:
         return self._derived.of(kind, (*self._own_sources, *sources), make)
 
     @property
-    def locks_state(self) -> bytes:
-        """Which locks there are, as this workspace knows them, and when each file changed: another
-        process may write one now.
-        """
-        return self.lock_digests.state
-
-    @property
     def _own_sources(self) -> tuple[bytes, ...]:
         own = (self._matrix_text, self._project or b"", self._catalogue_text or b"")
         return *own, code_of(*DERIVING_ROOMS)
 
     def _sources_of_known(self, present: EvaluationContext) -> Iterator[bytes]:
         """What entries of known cells follow from besides their runs."""
-        yield from (*self._own_sources, *self.learnt.texts, encode(present), self.locks_state)
+        own = (*self._own_sources, *self.learnt.texts)
+        yield from (*own, encode(present), self.lock_digests.state)
 
     @cached_property
     def known(self) -> Snapshot:

@@ -248,4 +248,4 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
 
 
 def _facts(workspace: Workspace, card: Card) -> LockFacts:
-    return lock_facts(card.lock, workspace.records(card.proof.id))
+    return lock_facts(card.lock, workspace.records_on(card.proof.id, card.lock.digest))

@@ -230,7 +230,7 @@ def _kept(workspace: Workspace, cell: Cell, lock: Lock, check: bool) -> LockLine
             pin.name for pin in lock.pins if pin.name in offered and pin.name not in changed
         ),
         builds=lock.builds,
-        facts=lock_facts(lock, workspace.records(cell.id)),
+        facts=lock_facts(lock, workspace.records_on(cell.id, lock.digest)),
     )
 
 

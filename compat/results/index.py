@@ -172,13 +172,23 @@ class RecordIndex:
 
     def batches(self, store: RecordFiles, cell: str) -> tuple[Path, ...]:
         """Return the batches that hold records of a cell."""
-        asked = "SELECT id, path FROM files WHERE root = ? AND path >= ? AND path < ?"
-        root, below = _root(store), (f"{BATCHES}/", f"{BATCHES}0")
+        return tuple(path for path in self._files(store, cell) if path.parent.name == BATCHES)
+
+    def files_on(self, store: RecordFiles, cell: str, lock_digest: str) -> tuple[Path, ...]:
+        """Return the files that hold runs of a cell on a lock, those of the newest runs first."""
+        return self._files(store, cell, lock_digest)
+
+    def _files(self, store: RecordFiles, cell: str, lock_digest: str = "") -> tuple[Path, ...]:
+        root = _root(store)
 
         def read() -> tuple[Path, ...]:
-            files = {run.file for run in self._kept(root, cell)}
-            rows = self._execute(asked, root, *below)
-            return tuple(store.folder / path for number, path in rows if number in files)
+            runs = self._kept(root, cell)
+            on_lock = [run for run in runs if lock_digest in ("", run.lock_digest)]
+            on_lock.sort(key=lambda run: run.started, reverse=True)
+            numbers = dict.fromkeys(run.file for run in on_lock)
+            asked = "SELECT path FROM files WHERE id = ?"
+            rows = (row for number in numbers for row in self._execute(asked, number))
+            return tuple(store.folder / path for (path,) in rows)
 
         return self._sound(store, read)
 

@@ -69,6 +69,17 @@ class RecordFiles:
         sound = (record for record in every.values() if isinstance(record, Record))
         return tuple(sorted(sound, key=lambda record: record.started))
 
+    def of_files(self, cell: str, paths: Iterable[Path]) -> Iterator[Record]:
+        """Yield the sound records of a cell out of these files, in their order and of each batch
+        the newest first; a file is read when it is come to.
+        """
+        for path in paths:
+            if path.parent == self.batches.folder:
+                of_batch = self.batches.records(cell, [path]).values()
+                yield from sorted(of_batch, key=lambda record: record.started, reverse=True)
+            elif isinstance(record := self.read(path), Record):
+                yield record
+
     def add(self, record: Record) -> bool:
         """Keep the record; when this returns it is on the disk, whatever happens.
 

@@ -88,6 +88,9 @@ class PartSource(Protocol):
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, oldest first."""
 
+    def records_on(self, cell: str, lock_digest: str) -> Iterator[Record]:
+        """Yield the records of a cell on a lock, newest first."""
+
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
 
@@ -229,10 +232,10 @@ class MatrixReport:
         return Advisor(self.snapshot, self.locks)
 
     def lock_facts(self, lock: Lock) -> LockFacts:
-        """Return what is known of installing the lock of a cell; its records are read once."""
+        """Return what is known of installing the lock of a cell, worked out once."""
         cell = lock.inputs.cell
         if cell not in self._lock_facts:
-            self._lock_facts[cell] = lock_facts(lock, self.parts.records(cell))
+            self._lock_facts[cell] = lock_facts(lock, self.parts.records_on(cell, lock.digest))
         return self._lock_facts[cell]
 
     def answer(self, request: Request) -> Recommended | Unproven:

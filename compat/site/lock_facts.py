@@ -43,16 +43,24 @@ class LockFacts(Value, frozen=True, kw_only=True):
 
 
 def lock_facts(lock: Lock, records: Iterable[Record]) -> LockFacts:
-    """Return what is known of a lock; `records` are those of its cell, oldest first."""
-    digest = lock.digest
-    ran = [record for record in records if record.lock_digest == digest]
-    spent = [s for record in ran if (s := record.step_seconds.install) is not None]
-    sizes = [m.value for record in ran for m in record.metrics if m.name == INSTALLED]
+    """Return what is known of a lock; `records` are those on it, newest first, and no more of them
+    are taken than it needs.
+    """
+    spent: float | None = None
+    size: float | None = None
+    for record in records:
+        if spent is None:
+            spent = record.step_seconds.install
+        if size is None:
+            sizes = (metric.value for metric in record.metrics if metric.name == INSTALLED)
+            size = next(sizes, None)
+        if spent is not None and size is not None:
+            break
     return LockFacts(
         platform=platform_words(lock),
         packages=len(lock.pins),
-        install_seconds=spent[-1] if spent else None,
-        installed_mb=sizes[-1] if sizes else None,
+        install_seconds=spent,
+        installed_mb=size,
     )
 
 

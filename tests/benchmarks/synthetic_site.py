@@ -9,6 +9,7 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
@@ -158,6 +159,9 @@ class Shelf:
     def records(self, cell: str) -> tuple[Record, ...]:
         self.read += 1
         return tuple(decode_record(text, cell) for text in self.texts.get(cell, ()))
+
+    def records_on(self, cell: str, lock_digest: str) -> Iterator[Record]:
+        return (one for one in reversed(self.records(cell)) if one.lock_digest == lock_digest)
 
     def lock_text(self, cell: str) -> str | None:
         return self.locks.get(cell)

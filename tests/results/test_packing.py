@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.made_records import CELL, NOW, START, full, ran, records
+from support.made_records import CELL, LOCK, NOW, OTHER_LOCK, START, full, ran, records
 
 import compat.results.record_batches as record_batches
 import compat.results.record_packing as module
@@ -85,6 +85,32 @@ class TestTheSameRecord:
         pack(store, NOW.date() + datetime.timedelta(days=1_000))
         assert not list(store.paths())
         assert everything(store) == before
+
+    @pytest.mark.parametrize("days", [0, 3, 1_000], ids=["loose", "some packed", "all packed"])
+    def test_those_on_a_lock_come_newest_first_and_are_read_in_their_turn(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, days: int
+    ) -> None:
+        store = RecordFiles(tmp_path / "tff")
+        store.folder.parent.mkdir()
+        for day in range(6):
+            store.add(ran("pass", day=day, lock=LOCK if day != 2 else OTHER_LOCK))
+        pack(store, START.date() + datetime.timedelta(days=days))
+        with closing(RecordIndex(None)) as index:
+            index.refresh(store)
+            paths = index.files_on(store, CELL, LOCK)
+        of_lock = [one for one in store.of_files(CELL, paths) if one.lock_digest == LOCK]
+        assert of_lock == [one for one in reversed(everything(store)) if one.lock_digest == LOCK]
+        assert len(of_lock) == 5
+        seen: list[Path] = []
+        read, read_batch = store.read, store.batches.records
+        monkeypatch.setattr(store, "read", lambda path: (seen.append(path), read(path))[1])
+        monkeypatch.setattr(
+            store.batches,
+            "records",
+            lambda cell, some: (seen.extend(some), read_batch(cell, some))[1],
+        )
+        assert next(store.of_files(CELL, paths)) == of_lock[0]
+        assert seen == [paths[0]]
 
     def test_records_of_older_formats_are_converted_and_stay_what_they_are(
         self, tmp_path: Path

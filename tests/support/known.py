@@ -84,6 +84,10 @@ class Shelf:
         """Return the records of a cell, oldest first."""
         return self._records.get(cell, ())
 
+    def records_on(self, cell: str, lock_digest: str) -> Iterator[Record]:
+        """Yield the records of a cell on a lock, newest first."""
+        return (one for one in reversed(self.records(cell)) if one.lock_digest == lock_digest)
+
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
         return encode_lock(self.locks[cell]) if cell in self.locks else None
