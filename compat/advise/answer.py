@@ -136,9 +136,9 @@ class Advisor:
         if not self.proofs:
             return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
         asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
-        nearest = min(
+        nearest, _ = min(
             self._by_version.candidates(request),
-            key=lambda proof: self.ranks.distance(proof, request, asked),
+            key=lambda pair: self.ranks.distance(pair[0], pair[1], request, asked),
         )
         changes = tuple(self._changes(nearest, request))
         return Unproven(

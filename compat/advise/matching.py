@@ -1,7 +1,7 @@
 """The `advise` room's search: which proofs meet a request, without a look at each of them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache
 
 from packaging.version import Version
@@ -31,16 +31,19 @@ class ProofsByVersion:
             every = [proof for proof in every if is_goal_met(proof, request)]
         return [proof for proof in every if not proof.lacking(request)] if request.needs else every
 
-    def candidates(self, request: Request) -> Sequence[TestedCombination]:
-        """Return the proofs among which the nearest to a request is: where nothing but versions is
-        asked for, those that meet the most wants.
+    def candidates(self, request: Request) -> Iterator[tuple[TestedCombination, tuple[Want, ...]]]:
+        """Yield the proofs among which the nearest to a request is, each with the wants that it
+        does not meet: where nothing but versions is asked for, those that meet the most.
         """
-        if request.needs or request.goal == "published":
-            return self._proofs
-        counts = Counter(number for want in request.wants for number in self.meeting(want))
-        most = max(counts.values(), default=0)
-        every = [self._proofs[number] for number, count in counts.items() if count == most]
-        return every or self._proofs
+        numbers: Iterable[int] = range(len(self._proofs))
+        if not request.needs and request.goal != "published":
+            counts = Counter(number for want in request.wants for number in self.meeting(want))
+            most = max(counts.values(), default=0)
+            numbers = [number for number, count in counts.items() if count == most] or numbers
+        by_want = [(want, self.meeting(want)) for want in request.wants]
+        for number in numbers:
+            unmet = tuple(want for want, meeting in by_want if number not in meeting)
+            yield self._proofs[number], unmet
 
     def _meeting(self, want: Want) -> frozenset[int]:
         """The numbers of the proofs that meet a want."""

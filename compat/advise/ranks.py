@@ -13,7 +13,7 @@ from functools import partial
 from packaging.version import Version
 
 from compat.advise.proof import TestedCombination, is_goal_met
-from compat.advise.request import Goal, Request
+from compat.advise.request import Goal, Request, Want
 from compat.plan.cell import RECIPES
 from compat.plan.product import axis_coordinates
 from compat.results.snapshot import Snapshot
@@ -134,15 +134,18 @@ class Ranks:
         return doubts, changed, days, age, *last
 
     def distance(
-        self, proof: TestedCombination, request: Request, asked: Mapping[str, Collection[Version]]
+        self,
+        proof: TestedCombination,
+        unmet: Collection[Want],
+        request: Request,
+        asked: Mapping[str, Collection[Version]],
     ) -> tuple[object, ...]:
         """Return how far a proof is from a request: whether its pins are refused, needs it lacks,
         wants it leaves unmet, coordinates off, its order.
 
-        `asked` has the coordinates that are wanted of each axis. Where none is, all of its
-        coordinates count.
+        `unmet` are those wants, and `asked` has the coordinates that are wanted of each axis. Where
+        none is, all of its coordinates count.
         """
-        unmet = proof.unmet(request)
         steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
         return (
             int(not is_goal_met(proof, request)),

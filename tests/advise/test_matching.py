@@ -34,8 +34,9 @@ def test_a_request_is_met_by_what_meets_it_and_nearest_to_the_nearest_of_all(
         if advisor.proofs:
             ranks = advisor.ranks
             wanted = wanted_coordinates(request, ranks.positions, advisor.snapshot.catalogue)
+            one_by_one = [(proof, proof.unmet(request)) for proof in advisor.proofs]
             nearest = [
-                min(every, key=lambda proof: ranks.distance(proof, request, wanted))
-                for every in (advisor.proofs, book.candidates(request))
+                min(every, key=lambda pair: ranks.distance(*pair, request, wanted))
+                for every in (one_by_one, book.candidates(request))
             ]
             assert nearest[0] == nearest[1]
