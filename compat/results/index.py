@@ -99,7 +99,7 @@ class RecordIndex:
         def read() -> dict[str, tuple[bytes, bytes]]:
             with _transaction(self._connection, "DEFERRED"):
                 rows = self._execute(asked, root, kind) if self._changes(root) == changes else []
-            return {cell: (digest, sound_fact(fact, total)) for cell, digest, fact, total in rows}
+            return {cell: (digest, sound_fact(fact, crc)) for cell, digest, fact, crc in rows}
 
         return self._sound(store, read)
 

@@ -281,9 +281,12 @@ class Snapshot:
         the first that fits.
 
         A capability's explanation names the capability; a cell's names the start of the outcome, or
-        else the capability by which it fell. One that a cell refutes explains nothing.
+        else the capability by which it fell. One that a cell refutes explains nothing. Of a cell on
+        which no run counts it is what its newest run came to.
         """
         outcome = entry.verdict.outcome
+        if outcome is None and entry.runs:
+            outcome = entry.runs[-1].outcomes[-1]
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
         # An entry may name an outcome to its closing bracket: as a whole, or as it was before
         # things and places stood beside the subject.

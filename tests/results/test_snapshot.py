@@ -91,6 +91,15 @@ def test_an_explanation_holds_for_its_outcome_and_its_versions_only() -> None:
     assert pictured(red, matrix=matrix).explained(pictured(red).by_id[LAST]) is None
 
 
+def test_a_run_that_does_not_count_is_explained_too() -> None:
+    lacking = ran("test-fail:illegal-instruction(sum; by worker_binary)", cell=LAST)
+    matrix = with_known(outcome="test-fail:illegal-instruction")
+    explained = pictured(lacking, matrix=matrix)
+    assert explained.by_id[LAST].verdict.outcome is None
+    assert explained.explained(explained.by_id[LAST])
+    assert explained.explained(explained.by_id[FIRST]) is None
+
+
 def test_the_table_shows_each_capability_and_why_it_is_red() -> None:
     run = ran(
         "test-fail:error(mean)",

@@ -169,9 +169,14 @@ def cell_view(
 
 
 def _reasons(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
-    """Why the verdict is what it is; with how sure that is where it is inferred."""
+    """Why the verdict is what it is; with how sure that is where it is inferred, and what is known
+    of runs that do not count.
+    """
     audit = report.audit_sentence if entry.verdict.evidence == "inferred" else ""
-    return (*entry.verdict.reasons, audit) if audit else entry.verdict.reasons
+    is_without_answer = entry.runs and entry.verdict.outcome is None
+    issue = report.snapshot.explained(entry) if is_without_answer else None
+    known = "" if issue is None else issue.because.replace("`", "")
+    return (*entry.verdict.reasons, *filter(None, (audit, known)))
 
 
 def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
@@ -179,6 +184,9 @@ def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
     if not tries:
         return "Not tested yet."
     counted = [outcome for run in entry.counted for outcome in run.outcomes]
+    if not counted:
+        tried = count(len(tries), "attempt")
+        return f"Not tested yet: {tried} failed without saying anything about the versions."
     passes = sum(not isinstance(outcome, Failed) for outcome in counted)
     last = f", the last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
     summary = f"{count(len(counted), 'attempt')}, in {passes} every test passed{last}."
