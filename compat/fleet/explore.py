@@ -16,7 +16,7 @@ from compat.results.intervals import signature_of
 from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import Verdict, is_whole
-from compat.run.outcome import is_spurious
+from compat.run.outcome import Failed, is_spurious
 from compat.search.exploration import Exploration, ExploreProbe, ProbeKind
 from compat.search.run_reach import RunReach
 from compat.value import Value
@@ -290,7 +290,7 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         if entry.verdict.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)
-        elif entry.verdict.answer == "unknown" and not _is_run(entry):
+        elif entry.verdict.answer == "unknown" and not _is_run(entry) and not _is_lacking(entry):
             if has_lock:
                 locked.append(entry.cell)
             elif entry.refusal is None and answer is None:
@@ -308,6 +308,14 @@ def _is_run(entry: Entry) -> bool:
     overview = entry.overview
     is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
     return bool(entry.counted) and is_of_lock
+
+
+def _is_lacking(entry: Entry) -> bool:
+    """Whether the newest run of a cell met a processor that lacks an instruction. Another run here
+    would most likely meet it again, after minutes of silence; `compat run` asks again.
+    """
+    newest = entry.runs[-1].outcomes[-1] if entry.runs else None
+    return isinstance(newest, Failed) and newest.cause == "illegal-instruction"
 
 
 def _refused(snapshot: Snapshot) -> Iterable[Cell]:

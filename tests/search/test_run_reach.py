@@ -180,6 +180,13 @@ def test_a_cell_that_came_to_no_answer_on_an_older_lock_is_tried_again() -> None
     assert name(LAST) not in {cell.id for cell in open_work(refused).unlocked}
 
 
+def test_a_cell_that_met_a_processor_without_an_instruction_is_not_tried_again() -> None:
+    lacking = "test-fail:illegal-instruction(sum; by worker_binary)"
+    assert open_work(known({LAST: lacking}, locked=[LAST])).locked == ()
+    other = open_work(known({LAST: "install-fail:network"}, locked=[LAST]))
+    assert [cell.id for cell in other.locked] == [name(LAST)]
+
+
 def best_of(reach: RunReach, frames: Mapping[int, Cell]) -> set[int]:
     worth = {frame: reach.answers(cell) for frame, cell in frames.items() if frame != LAST}
     return {frame for frame in worth if worth[frame] == max(worth.values())}
