@@ -16,7 +16,7 @@ from compat.results.intervals import signature_of
 from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import Verdict, is_whole
-from compat.run.outcome import Failed, is_spurious
+from compat.run.outcome import is_spurious, lacks_instruction
 from compat.search.exploration import Exploration, ExploreProbe, ProbeKind
 from compat.search.run_reach import RunReach
 from compat.value import Value
@@ -314,8 +314,8 @@ def _is_lacking(entry: Entry) -> bool:
     """Whether the newest run of a cell met a processor that lacks an instruction. Another run here
     would most likely meet it again, after minutes of silence; `compat run` asks again.
     """
-    newest = entry.runs[-1].outcomes[-1] if entry.runs else None
-    return isinstance(newest, Failed) and newest.cause == "illegal-instruction"
+    newest = entry.history.unanswered
+    return newest is not None and lacks_instruction(newest.outcomes[-1])
 
 
 def _refused(snapshot: Snapshot) -> Iterable[Cell]:

@@ -154,7 +154,7 @@ class PlannedFates:
             if slot is None:
                 return None
             number += slot
-        if not self._is_whole and self._is_answered_alone:
+        if self._is_answered_alone:
             return None if self._fate_alone(number) is None else number
         return number if self._slots[number] != _NO_CELL else None
 

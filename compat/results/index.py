@@ -172,19 +172,19 @@ class RecordIndex:
 
     def batches(self, store: RecordFiles, cell: str) -> tuple[Path, ...]:
         """Return the batches that hold records of a cell."""
-        return tuple(path for path in self._files(store, cell) if path.parent.name == BATCHES)
+        return tuple(path for path in self.files_on(store, cell) if path.parent.name == BATCHES)
 
-    def files_on(self, store: RecordFiles, cell: str, lock_digest: str) -> tuple[Path, ...]:
-        """Return the files that hold runs of a cell on a lock, those of the newest runs first."""
-        return self._files(store, cell, lock_digest)
-
-    def _files(self, store: RecordFiles, cell: str, lock_digest: str = "") -> tuple[Path, ...]:
+    def files_on(
+        self, store: RecordFiles, cell: str, lock_digest: str | None = None
+    ) -> tuple[Path, ...]:
+        """Return the files that hold runs of a cell, on a lock or on any, those of the newest runs
+        first.
+        """
         root = _root(store)
 
         def read() -> tuple[Path, ...]:
-            runs = self._kept(root, cell)
-            on_lock = [run for run in runs if lock_digest in ("", run.lock_digest)]
-            on_lock.sort(key=lambda run: run.started, reverse=True)
+            runs = sorted(self._kept(root, cell), key=lambda run: run.started, reverse=True)
+            on_lock = (run for run in runs if lock_digest in (None, run.lock_digest))
             numbers = dict.fromkeys(run.file for run in on_lock)
             asked = "SELECT path FROM files WHERE id = ?"
             rows = (row for number in numbers for row in self._execute(asked, number))

@@ -11,7 +11,7 @@ from compat.results.redact import redacted
 from compat.results.verdict import EvaluationContext
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Metric, StepName, Trial
-from compat.run.outcome import Failed, Outcome, Passed, is_untrusted
+from compat.run.outcome import Failed, Outcome, Passed, is_untrusted, lacks_instruction
 from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import Value
 
@@ -152,9 +152,7 @@ def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[st
     wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)
     lacking = (
         (f"the processor that lacks the instruction is an {evidence.processor}",)
-        if evidence.processor
-        and isinstance(outcome, Failed)
-        and outcome.cause == "illegal-instruction"
+        if evidence.processor and lacks_instruction(outcome)
         else ()
     )
     remarks = (*lacking, *evidence.suite_notes, *at_start, *wrong)

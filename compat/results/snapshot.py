@@ -285,8 +285,8 @@ class Snapshot:
         which no run counts it is what its newest run came to.
         """
         outcome = entry.verdict.outcome
-        if outcome is None and entry.runs:
-            outcome = entry.runs[-1].outcomes[-1]
+        if outcome is None and (newest := entry.history.unanswered) is not None:
+            outcome = newest.outcomes[-1]
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
         # An entry may name an outcome to its closing bracket: as a whole, or as it was before
         # things and places stood beside the subject.

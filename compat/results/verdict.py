@@ -17,7 +17,7 @@ from compat.results.ran import Ran
 from compat.results.record import Capability
 from compat.results.run_group import Kind, RunGroup
 from compat.results.score import Blame, CapabilityFault, Score
-from compat.run.outcome import Failed, Outcome, Stage, is_doubtful, is_spurious
+from compat.run.outcome import Failed, Outcome, Stage, is_doubtful, is_spurious, lacks_instruction
 from compat.value import StrictValue
 
 EvidenceKind = Literal["tested", "smoke", "asked", "inferred", "declared", "none"]
@@ -237,12 +237,7 @@ def _counting(runs: Sequence[Ran]) -> tuple[Counted, ...]:
         }
     )
 
-    lacking = {
-        _digests(run)
-        for run, outcomes in ordered
-        for outcome in outcomes
-        if isinstance(outcome, Failed) and outcome.cause == "illegal-instruction"
-    }
+    lacking = {_digests(run) for run, outcomes in ordered if any(map(lacks_instruction, outcomes))}
 
     def counts(run: Ran, outcome: Outcome) -> bool:
         if isinstance(outcome, Failed) and outcome.cause == "silence" and _digests(run) in lacking:

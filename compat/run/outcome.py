@@ -166,6 +166,11 @@ def is_spurious(outcome: Outcome) -> bool:
     return isinstance(outcome, Failed) and outcome.cause in SPURIOUS
 
 
+def lacks_instruction(outcome: Outcome) -> bool:
+    """Return whether the processor lacked an instruction, so that another one may come to more."""
+    return isinstance(outcome, Failed) and outcome.cause == "illegal-instruction"
+
+
 def is_suite_fault(outcome: Outcome) -> bool:
     """Return whether the suite or its declaration is at fault, so that there is nothing to record
     of the cell.
