@@ -10,7 +10,7 @@ import typer
 from compat import questions
 from compat.cli.disproofs import tell_disproofs
 from compat.cli.lockers import locker_of, refusing_locker
-from compat.cli.machine import now, without_places, workers_that_fit
+from compat.cli.machine import now, without_places
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     ExtraIndexUrl,
@@ -22,6 +22,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say
+from compat.cli.workload import workers_that_fit
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import RunOptions
 from compat.fleet.run_plan import seconds_of

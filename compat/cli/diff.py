@@ -10,7 +10,7 @@ from compat import pipeline
 from compat.cli.checkout import cells_of_checkout, checkout_row, run_pairs
 from compat.cli.diff_reports import diff_report
 from compat.cli.difference_words import COUNTED, HEADINGS, difference_counts, differing, moved_words
-from compat.cli.machine import level_of, workers_that_fit
+from compat.cli.machine import level_of
 from compat.cli.options import (
     CellNames,
     ExtraIndexUrl,
@@ -28,7 +28,7 @@ from compat.cli.progress import Progress
 from compat.cli.reports import JUnitFile, ReportFiles, SummaryFile
 from compat.cli.run import Jobs, Quick
 from compat.cli.this_machine import Interruption, ThisMachine
-from compat.cli.workload import print_lost
+from compat.cli.workload import print_lost, workers_that_fit
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_compare import Comparison, compared
 from compat.fleet.checkout_run import NEWEST, CheckoutCells, CheckoutChoice

@@ -21,7 +21,6 @@ from packaging.version import Version
 from compat.errors import UsageError, reason
 
 if TYPE_CHECKING:
-    from compat.declare.suite_table import Suite
     from compat.index.settings import IndexSettings
     from compat.lock.lockfile import Lock
     from compat.run.evidence import Isolation
@@ -244,14 +243,3 @@ def host_class() -> str:
 def disk_mb() -> int:
     """Return how many MiB are free where cells are made."""
     return int(shutil.disk_usage(sandbox_folder()).free // 2**20)
-
-
-def workers_that_fit(asked: int, suite: Suite) -> int:
-    """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
-    at least one.
-    """
-    import psutil
-
-    by_memory = int(psutil.virtual_memory().available / 2**20 // suite.memory_mb)
-    by_disk = disk_mb() // suite.disk_mb
-    return max(1, min(asked, by_memory, by_disk))

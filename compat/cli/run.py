@@ -15,7 +15,6 @@ from compat.cli.learnt import learnt, next_step
 from compat.cli.machine import (
     interpreter,
     level_of,
-    workers_that_fit,
 )
 from compat.cli.options import (
     CellNames,
@@ -41,6 +40,7 @@ from compat.cli.workload import (
     print_untried,
     seconds_by_step,
     seconds_together,
+    workers_that_fit,
     workload,
 )
 from compat.declare.suite_table import Suite, Tier
@@ -138,7 +138,7 @@ def run_command(
     asked = _asked_checkout(subject_from, keep_records, isolation, alone)
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     refuse_faulty_suite(workspace)
-    workers = _workers(workspace.matrix.suite, jobs, dry_run or bool(fleet))
+    workers = jobs if fleet else _workers(workspace.matrix.suite, jobs, dry_run)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
         raise typer.Exit(_run_checkout(workspace, asked, meant, options, as_json, reports))
@@ -161,9 +161,9 @@ def _run_checkout(*words: Any) -> int:
     return run_checkout(*words)
 
 
-def _workers(suite: Suite, jobs: int, is_elsewhere: bool) -> int:
+def _workers(suite: Suite, jobs: int, dry_run: bool) -> int:
     """How many cells fit on this machine at once, once the cache has made room for them."""
-    if not is_elsewhere:
+    if not dry_run:
         make_room(jobs * suite.disk_mb)
     return workers_that_fit(jobs, suite)
 

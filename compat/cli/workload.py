@@ -5,8 +5,9 @@ without an answer.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from compat.cli.machine import disk_mb
 from compat.cli.output import about, note
-from compat.declare.suite_table import Tier
+from compat.declare.suite_table import Suite, Tier
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.plan.cell import parse_cell
 from compat.results.durations import by_step
@@ -71,6 +72,26 @@ def seconds_together(
     """Return how many seconds the cells take side by side, by their history; None without one."""
     planned = [parse_cell(cell, workspace.matrix) for cell in cells]
     return workspace.durations[options.tier].together(planned, options.workers)
+
+
+def workers_that_fit(asked: int, suite: Suite) -> int:
+    """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
+    at least one. What is short is said.
+    """
+    import psutil
+
+    free = {
+        "memory": (int(psutil.virtual_memory().available // 2**20), suite.memory_mb),
+        "disk": (disk_mb(), suite.disk_mb),
+    }
+    short, (megabytes, each) = min(free.items(), key=lambda item: item[1][0] // item[1][1])
+    fit = max(1, min(asked, megabytes // each))
+    if fit < asked:
+        note(
+            f"compat: {count(fit, 'cell')} at once instead of {asked}: {megabytes:,} MB of {short}"
+            f" are free, and a cell may use {each:,} (`{short}_mb` of [suite])"
+        )
+    return fit
 
 
 def print_lost(result: BatchResult) -> None:

@@ -14,6 +14,7 @@ import pytest
 from support.ran import Run
 
 from compat import pipeline
+from compat.cli import workload
 from compat.errors import IndexUnreachable
 from compat.fleet import local, station
 from compat.fleet.batch import LockResult
@@ -171,6 +172,23 @@ def test_a_cell_that_the_machine_left_without_an_answer_ends_the_command_with_3(
     found = run("run", "demo", CELL, "--json")
     (row,) = found.json["data"]["cells"]
     assert (row["result"], found.code) == (outcome, code)
+
+
+@pytest.mark.parametrize(
+    ("free", "said"),
+    [
+        (600, "2 cells at once instead of 4: 600 MB of disk are free, and a cell may use 256"),
+        (100, "1 cell at once instead of 4: 100 MB of disk are free, and a cell may use 256"),
+    ],
+)
+def test_where_the_disk_has_room_for_fewer_cells_than_asked_it_is_said(
+    free: int, said: str, run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workload, "disk_mb", lambda: free)
+    found = run("run", "demo", CELL, RELAXED, "--jobs", "4")
+    assert (found.code, sorted(cells.ran)) == (0, sorted([CELL, RELAXED]))
+    assert f"compat: {said} (`disk_mb` of [suite])\n" in found.err
+    assert f", {said[0]} at a time: " in found.err
 
 
 def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(

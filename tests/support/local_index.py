@@ -52,7 +52,7 @@ title = "Demo"
 subject = "demo"
 platform = "x86_64-manylinux_2_28"
 margin_days = 1
-suite = { path = "suite", requirements = ["pytest"] }
+suite = { path = "suite", requirements = ["pytest"], memory_mb = 512, disk_mb = 256 }
 axes = [
   { kind = "interpreter", name = "python", short = "py", releases = ["3.8.18", "3.11.7"] },
   { kind = "package", name = "dep", short = "dep", package = "dep", select = { keep = "major" } },
