@@ -283,11 +283,13 @@ class Workspace:
         """Return the records of a cell, whole, oldest first."""
         return self.store.records(cell, self._index_now.batches(self.store, cell))
 
-    def records_on(self, cell: str, lock_digest: str) -> Iterator[Record]:
-        """Yield the records of a cell on a lock, whole, newest first; each is read in its turn."""
+    def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
+        """Yield the records of a cell on a lock, or on any, whole, newest first; each is read in
+        its turn.
+        """
         files = self._index_now.files_on(self.store, cell, lock_digest)
         ours = self.store.of_files(cell, files)
-        return (record for record in ours if record.lock_digest == lock_digest)
+        return (record for record in ours if lock_digest in (None, record.lock_digest))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         """Return what is wrong among the records, stray files and future dates included."""

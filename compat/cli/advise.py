@@ -248,4 +248,5 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
 
 
 def _facts(workspace: Workspace, card: Card) -> LockFacts:
-    return lock_facts(card.lock, workspace.records_on(card.proof.id, card.lock.digest))
+    records = workspace.newest_records(card.proof.id, card.lock.digest)
+    return lock_facts(card.lock, workspace.runs.get(card.proof.id, ()), records)

@@ -230,7 +230,9 @@ def _kept(workspace: Workspace, cell: Cell, lock: Lock, check: bool) -> LockLine
             pin.name for pin in lock.pins if pin.name in offered and pin.name not in changed
         ),
         builds=lock.builds,
-        facts=lock_facts(lock, workspace.records_on(cell.id, lock.digest)),
+        facts=lock_facts(
+            lock, workspace.runs.get(cell.id, ()), workspace.newest_records(cell.id, lock.digest)
+        ),
     )
 
 

@@ -66,12 +66,14 @@ class BatchSheet(Value, frozen=True, kw_only=True, dict=True):
                 yield packed.path, self._record(packed)
 
     def _record(self, packed: PackedRecord) -> Record:
-        # Runs of a night share most of what is large, and that is made once.
-        answer = packed.rows, packed.statuses, packed.whys
-        if answer not in self._told:
+        # Runs of a night share most of what is large, and that is made and looked at once.
+        answer = packed.rows, packed.statuses, packed.whys, packed.outcome
+        capabilities = self._told.get(answer)
+        is_new = capabilities is None
+        if capabilities is None:
             rows = _row.decode(self.rows[packed.rows])
             answers = packed_capabilities(rows, packed)
-            self._told[answer] = msgspec.convert(answers, tuple[Capability, ...])
+            capabilities = msgspec.convert(answers, tuple[Capability, ...])
         if packed.installed not in self._packages:
             packages = _packages.decode(self.installed[packed.installed])
             self._packages[packed.installed] = tuple(
@@ -89,10 +91,12 @@ class BatchSheet(Value, frozen=True, kw_only=True, dict=True):
         )
         record = replace(
             batch.record(alone),
-            capabilities=self._told[answer],
+            capabilities=capabilities,
             installed=self._packages[packed.installed],
         )
-        refuse_unsound_answers(record)  # all else was looked at without them
+        if is_new:
+            refuse_unsound_answers(record)  # all else was looked at without them
+            self._told[answer] = capabilities
         return record
 
     @cached_property

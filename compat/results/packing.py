@@ -17,7 +17,7 @@ from compat.results.record import (
     Record,
     StepSeconds,
     UtcDatetime,
-    record_of_raw,
+    record_of_parts,
 )
 from compat.results.upgrades import Raw
 from compat.run.evidence import Isolation
@@ -129,7 +129,7 @@ class RecordBatch(StrictValue, frozen=True, kw_only=True):
     def record(self, packed: PackedRecord) -> Record:
         """Return one of its records, whole; raise ValueError when it is not a valid one."""
         try:
-            return record_of_raw(self._raw(packed))
+            return record_of_parts(self._raw(packed))
         except (IndexError, KeyError):
             raise ValueError("refers to what is not in the batch") from None
 

@@ -327,6 +327,13 @@ def record_of_raw(raw: Raw) -> Record:
     return _record_of_stored(stored)
 
 
+def record_of_parts(raw: Raw) -> Record:
+    """Return the record of keys that were put together from parts of those types, so that they can
+    say neither more nor less; raise ValueError for what is not a sound one.
+    """
+    return _record_of_stored(msgspec.convert(raw, _Stored))
+
+
 def _record_of_stored(stored: _Stored) -> Record:
     record = Record(
         **{field: getattr(stored, field) for field in _Run.__struct_fields__},

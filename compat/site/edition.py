@@ -8,7 +8,6 @@ those of `paths.py`.
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Protocol
 
 from packaging.version import Version
 
@@ -35,6 +34,7 @@ from compat.search.needs import Needs
 from compat.search.why import PythonFloor, python_floor, subject_coordinates
 from compat.site.history import Event, events
 from compat.site.lock_facts import LockFacts, lock_facts
+from compat.site.parts import PartSource, RememberedParts
 from compat.site.paths import address
 from compat.site.tokens import Tokens
 from compat.site.wording import day
@@ -82,22 +82,6 @@ class DigestListing(Value, frozen=True, kw_only=True):
     make: Callable[[tuple[Listed, ...]], bytes]
 
 
-class PartSource(Protocol):
-    """Where the parts of a matrix are read from when a page needs them whole."""
-
-    def records(self, cell: str) -> tuple[Record, ...]:
-        """Return the records of a cell, oldest first."""
-
-    def records_on(self, cell: str, lock_digest: str) -> Iterator[Record]:
-        """Yield the records of a cell on a lock, newest first."""
-
-    def lock_text(self, cell: str) -> str | None:
-        """Return the text of a cell's lock; None when it has none."""
-
-    def declaration(self) -> str:
-        """Return the text of the matrix's declaration, whose floors proposals change."""
-
-
 class MatrixReport:
     """What an edition says of one matrix.
 
@@ -118,7 +102,7 @@ class MatrixReport:
         releases need of Python, and the newest audit of what is inferred.
         """
         self.snapshot = snapshot
-        self.parts = parts
+        self.parts = RememberedParts(parts)
         self.suite = dict(suite)
         self.capabilities = tuple(capabilities)
         self.needs = needs or Needs()
@@ -235,7 +219,8 @@ class MatrixReport:
         """Return what is known of installing the lock of a cell, worked out once."""
         cell = lock.inputs.cell
         if cell not in self._lock_facts:
-            self._lock_facts[cell] = lock_facts(lock, self.parts.records_on(cell, lock.digest))
+            records = self.parts.newest_records(cell, lock.digest)
+            self._lock_facts[cell] = lock_facts(lock, self.snapshot.by_id[cell].runs, records)
         return self._lock_facts[cell]
 
     def answer(self, request: Request) -> Recommended | Unproven:

@@ -2,10 +2,11 @@
 newest run measured it. Pages, data and the command line say them in the same words.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from compat.advise.commands import platform_words
 from compat.lock.lockfile import Lock
+from compat.results.ran import Ran
 from compat.results.record import INSTALLED, Record
 from compat.site.wording import count, listed, seconds
 from compat.value import Value
@@ -42,20 +43,15 @@ class LockFacts(Value, frozen=True, kw_only=True):
         return (*known, f"not measured: {listed(unknown)}")
 
 
-def lock_facts(lock: Lock, records: Iterable[Record]) -> LockFacts:
-    """Return what is known of a lock; `records` are those on it, newest first, and no more of them
-    are taken than it needs.
+def lock_facts(lock: Lock, runs: Sequence[Ran], records: Iterable[Record]) -> LockFacts:
+    """Return what is known of a lock; `runs` are those of its cell, oldest first, `records` those
+    on it, newest first, of which no more are taken than it needs.
     """
-    spent: float | None = None
-    size: float | None = None
-    for record in records:
-        if spent is None:
-            spent = record.step_seconds.install
-        if size is None:
-            sizes = (metric.value for metric in record.metrics if metric.name == INSTALLED)
-            size = next(sizes, None)
-        if spent is not None and size is not None:
-            break
+    on_lock = (run for run in reversed(runs) if run.lock_digest == lock.digest)
+    metrics = (metric for run in on_lock for metric in run.metrics)
+    size = next((metric.value for metric in metrics if metric.name == INSTALLED), None)
+    every = (record.step_seconds.install for record in records)
+    spent = next((seconds_spent for seconds_spent in every if seconds_spent is not None), None)
     return LockFacts(
         platform=platform_words(lock),
         packages=len(lock.pins),

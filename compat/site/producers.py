@@ -14,11 +14,9 @@ from compat.site.exports.embed_image import embed_images
 from compat.site.exports.feeds import feeds
 from compat.site.exports.ical import calendars
 from compat.site.exports.search_index import search_files
-from compat.site.exports.sitemap import sitemap
 from compat.site.exports.spreadsheet import spreadsheets
 
 Producer = Callable[[Edition], Iterator[SiteFile | Made | DigestListing]]
-# The last names the files of all others.
 PRODUCERS: tuple[Producer, ...] = (
     lock_files.files,
     badges,
@@ -30,5 +28,4 @@ PRODUCERS: tuple[Producer, ...] = (
     downloads,
     spreadsheets,
     api,
-    sitemap,
 )

@@ -9,6 +9,7 @@ from pathlib import Path
 from compat import files
 from compat.errors import CompatError, UsageError, reason
 from compat.site.edition import DigestListing, Edition, Made, SiteFile
+from compat.site.exports.sitemap import sitemap
 from compat.site.pages.render import Printer, assets, generation
 from compat.site.producers import PRODUCERS
 from compat.site.writer import Written, as_before, read_urls, write_edition
@@ -32,7 +33,9 @@ def write_site(
             return before
         edition, urls = make(), kept_urls(earlier)
         printer = Printer(edition, assets())
-        return write_edition(out, _files(edition, printer), code, urls, printer.moved, digest)
+        return write_edition(
+            out, edition_files(edition, printer), code, urls, printer.moved, digest
+        )
 
 
 def kept_urls(path: Path) -> tuple[str, ...]:
@@ -48,10 +51,12 @@ def kept_urls(path: Path) -> tuple[str, ...]:
         ) from None
 
 
-def _files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Made | DigestListing]:
+def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Made | DigestListing]:
+    """Yield every file of the edition; what lists others comes after them."""
     yield from printer.files()
     for producer in PRODUCERS:
         yield from producer(edition)
+    yield from sitemap(edition, printer.elsewhere)
 
 
 @contextlib.contextmanager

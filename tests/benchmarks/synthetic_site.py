@@ -10,7 +10,6 @@ import resource
 import sys
 import time
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,7 +30,7 @@ from compat.run.evidence import Installed, Metric
 from compat.run.outcome import parse_outcome
 from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.render import Printer, assets
-from compat.site.producers import PRODUCERS
+from compat.site.publication import edition_files
 from compat.site.writer import write_edition
 
 ROOT = Path(__file__).parent.parent.parent
@@ -160,8 +159,9 @@ class Shelf:
         self.read += 1
         return tuple(decode_record(text, cell) for text in self.texts.get(cell, ()))
 
-    def records_on(self, cell: str, lock_digest: str) -> Iterator[Record]:
-        return (one for one in reversed(self.records(cell)) if one.lock_digest == lock_digest)
+    def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
+        ours = reversed(self.records(cell))
+        return (one for one in ours if lock_digest in (None, one.lock_digest))
 
     def lock_text(self, cell: str) -> str | None:
         return self.locks.get(cell)
@@ -190,8 +190,7 @@ def publish(shelf: Shelf, out: Path) -> Figure:
     ]
     edition = Edition([MatrixReport(seen, shelf, {}, told)], "https://compat.example/", DAY)
     printer = Printer(edition, assets())
-    files = chain(printer.files(), *(producer(edition) for producer in PRODUCERS))
-    written = write_edition(out, files, "1", (), printer.moved)
+    written = write_edition(out, edition_files(edition, printer), "1", (), printer.moved)
     return Figure(
         len(written.changed),
         round(time.perf_counter() - begin, 2),

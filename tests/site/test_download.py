@@ -11,7 +11,7 @@ from support.editions import URL, edition, files, listed
 from support.known import Shelf, lock_of, proven, ran, shelves, statuses
 
 from compat.run.evidence import Metric
-from compat.site.edition import DigestListing
+from compat.site.edition import DigestListing, SiteFile
 from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
 from compat.site.exports.lock_files import files as installs
@@ -79,14 +79,18 @@ def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_
 
 
 def test_the_sitemap_names_the_pages_that_came_before_it() -> None:
-    robots, listing = sitemap(edition(Shelf()))
+    robots, listing = sitemap(edition(Shelf()), {"demo/grid/index.html"})
     assert isinstance(listing, DigestListing)
     made = listing.make(
-        (listed("demo/index.html", b""), listed("index.html", b""), listed("a.json", b""))
+        tuple(
+            listed(path, b"")
+            for path in ("demo/index.html", "demo/grid/index.html", "index.html", "a.json")
+        )
     )
     places = [element.text for element in ElementTree.fromstring(made).iter() if element.text]
     assert places == [f"{URL}demo/", URL]
-    assert f"Sitemap: {URL}sitemap.xml" in files(edition(Shelf()), sitemap)["robots.txt"].decode()
+    assert isinstance(robots, SiteFile)
+    assert f"Sitemap: {URL}sitemap.xml" in robots.content.decode()
     assert robots.path == "robots.txt"
 
 

@@ -4,7 +4,6 @@ made from.
 
 import datetime
 from collections.abc import Callable
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -20,7 +19,7 @@ from compat.site.edition import Edition
 from compat.site.pages.page_list import pages
 from compat.site.pages.render import Printer
 from compat.site.paths import page
-from compat.site.producers import PRODUCERS
+from compat.site.publication import edition_files
 from compat.site.writer import Written, write_edition
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
@@ -30,8 +29,7 @@ PROVEN = "py3.9-dep2-demo2.0"
 def publish(shelf: Shelf, folder: Path, day: datetime.date = DAY) -> Written:
     of = edition(shelf, day)
     printer = Printer(of, SITE)
-    files = chain(printer.files(), *(producer(of) for producer in PRODUCERS))
-    return write_edition(folder, files, "1", (), printer.moved)
+    return write_edition(folder, edition_files(of, printer), "1", (), printer.moved)
 
 
 def repaired() -> Shelf:

@@ -84,9 +84,10 @@ class Shelf:
         """Return the records of a cell, oldest first."""
         return self._records.get(cell, ())
 
-    def records_on(self, cell: str, lock_digest: str) -> Iterator[Record]:
-        """Yield the records of a cell on a lock, newest first."""
-        return (one for one in reversed(self.records(cell)) if one.lock_digest == lock_digest)
+    def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
+        """Yield the records of a cell on a lock, or on any, newest first."""
+        ours = reversed(self.records(cell))
+        return (one for one in ours if lock_digest in (None, one.lock_digest))
 
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""

@@ -124,7 +124,7 @@ def cell_view(
     records, siblings = report.parts.records(cell.id), report.places[place_of(cell)]
     lock = report.locks.get(cell.id)
     symbol, style = cell_symbol(entry, siblings)
-    installed = packages(report, cell.id, records)
+    installed = packages(report, cell.id, reversed(records))
     capabilities = [_capability(report, entry, capability) for capability in verdict.capabilities]
     can = {
         status: tuple(capability for capability in capabilities if capability.status == status)
@@ -258,7 +258,7 @@ def _failure(
     others = (
         {}
         if green is None
-        else packages(report, green.cell.id, report.parts.records(green.cell.id))
+        else packages(report, green.cell.id, report.parts.newest_records(green.cell.id))
     )
     failed = [record for record in records if outcome in record.outcomes]
     return CellFailure(

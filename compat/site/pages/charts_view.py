@@ -29,7 +29,9 @@ def charts(report: MatrixReport) -> Charts:
     class of machine.
     """
     newest = [
-        (column, records[-1]) for column in report.columns if (records := _counting(report, column))
+        (column, record)
+        for column in report.columns
+        if (record := _newest_measured(report, column)) is not None
     ]
     hosts = Counter(record.host for _, record in newest)
     host = hosts.most_common(1)[0][0] if hosts else ""
@@ -39,8 +41,9 @@ def charts(report: MatrixReport) -> Charts:
     return Charts(charts=tuple(chart for chart in drawn if chart is not None), host=host)
 
 
-def _counting(report: MatrixReport, column: ReleaseColumn) -> tuple[Record, ...]:
-    return tuple(record for record in report.parts.records(column.entry.cell.id) if record.metrics)
+def _newest_measured(report: MatrixReport, column: ReleaseColumn) -> Record | None:
+    newest = report.parts.newest_records(column.entry.cell.id)
+    return next((record for record in newest if record.metrics), None)
 
 
 def _support(report: MatrixReport) -> Chart | None:

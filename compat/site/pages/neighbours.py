@@ -1,6 +1,6 @@
 """The `site` room's neighbours of a cell: the nearest better one, and how packages differ."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.results.entry import Entry
@@ -127,9 +127,11 @@ def _apart(number: int, other: int) -> int:
     return abs(number - other)
 
 
-def packages(report: MatrixReport, cell: str, records: tuple[Record, ...]) -> dict[str, str]:
-    """Return what stands in a cell: as it was found installed, else as its lock pins it."""
-    for record in reversed(records):
+def packages(report: MatrixReport, cell: str, newest: Iterable[Record]) -> dict[str, str]:
+    """Return what stands in a cell: as it was found installed, else as its lock pins it; `newest`
+    are its records, newest first, of which no more are taken than it needs.
+    """
+    for record in newest:
         if record.installed:
             return {package.name: package.version for package in record.installed}
     lock = report.locks.get(cell)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from importlib import resources
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -46,6 +47,8 @@ class Printer:
         """Take the edition and a folder with `templates/`, `static/` and `pages/`; see `assets`."""
         self.edition = edition
         self.folder = folder
+        # The paths of the pages that came, but whose content has another address.
+        self.elsewhere: set[str] = set()
         self._environment = Environment(
             loader=FileSystemLoader(folder / "templates"),
             autoescape=True,
@@ -68,7 +71,9 @@ class Printer:
             # Browsers ask for this one at the root, whatever a page says.
             folder = "" if path.name == "favicon.ico" else "static/"
             yield SiteFile(path=f"{folder}{path.name}", content=path.read_bytes())
-        for page in (*pages(self.edition), *self._about()):
+        for page in chain(pages(self.edition), self._about()):
+            if page.canonical:
+                self.elsewhere.add(page.path)
             yield Made(
                 path=page.path,
                 inputs=digest(page.inputs, page.title, page.path),
