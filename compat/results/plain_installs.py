@@ -100,10 +100,14 @@ def plain_installs(snapshot: Snapshot) -> tuple[PlainInstall, ...]:
 
 def plain_of_cell(snapshot: Snapshot, cell: str) -> Iterator[PlainInstall]:
     """Yield the plain install that a cell stands for, if it stands for one."""
-    asked = readable_cell(cell, snapshot.matrix)
+    matrix = snapshot.matrix
+    asked = readable_cell(cell, matrix)
     if asked is None or asked.recipe != "fresh":
         return
-    question = plain_question_of(snapshot.feasibility, asked)
+    pair = (asked.on(axis).version for axis in (matrix.subject, matrix.interpreters.name))
+    question = snapshot.once(
+        ("plain-question", *pair), lambda: plain_question_of(snapshot.feasibility, asked)
+    )
     if question is not None and question.cell is not None and question.cell.id == cell:
         yield _install(snapshot, question)
 

@@ -89,7 +89,7 @@ def _preferred(entries: list[Entry]) -> Entry:
 def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, ...]]:
     """What the greatest of is representative."""
     kind = entry.verdict.kind
-    working = sum(capability.status == "yes" for capability in entry.verdict.capabilities)
+    working = entry.verdict.score.passing
     return (
         -_KIND_RANK[kind],
         _RUN_RANK.get(entry.verdict.evidence, 0),

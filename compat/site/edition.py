@@ -8,6 +8,7 @@ those of `paths.py`.
 import datetime
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import chain, combinations
 
 from packaging.version import Version
 
@@ -73,12 +74,10 @@ class Listed(Value, frozen=True, kw_only=True):
 
 
 class DigestListing(Value, frozen=True, kw_only=True):
-    """A file made from the digests of all that came before it and whose paths begin with `below`,
-    sorted by path.
-    """
+    """A file made from the digests of the files before it that it lists, sorted by path."""
 
     path: str
-    below: str
+    lists: Callable[[str], bool]
     make: Callable[[tuple[Listed, ...]], bytes]
 
 
@@ -110,7 +109,7 @@ class MatrixReport:
         is_known = audit is not None and audit.on <= snapshot.day
         self.audit = audit if is_known else None
         self._answers: dict[Request, Recommended | Unproven] = {}
-        self._ordered: dict[Goal, list[TestedCombination]] = {}
+        self._best: dict[Goal, dict[frozenset[tuple[str, Version]], TestedCombination]] = {}
         self._lock_facts: dict[str, LockFacts] = {}
         self._released: dict[tuple[str, Version], datetime.date | None] = {}
 
@@ -150,11 +149,10 @@ class MatrixReport:
     @cached_property
     def asked(self) -> tuple[str, ...]:
         """The ids of the capabilities that the suite has or that any run reported, sorted."""
-        reported = (
-            capability.id
-            for entry in self.snapshot.known
-            for capability in entry.verdict.capabilities
-        )
+        # By identity: most cells came to what another one did, and share it.
+        every = (entry.verdict.capabilities for entry in self.snapshot.known)
+        distinct = {id(capabilities): capabilities for capabilities in every}.values()
+        reported = (capability.id for capabilities in distinct for capability in capabilities)
         return tuple(sorted({*self.titles, *reported} - self.snapshot.present.helpers))
 
     @property
@@ -242,11 +240,17 @@ class MatrixReport:
                     by_id.setdefault(capability.id, set()).add(capability.status)
         return statuses
 
-    def ordered(self, goal: Goal) -> list[TestedCombination]:
-        """Return all tested combinations, the best for the goal first."""
-        if goal not in self._ordered:
-            self._ordered[goal] = self.advisor.fitting(Request(goal=goal))
-        return self._ordered[goal]
+    def best(self, goal: Goal, coordinates: Mapping[str, Version]) -> TestedCombination | None:
+        """Return the best tested combination for the goal with these coordinates by axis, at most
+        two; None when there is none.
+        """
+        if goal not in self._best:
+            best = self._best[goal] = {}
+            for proof in self.advisor.fitting(Request(goal=goal)):
+                own = [(one.axis, one.version) for one in proof.cell.coordinates]
+                for few in chain(((),), combinations(own, 1), combinations(own, 2)):
+                    best.setdefault(frozenset(few), proof)
+        return self._best[goal].get(frozenset(coordinates.items()))
 
     @cached_property
     def facts(self) -> Feasibility:

@@ -215,9 +215,9 @@ def _kept(folder: Path, file: SiteFile | Made, known: Known | None) -> tuple[Kno
 
 def _listing(listing: DigestListing, files: Mapping[str, Known]) -> SiteFile:
     """The listing with the digests of the files before it."""
-    below = sorted(path for path in files if path.startswith(listing.below))
+    paths = sorted(filter(listing.lists, files))
     listed = (
-        Listed(path=path, sha256=files[path].sha256, bytes=files[path].size) for path in below
+        Listed(path=path, sha256=files[path].sha256, bytes=files[path].size) for path in paths
     )
     return SiteFile(path=listing.path, content=listing.make(tuple(listed)))
 

@@ -81,12 +81,8 @@ def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_
 def test_the_sitemap_names_the_pages_that_came_before_it() -> None:
     robots, listing = sitemap(edition(Shelf()), {"demo/grid/index.html"})
     assert isinstance(listing, DigestListing)
-    made = listing.make(
-        tuple(
-            listed(path, b"")
-            for path in ("demo/index.html", "demo/grid/index.html", "index.html", "a.json")
-        )
-    )
+    paths = ("demo/index.html", "demo/grid/index.html", "index.html", "a.json")
+    made = listing.make(tuple(listed(path, b"") for path in filter(listing.lists, paths)))
     places = [element.text for element in ElementTree.fromstring(made).iter() if element.text]
     assert places == [f"{URL}demo/", URL]
     assert isinstance(robots, SiteFile)

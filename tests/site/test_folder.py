@@ -92,7 +92,7 @@ def test_a_listing_names_the_files_before_it(tmp_path: Path) -> None:
     files = (
         made("api/a.json", "1", "aa"),
         made("index.html", "1"),
-        DigestListing(path="list", below="api/", make=listing),
+        DigestListing(path="list", lists=lambda path: path.startswith("api/"), make=listing),
     )
     write(tmp_path, *files)
     assert [(one.path, one.bytes) for one in told[0]] == [("api/a.json", 2)]

@@ -83,8 +83,8 @@ def _content(file: SiteFile | Made | DigestListing, found: dict[str, bytes]) -> 
         case Made():
             return file.make()
         case DigestListing():
-            below = sorted(path for path in found if path.startswith(file.below))
-            return file.make(tuple(listed(path, found[path]) for path in below))
+            paths = sorted(filter(file.lists, found))
+            return file.make(tuple(listed(path, found[path]) for path in paths))
 
 
 def listed(path: str, content: bytes) -> Listed:

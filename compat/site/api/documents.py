@@ -13,7 +13,13 @@ from compat.site.api.axis_documents import (
 )
 from compat.site.api.cell_documents import cell_document, cells_document, chunks, more_cells
 from compat.site.api.envelope import Document, FolderListing, dated, head
-from compat.site.api.index_documents import Advise, index_document, root_document
+from compat.site.api.index_documents import (
+    Advise,
+    index_document,
+    is_of_matrix,
+    is_of_root,
+    root_document,
+)
 from compat.site.api.lane_documents import lanes_document
 from compat.site.api.openapi import DOCUMENTS, changelog, openapi, schema_file
 from compat.site.api.plain_documents import plain_document
@@ -54,7 +60,7 @@ def api(edition: Edition) -> Iterator[SiteFile | Made | DigestListing]:
     yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog().encode())
     yield DigestListing(
         path=f"{API_ROOT}/index.json",
-        below="",
+        lists=partial(is_of_root, [api_path(report.name) for report in edition.reports]),
         make=lambda listed: json(root_document(edition, listed)),
     )
 
@@ -100,8 +106,14 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made 
     root = f"{API_ROOT}/{segment(name)}/"
     for folder in FOLDERS:
         below = f"{root}{folder}/"
-        yield DigestListing(path=f"{below}index.json", below=below, make=partial(_folder, report))
-    yield DigestListing(path=api_path(name), below=root, make=partial(_index, report, root))
+        yield DigestListing(
+            path=f"{below}index.json",
+            lists=partial(_is_below, below),
+            make=partial(_folder, report),
+        )
+    yield DigestListing(
+        path=api_path(name), lists=partial(is_of_matrix, root), make=partial(_index, report)
+    )
 
 
 def _rows(report: MatrixReport, tokens: Tokens) -> Iterator[SiteFile | Made]:
@@ -134,5 +146,9 @@ def _folder(report: MatrixReport, listed: tuple[Listed, ...]) -> bytes:
     return json(FolderListing(**head(report), files=listed))
 
 
-def _index(report: MatrixReport, below: str, listed: tuple[Listed, ...]) -> bytes:
-    return json(index_document(report, below, listed))
+def _is_below(folder: str, path: str) -> bool:
+    return path.startswith(folder)
+
+
+def _index(report: MatrixReport, listed: tuple[Listed, ...]) -> bytes:
+    return json(index_document(report, listed))

@@ -2,6 +2,7 @@
 
 import datetime
 from collections import Counter
+from collections.abc import Collection
 
 from compat.advise.rows import AdviceTable
 from compat.plan.cell import RECIPES, Recipe
@@ -74,16 +75,15 @@ class Root(Value, frozen=True, kw_only=True):
     files: tuple[Listed, ...]
 
 
+def is_of_root(indexes: Collection[str], path: str) -> bool:
+    """Return whether the document that the API begins with lists a file; `indexes` are the paths of
+    the matrices' own.
+    """
+    return path.startswith("schema/v1/") or path.rpartition("/")[0] == API_ROOT or path in indexes
+
+
 def root_document(edition: Edition, listed: tuple[Listed, ...]) -> Root:
-    """Return the document that the API begins with; `listed` are all files that came before it."""
-    indexes = {api_path(report.name) for report in edition.reports}
-    own = (
-        file
-        for file in listed
-        if file.path in indexes
-        or file.path.startswith("schema/v1/")
-        or file.path.rpartition("/")[0] == API_ROOT
-    )
+    """Return the document that the API begins with, with the files that it lists."""
     matrices = (
         MatrixLink(
             name=report.name, title=report.snapshot.matrix.title, index=api_path(report.name)
@@ -94,18 +94,21 @@ def root_document(edition: Edition, listed: tuple[Listed, ...]) -> Root:
         schema_version=SCHEMA_VERSION,
         day=edition.day,
         matrices=tuple(matrices),
-        files=tuple(own),
+        files=listed,
     )
 
 
-def index_document(report: MatrixReport, below: str, listed: tuple[Listed, ...]) -> MatrixIndex:
-    """Return the index of a matrix; `listed` are all files whose paths begin with `below`."""
+def is_of_matrix(folder: str, path: str) -> bool:
+    """Return whether the index of a matrix lists a file, whose folder in the API is this: its own
+    files, and the indexes of the folders in it.
+    """
+    rest = path.removeprefix(folder)
+    return rest != path and ("/" not in rest or rest.endswith("/index.json"))
+
+
+def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIndex:
+    """Return the index of a matrix, with the files that it lists."""
     snapshot = report.snapshot
-    own = (
-        file
-        for file in listed
-        if "/" not in file.path.removeprefix(below) or file.path.endswith("/index.json")
-    )
     verdicts = Counter(entry.verdict.kind for entry in snapshot.entries)
     tested = [entry for entry in snapshot.known if entry.is_tested]
     days = (entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
@@ -127,5 +130,5 @@ def index_document(report: MatrixReport, below: str, listed: tuple[Listed, ...])
             stale=sum(entry.verdict.stale for entry in tested),
             verdicts={kind: verdicts[kind] for kind in verdicts},
         ),
-        files=tuple(own),
+        files=listed,
     )

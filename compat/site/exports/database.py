@@ -5,24 +5,24 @@ SQLite file.
 import datetime
 import sqlite3
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from functools import partial
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from compat.results.entry import Entry
-from compat.results.ran import Ran
 from compat.results.record import Capability
 from compat.results.verdict import in_order
-from compat.run.evidence import Metric
+from compat.run.outcome import Outcome
 from compat.site.api.cell_documents import cell_summary
 from compat.site.edition import Edition, Made, MatrixReport, SiteFile
 from compat.site.encode import fit
 from compat.site.paths import download_path, segment
 
-Row = dict[str, Any]
+Row = tuple[Any, ...]
+# A metric's name, unit, and which of two values is better.
+Measure = tuple[str, str, str]
 TABLES = """
 CREATE TABLE cells (
     id TEXT PRIMARY KEY, recipe TEXT NOT NULL, verdict TEXT NOT NULL, state TEXT NOT NULL,
@@ -57,11 +57,17 @@ CREATE VIEW capabilities AS
 SELECT runs.id AS run, answers.capability, answers.status, answers.cause, answers.subject,
     answers.spelling
 FROM runs JOIN answers ON answers.id = runs.answers;
-CREATE TABLE metrics (
-    run INTEGER NOT NULL REFERENCES runs (id), name TEXT NOT NULL, value REAL NOT NULL,
-    unit TEXT NOT NULL,
-    better TEXT NOT NULL
+-- What is measured, and the number that each run measured of it.
+CREATE TABLE measures (
+    id INTEGER PRIMARY KEY, name TEXT NOT NULL, unit TEXT NOT NULL, better TEXT NOT NULL
 );
+CREATE TABLE measured (
+    run INTEGER NOT NULL REFERENCES runs (id), measure INTEGER NOT NULL REFERENCES measures (id),
+    value REAL NOT NULL
+);
+CREATE VIEW metrics AS
+SELECT measured.run, measures.name, measured.value, measures.unit, measures.better
+FROM measured JOIN measures ON measures.id = measured.measure;
 -- A test of a helper looks at a file of the suite alone, and says nothing about the subject.
 CREATE TABLE suite (capability TEXT PRIMARY KEY, title TEXT, says TEXT,
 of_helper INTEGER NOT NULL) WITHOUT ROWID;
@@ -117,133 +123,143 @@ def database(report: MatrixReport) -> bytes:
         return path.read_bytes()
 
 
-def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterator[Row]]]:
-    """The rows of each table, by the names of its columns."""
-    runs = [
-        (number, entry, run)
-        for number, (entry, run) in enumerate(
-            ((entry, run) for entry in report.snapshot.known for run in in_order(entry.runs)), 1
-        )
-    ]
-    answers: dict[tuple[Capability, ...], int] = {}
-    for _, _, run in runs:
-        answers.setdefault(run.capabilities, len(answers) + 1)
-    yield "cells", (_cell(report, entry) for entry in report.snapshot.known)
+def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
+    """The rows of each table, in the order of its columns."""
+    known = report.snapshot.known
+    answers, measures = _Answers(), dict[Measure, int]()
+    yield "cells", (_cell(report, entry) for entry in known)
     yield "coordinates", _coordinates(report)
-    yield (
-        "runs",
-        (
-            _run(number, entry, run) | {"answers": answers[run.capabilities]}
-            for number, entry, run in runs
-        ),
-    )
+    yield "runs", _runs(known, answers)
     yield (
         "answers",
         (
-            {"id": number, **_answer(capability)}
-            for capabilities, number in answers.items()
+            (number, *_answer(capability))
+            for capabilities, number in answers.numbers.items()
             for capability in capabilities
         ),
     )
-    yield "metrics", (_metric(number, metric) for number, _, run in runs for metric in run.metrics)
+    yield "measured", _measured(known, measures)
+    yield "measures", ((number, *map(fit, measure)) for measure, number in measures.items())
     yield "suite", (_test(report, name) for name in (*report.asked, *report.helpers))
 
 
-def _insert(connection: sqlite3.Connection, table: str, rows: Iterator[Row]) -> None:
-    for columns, alike in groupby(rows, key=tuple):
-        names = ", ".join(f":{column}" for column in columns)
-        connection.executemany(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({names})", map(_fit, alike)
-        )
+class _Answers:
+    """What runs came to, with numbers in the order in which they came; equal ones have the same."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[tuple[Capability, ...], int] = {}
+        # Most that are equal are one object, which is known without a look at what it holds.
+        self._by_object: dict[int, tuple[tuple[Capability, ...], int]] = {}
+
+    def of(self, capabilities: tuple[Capability, ...]) -> int:
+        known = self._by_object.get(id(capabilities))
+        if known is None:
+            number = self.numbers.setdefault(capabilities, len(self.numbers) + 1)
+            known = self._by_object[id(capabilities)] = capabilities, number
+        return known[1]
+
+
+def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
+    columns = connection.execute(f"SELECT count(*) FROM pragma_table_info('{table}')").fetchone()
+    places = ", ".join("?" * columns[0])
+    connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
 
 
 def _cell(report: MatrixReport, entry: Entry) -> Row:
     summary, obstacle = cell_summary(report, entry), entry.obstacle
-    return {
-        "id": summary.id,
-        "recipe": summary.recipe,
-        "verdict": summary.verdict,
-        "state": summary.state,
-        "evidence": summary.evidence,
-        "outcome": summary.outcome,
-        "since": _iso(summary.since),
-        "latest": _iso(summary.latest),
-        "stale": summary.stale,
-        "tested": summary.tested,
-        "passed": summary.passed,
-        "isolation": summary.isolation,
-        "planned": summary.planned,
-        "obstacle": None if obstacle is None else obstacle.kind,
-        "because": None if obstacle is None else obstacle.because,
-        "passing": summary.score.passing,
-        "combination": summary.score.combination,
-        "release": summary.score.release,
-        "gone": summary.score.gone,
-        "absent": summary.score.absent,
-        "score": summary.score.words,
-    }
+    return (
+        summary.id,
+        summary.recipe,
+        summary.verdict,
+        summary.state,
+        summary.evidence,
+        _fit(summary.outcome),
+        _iso(summary.since),
+        _iso(summary.latest),
+        summary.stale,
+        summary.tested,
+        summary.passed,
+        summary.isolation,
+        summary.planned,
+        None if obstacle is None else obstacle.kind,
+        None if obstacle is None else fit(obstacle.because),
+        summary.score.passing,
+        summary.score.combination,
+        summary.score.release,
+        summary.score.gone,
+        summary.score.absent,
+        fit(summary.score.words),
+    )
 
 
 def _coordinates(report: MatrixReport) -> Iterator[Row]:
     positions = report.advisor.ranks.positions
     for entry in report.snapshot.known:
         for coordinate in entry.cell.coordinates:
-            yield {
-                "cell": entry.verdict.cell,
-                "axis": coordinate.axis,
-                "version": str(coordinate.version),
-                "place": positions[coordinate.axis][coordinate.version],
-            }
+            yield (
+                entry.verdict.cell,
+                coordinate.axis,
+                str(coordinate.version),
+                positions[coordinate.axis][coordinate.version],
+            )
 
 
-def _run(number: int, entry: Entry, run: Ran) -> Row:
-    return {
-        "id": number,
-        "cell": entry.verdict.cell,
-        "started": run.started.isoformat(),
-        "outcome": " ".join(map(str, run.outcomes)),
-        "counts": any(counted.run is run for counted in entry.counted),
-        "seconds": run.seconds,
-        "isolation": run.isolation,
-        "tier": run.tier,
-        "lock_digest": run.lock_digest,
-        "suite_digest": run.suite_digest,
-    }
+def _runs(known: Iterable[Entry], answers: _Answers) -> Iterator[Row]:
+    outcomes: dict[tuple[Outcome, ...], str] = {}
+    number = 0
+    for entry in known:
+        counting = {id(counted.run) for counted in entry.counted}
+        for run in in_order(entry.runs):
+            number += 1
+            if run.outcomes not in outcomes:
+                outcomes[run.outcomes] = fit(" ".join(map(str, run.outcomes)))
+            yield (
+                number,
+                entry.verdict.cell,
+                run.started.isoformat(),
+                outcomes[run.outcomes],
+                id(run) in counting,
+                run.seconds,
+                run.isolation,
+                run.tier,
+                run.lock_digest,
+                run.suite_digest,
+                answers.of(run.capabilities),
+            )
+
+
+def _measured(known: Iterable[Entry], measures: dict[Measure, int]) -> Iterator[Row]:
+    """The numbers of each run, in the order of `_runs`."""
+    every = (run for entry in known for run in in_order(entry.runs))
+    for number, run in enumerate(every, 1):
+        for metric in run.metrics:
+            measure = metric.name, metric.unit, metric.better
+            yield number, measures.setdefault(measure, len(measures) + 1), metric.value
 
 
 def _answer(capability: Capability) -> Row:
-    return {
-        "capability": capability.id,
-        "status": capability.status,
-        "cause": capability.cause or None,
-        "subject": capability.subject or None,
-        "spelling": capability.spelling or None,
-    }
-
-
-def _metric(number: int, metric: Metric) -> Row:
-    return {
-        "run": number,
-        "name": metric.name,
-        "value": metric.value,
-        "unit": metric.unit,
-        "better": metric.better,
-    }
+    return (
+        fit(capability.id),
+        capability.status,
+        _fit(capability.cause or None),
+        _fit(capability.subject or None),
+        _fit(capability.spelling or None),
+    )
 
 
 def _test(report: MatrixReport, name: str) -> Row:
     test = report.titles.get(name)
-    return {
-        "capability": name,
-        "title": None if test is None else test.title,
-        "says": None if test is None else test.says,
-        "of_helper": name in report.helpers,
-    }
+    return (
+        fit(name),
+        None if test is None else fit(test.title),
+        None if test is None else fit(test.says),
+        name in report.helpers,
+    )
 
 
 def _iso(day: datetime.date | None) -> str | None:
     return None if day is None else day.isoformat()
 
 
-def _fit(row: Row) -> Row:
-    return {name: fit(value) if isinstance(value, str) else value for name, value in row.items()}
+def _fit(text: str | None) -> str | None:
+    return None if text is None else fit(text)

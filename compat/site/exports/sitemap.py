@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 from compat.site.edition import DigestListing, Edition, Listed, SiteFile
 from compat.site.encode import fit, written
+from compat.site.writer import is_page
 
 SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
 # What the protocol allows in one file.
@@ -20,18 +21,17 @@ def sitemap(edition: Edition, elsewhere: Container[str]) -> Iterator[SiteFile | 
     """
     robots = f"User-agent: *\nAllow: /\nSitemap: {edition.url('sitemap.xml')}\n"
     yield SiteFile(path="robots.txt", content=robots.encode())
-    yield DigestListing(path="sitemap.xml", below="", make=partial(_pages, edition, elsewhere))
+    yield DigestListing(
+        path="sitemap.xml",
+        lists=lambda path: is_page(path) and path not in elsewhere,
+        make=partial(_pages, edition),
+    )
 
 
-def _pages(edition: Edition, elsewhere: Container[str], listed: tuple[Listed, ...]) -> bytes:
+def _pages(edition: Edition, listed: tuple[Listed, ...]) -> bytes:
     root = ElementTree.Element("urlset", xmlns=SCHEMA)
-    paths = [
-        file.path
-        for file in listed
-        if file.path.rpartition("/")[2] == "index.html" and file.path not in elsewhere
-    ]
-    for path in paths[:MOST]:
+    for file in listed[:MOST]:
         ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = fit(
-            edition.url(path)
+            edition.url(file.path)
         )
     return written(root)

@@ -207,10 +207,8 @@ def best(
     edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version], goal: Goal = "best"
 ) -> CardView | None:
     """Return the best proven card with these coordinates by axis; None when there is none."""
-    for proof in report.ordered(goal):
-        if all(proof.cell.on(axis).version == version for axis, version in coordinates.items()):
-            return card_view(edition, report, report.advisor.card(proof))
-    return None
+    proof = report.best(goal, coordinates)
+    return None if proof is None else card_view(edition, report, report.advisor.card(proof))
 
 
 def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str = "") -> CardView:

@@ -69,18 +69,19 @@ class Pairs:
         """Take the report."""
         self.report = report
         self._cells = tuple((column.entry, *reversed(column.others)) for column in report.columns)
-        statuses = [
-            [
-                {capability.id: capability.status for capability in e.verdict.capabilities}
-                for e in cells
-            ]
+        # By identity: most cells came to what another one did, and share it.
+        distinct = {
+            id(e.verdict.capabilities): {c.id: c.status for c in e.verdict.capabilities}
             for cells in self._cells
-        ]
+            for e in {id(e.verdict.capabilities): e for e in cells}.values()
+        }
+        statuses = [[distinct[id(e.verdict.capabilities)] for e in cells] for cells in self._cells]
         self._support = {
             name: tuple(tuple(by_id.get(name) for by_id in cells) for cells in statuses)
             for name in report.asked
         }
         self._shown = digest([[entry.cell.id for entry in cells] for cells in self._cells])
+        self._said: dict[str, str] = {}
 
     @cached_property
     def all(self) -> tuple[tuple[str, str], ...]:
@@ -96,10 +97,12 @@ class Pairs:
 
     def inputs(self, first: str, second: str) -> str:
         """Return a digest of what every cell says of the two, and of what the suite calls them."""
-        return digest(
-            self._shown,
-            [(self.report.titles.get(name), self._support[name]) for name in (first, second)],
-        )
+        return digest(self._shown, self._said_of(first), self._said_of(second))
+
+    def _said_of(self, name: str) -> str:
+        if name not in self._said:
+            self._said[name] = digest(self.report.titles.get(name), self._support[name])
+        return self._said[name]
 
     def title(self, name: str) -> str:
         """Return what the suite calls a capability; its id where it does not describe it."""
