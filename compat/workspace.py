@@ -284,9 +284,7 @@ class Workspace:
         return self.store.records(cell, self._index_now.batches(self.store, cell))
 
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
-        """Yield the records of a cell on a lock, or on any, whole, newest first; each is read in
-        its turn.
-        """
+        """Yield the records of a cell on a lock, or on any, newest first; each is read in turn."""
         files = self._index_now.files_on(self.store, cell, lock_digest)
         ours = self.store.of_files(cell, files)
         return (record for record in ours if lock_digest in (None, record.lock_digest))

@@ -247,7 +247,7 @@ class MatrixReport:
         if goal not in self._best:
             best = self._best[goal] = {}
             for proof in self.advisor.fitting(Request(goal=goal)):
-                own = [(one.axis, one.version) for one in proof.cell.coordinates]
+                own = [(c.axis, c.version) for c in proof.cell.coordinates]
                 for few in chain(((),), combinations(own, 1), combinations(own, 2)):
                     best.setdefault(frozenset(few), proof)
         return self._best[goal].get(frozenset(coordinates.items()))

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
+from support.editions import edition
+from support.known import FRESH, Shelf, lock_of, ran
 
 from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed, Passed
@@ -24,6 +26,7 @@ from compat.site.pages.charts import (
     nice,
     timeline,
 )
+from compat.site.pages.charts_view import charts
 from compat.site.pages.render import printable, sentence, ticked
 from compat.site.wording import (
     cause_sentence,
@@ -176,3 +179,12 @@ def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
         assert shape.x >= chart.left
         assert shape.x + shape.width <= WIDTH
         assert abs(shape.y + shape.height / 2 - chart.ys[row].position) < HEIGHT_OF_ROW / 2
+
+
+def test_what_two_pythons_say_of_a_release_is_always_drawn_in_one_order() -> None:
+    shelf = Shelf(
+        [ran(lock_of(c), tier="smoke" if c.startswith("py3.8") else "full") for c in FRESH],
+        [lock_of(cell) for cell in FRESH],
+    )
+    support = charts(edition(shelf).reports[0]).charts[0]
+    assert [row[-1] for row in support.table.rows] == ["works (smoke)", "works"] * 4

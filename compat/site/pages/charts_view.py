@@ -58,7 +58,7 @@ def _support(report: MatrixReport) -> Chart | None:
                 points.add((others, on, subject, style))
     if not points:
         return None
-    ordered = sorted(points, key=lambda point: (point[0], point[1], point[2], point[3].state))[::-1]
+    ordered = sorted(points, key=lambda point: (*point[:3], point[3].state, point[3].css))[::-1]
     others_name = " and ".join(other.package for other in matrix.packages if other is not axis)
     newest = max(subject for _, _, subject, _ in points)
     together = {label_of(others) for others, _, subject, _ in points if subject == newest}
