@@ -47,7 +47,8 @@ def lock_facts(lock: Lock, runs: Sequence[Ran], records: Iterable[Record]) -> Lo
     """Return what is known of a lock; `runs` are those of its cell, oldest first, `records` those
     on it, newest first, of which no more are taken than it needs.
     """
-    on_lock = (run for run in reversed(runs) if run.lock_digest == lock.digest)
+    digest = lock.digest
+    on_lock = (run for run in reversed(runs) if run.lock_digest == digest)
     metrics = (metric for run in on_lock for metric in run.metrics)
     size = next((metric.value for metric in metrics if metric.name == INSTALLED), None)
     every = (record.step_seconds.install for record in records)

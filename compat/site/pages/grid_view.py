@@ -3,6 +3,7 @@
 import datetime
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 from packaging.version import Version
 
@@ -129,8 +130,7 @@ def grid(report: MatrixReport, python: Version | None) -> Grid:
 
 def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, ...]:
     """Return the grids to choose from, each with how many of its places were tested."""
-    tested = {python: _counts(board)[0] for python, board in report.board.items()}
-    options = [(None, _counts(_all(report))[0]), *sorted(tested.items(), reverse=True)]
+    options = report.snapshot.once("tested-places", partial(_tested_places, report))
     return tuple(
         GridChoice(
             label="all" if python is None else str(python),
@@ -140,6 +140,12 @@ def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, .
         )
         for python, count in options
     )
+
+
+def _tested_places(report: MatrixReport) -> list[tuple[Version | None, int]]:
+    """How many places were tested: on any Python, then on each, the newest first."""
+    tested = {python: _counts(board)[0] for python, board in report.board.items()}
+    return [(None, _counts(_all(report))[0]), *sorted(tested.items(), reverse=True)]
 
 
 def answers(

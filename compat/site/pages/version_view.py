@@ -119,7 +119,11 @@ def version_page(
 def _support(report: MatrixReport, axis: Axis, version: Version) -> Iterator[str]:
     """When support ends, upstream's and this matrix's."""
     today = report.snapshot.day
-    for release in version_releases(axis, report.snapshot.catalogue):
+    snapshot = report.snapshot
+    releases = snapshot.once(
+        ("version-releases", axis.name), lambda: version_releases(axis, snapshot.catalogue)
+    )
+    for release in releases:
         if release.version == version:
             yield f"Released on {day(release.released)}."
             yield (
