@@ -7,7 +7,8 @@ from typing import Protocol
 from compat.results.record import Record
 
 # A cell's page and its document read the same records, each in its turn among those of all cells.
-_MOST_CELLS = 1_000
+# Those of so many take up to 200 MB; where more cells changed, they are read twice.
+_MOST_CELLS = 400
 
 
 class PartSource(Protocol):
