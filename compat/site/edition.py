@@ -149,9 +149,7 @@ class MatrixReport:
     @cached_property
     def asked(self) -> tuple[str, ...]:
         """The ids of the capabilities that the suite has or that any run reported, sorted."""
-        # By identity: most cells came to what another one did, and share it.
-        every = (entry.verdict.capabilities for entry in self.snapshot.known)
-        distinct = {id(capabilities): capabilities for capabilities in every}.values()
+        distinct = shared_capabilities(self.snapshot.known).values()
         reported = (capability.id for capabilities in distinct for capability in capabilities)
         return tuple(sorted({*self.titles, *reported} - self.snapshot.present.helpers))
 
@@ -381,6 +379,13 @@ class Edition:
     def url(self, path: str) -> str:
         """Return the absolute address of a path of the site; that of a page ends in a slash."""
         return self.base_url + address(path)
+
+
+def shared_capabilities(entries: Iterable[Entry]) -> dict[int, tuple[Capability, ...]]:
+    """Return what these cells came to by the identity of the tuple: most came to what another one
+    did, and share it.
+    """
+    return {id(entry.verdict.capabilities): entry.verdict.capabilities for entry in entries}
 
 
 def place_of(cell: Cell) -> str:

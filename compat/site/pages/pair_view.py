@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from compat.results.entry import Entry
 from compat.results.record import Status
-from compat.site.edition import MatrixReport
+from compat.site.edition import MatrixReport, shared_capabilities
 from compat.site.pages.capability_view import capability_title, where
 from compat.site.pages.place_view import View, recipe_words
 from compat.site.paths import cell_page, page
@@ -69,13 +69,12 @@ class Pairs:
         """Take the report."""
         self.report = report
         self._cells = tuple((column.entry, *reversed(column.others)) for column in report.columns)
-        # By identity: most cells came to what another one did, and share it.
-        distinct = {
-            id(e.verdict.capabilities): {c.id: c.status for c in e.verdict.capabilities}
+        shared = shared_capabilities(itertools.chain.from_iterable(self._cells))
+        by_identity = {key: {c.id: c.status for c in shared[key]} for key in shared}
+        statuses = [
+            [by_identity[id(entry.verdict.capabilities)] for entry in cells]
             for cells in self._cells
-            for e in {id(e.verdict.capabilities): e for e in cells}.values()
-        }
-        statuses = [[distinct[id(e.verdict.capabilities)] for e in cells] for cells in self._cells]
+        ]
         self._support = {
             name: tuple(tuple(by_id.get(name) for by_id in cells) for cells in statuses)
             for name in report.asked

@@ -118,8 +118,8 @@ def version_page(
 
 def _support(report: MatrixReport, axis: Axis, version: Version) -> Iterator[str]:
     """When support ends, upstream's and this matrix's."""
-    today = report.snapshot.day
     snapshot = report.snapshot
+    today = snapshot.day
     releases = snapshot.once(
         ("version-releases", axis.name), lambda: version_releases(axis, snapshot.catalogue)
     )
