@@ -5,7 +5,7 @@ from typing import Protocol
 
 from compat.declare.suite_table import Tier
 from compat.results.record import Capability
-from compat.run.evidence import Isolation, Metric
+from compat.run.evidence import Isolation, Measured, Metric
 from compat.run.outcome import Outcome
 
 
@@ -51,6 +51,10 @@ class Ran(Protocol):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The numbers that it reports."""
+
+    @property
+    def measured(self) -> Measured:
+        """What its metrics measure, and the values."""
 
     @property
     def seconds(self) -> float:

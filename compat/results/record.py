@@ -14,7 +14,7 @@ from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
 from compat.results.strict import strict
 from compat.results.upgrades import UPGRADES, Raw
-from compat.run.evidence import Installed, Isolation, Metric
+from compat.run.evidence import Installed, Isolation, Measured, Metric
 from compat.run.outcome import (
     Cause,
     Failed,
@@ -158,6 +158,13 @@ class Record(_Run, frozen=True, kw_only=True):
     def outcomes(self) -> tuple[Outcome, ...]:
         """What the attempts came to, in order."""
         return tuple(attempt.outcome for attempt in self.attempts) or (self.outcome,)
+
+    @property
+    def measured(self) -> Measured:
+        """What its metrics measure, and the values."""
+        return tuple((m.name, m.unit, m.better) for m in self.metrics), [
+            m.value for m in self.metrics
+        ]
 
 
 class _StoredTry(_Try, frozen=True, kw_only=True):

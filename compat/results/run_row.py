@@ -13,7 +13,7 @@ from compat.declare.suite_table import Tier
 from compat.results.batch_sheet import IndexedBatch
 from compat.results.packing import PackedRecord
 from compat.results.record import Capability, Record
-from compat.run.evidence import Isolation, Metric
+from compat.run.evidence import Isolation, Measured, Metric
 from compat.run.outcome import Outcome, parse_outcome
 from compat.value import Value
 
@@ -110,12 +110,16 @@ class RunRow(Value, frozen=True, kw_only=True):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """The numbers that it reports."""
-        values = array("d", self.values)
-        rows: Iterable[Any] = zip(self.names, values, strict=True)
+        rows: Iterable[Any] = zip(*self.measured, strict=True)
         return tuple(
             Metric(name=name, unit=unit, better=better, value=value)
             for (name, unit, better), value in rows
         )
+
+    @property
+    def measured(self) -> Measured:
+        """What its metrics measure, and the values."""
+        return self.names, array("d", self.values)
 
 
 class FactTable:
@@ -210,7 +214,7 @@ class RunKeeper:
         """Return the run of a record that stands in a file of its own."""
         outcomes = tuple(map(str, record.outcomes))
         place = (record.suite_digest, record.isolation, record.tier)
-        names = tuple((metric.name, metric.unit, metric.better) for metric in record.metrics)
+        names, values = record.measured
         facts = record.capabilities, record.involved
         return KeptRun(
             record.started,
@@ -221,7 +225,7 @@ class RunKeeper:
             self._number(msgspec.msgpack.encode(_Frame(str(record.outcome), outcomes, *place))),
             self._number(msgspec.msgpack.encode(facts)),
             self._number(msgspec.msgpack.encode(names)),
-            array("d", (metric.value for metric in record.metrics)).tobytes(),
+            array("d", values).tobytes(),
         )
 
     def _number(self, fact: bytes) -> int:

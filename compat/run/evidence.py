@@ -3,6 +3,7 @@ files beside it.
 """
 
 import datetime
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -114,6 +115,10 @@ class Metric(Value, frozen=True):
     value: float
     unit: str
     better: Literal["lower", "higher"]
+
+
+# The names, units and senses of metrics, which most runs share; and their values.
+Measured = tuple[tuple[tuple[str, str, str], ...], Sequence[float]]
 
 
 class Installed(Value, frozen=True):

@@ -1,14 +1,9 @@
 """The `site` room's parts of a matrix that are too many to hold: read when a page needs them."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Protocol
 
 from compat.results.record import Record
-
-# A cell's page and its document read the same records, each in its turn among those of all cells.
-# Those of so many take up to 200 MB; where more cells changed, they are read twice.
-_MOST_CELLS = 400
 
 
 class PartSource(Protocol):
@@ -28,11 +23,26 @@ class PartSource(Protocol):
 
 
 class RememberedParts:
-    """The same, of which the records of the cells that were asked for last stay in memory."""
+    """The same; the records of the cell that was asked for last stay in memory, as its page and its
+    document, one after the other, need them several times.
+    """
 
     def __init__(self, parts: PartSource) -> None:
         """Take where they are read."""
-        self.newest_records = parts.newest_records
+        self._parts = parts
+        self._last: tuple[str, tuple[Record, ...]] | None = None
         self.lock_text = parts.lock_text
         self.declaration = parts.declaration
-        self.records = lru_cache(maxsize=_MOST_CELLS)(parts.records)
+
+    def records(self, cell: str) -> tuple[Record, ...]:
+        """Return the records of a cell, oldest first."""
+        if self._last is None or self._last[0] != cell:
+            self._last = cell, self._parts.records(cell)
+        return self._last[1]
+
+    def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
+        """Yield the records of a cell on a lock, or on any, newest first."""
+        if self._last is None or self._last[0] != cell:
+            return self._parts.newest_records(cell, lock_digest)
+        newest = reversed(self._last[1])
+        return (record for record in newest if lock_digest in (None, record.lock_digest))

@@ -2,6 +2,7 @@
 
     index.html                         the home of all matrices
     <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
+                                       grid/<py3.9>/<2>/ changes/<2026-11>/
                                        cell/<id>/ cap/<id>/ release/<version>/ plain/ platforms/
                                        schedule/ proposals/ changes/ lanes/ reliability/
     <matrix>/advise/<py3.9>/           the answer for a version, for two (<py3.9-dep2>/), and of a
@@ -41,7 +42,7 @@ CONTENTS = "README.md"
 # File systems allow 255 bytes a name; an ending and the prefix of a temporary file come on top.
 _LONGEST = 150
 _TAKEN = frozenset(("index.html", "index.json"))
-_PLAIN = re.compile(r"[a-z0-9_.+-]")
+_PLAIN = re.compile(r"[a-z0-9_.+-]+")
 
 
 @lru_cache(maxsize=100_000)
@@ -51,8 +52,11 @@ def segment(text: str) -> str:
     Lower-case ASCII letters, digits and `_.+-` stand for themselves; any other byte is `~` and two
     hex digits. What would be long ends in its sha256.
     """
-    coded = "".join(
-        char if _PLAIN.fullmatch(char) else _coded(char) for char in text[: _LONGEST + 1]
+    begin = text[: _LONGEST + 1]
+    coded = (
+        begin
+        if _PLAIN.fullmatch(begin)
+        else "".join(char if _PLAIN.fullmatch(char) else _coded(char) for char in begin)
     )
     stem = coded.partition(".")[0]
     if not coded or coded in _TAKEN or stem in RESERVED or coded.startswith("."):
@@ -84,9 +88,20 @@ def cell_page(cell: Cell) -> str:
     return page(cell.matrix, "cell", cell.id)
 
 
+def is_cell_page(path: str) -> bool:
+    """Return whether the path is that of a cell's page."""
+    return path.split("/")[1:2] == ["cell"]
+
+
 def grid_path(matrix: str, python: Version | None) -> str:
     """Return the path of the grid of a Python, or of all."""
     return page(matrix, "grid", "all" if python is None else f"py{python}")
+
+
+def grid_part_path(matrix: str, python: Version | None, number: int) -> str:
+    """Return the path of a page of a grid, by its number from 0; the first is that of the grid."""
+    path = grid_path(matrix, python)
+    return path if number == 0 else path.replace("/index.html", f"/{number + 1}/index.html")
 
 
 def about_path(name: str) -> str:

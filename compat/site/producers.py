@@ -4,7 +4,7 @@ Iterator[...]`.
 
 from collections.abc import Callable, Iterator
 
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.edition import DigestListing, Edition, Made, SiteFile
 from compat.site.exports import lock_files
 from compat.site.exports.badges import badges
@@ -27,5 +27,6 @@ PRODUCERS: tuple[Producer, ...] = (
     search_files,
     downloads,
     spreadsheets,
+    cell_files,
     api,
 )

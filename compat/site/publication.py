@@ -8,9 +8,11 @@ from pathlib import Path
 
 from compat import files
 from compat.errors import CompatError, UsageError, reason
+from compat.site.api.documents import cell_files
 from compat.site.edition import DigestListing, Edition, Made, SiteFile
 from compat.site.exports.sitemap import sitemap
 from compat.site.pages.render import Printer, assets, generation
+from compat.site.paths import is_cell_page
 from compat.site.producers import PRODUCERS
 from compat.site.writer import Written, as_before, read_urls, write_edition
 
@@ -53,10 +55,24 @@ def kept_urls(path: Path) -> tuple[str, ...]:
 
 def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Made | DigestListing]:
     """Yield every file of the edition; what lists others comes after them."""
-    yield from printer.files()
+    yield from _side_by_side(printer.files(), cell_files(edition))
     for producer in PRODUCERS:
-        yield from producer(edition)
+        if producer is not cell_files:
+            yield from producer(edition)
     yield from sitemap(edition, printer.elsewhere)
+
+
+def _side_by_side(
+    pages: Iterable[SiteFile | Made], documents: Iterator[Made]
+) -> Iterator[SiteFile | Made]:
+    """Yield the pages, and right after that of a cell its document: both read the records of the
+    cell, which are many.
+    """
+    for page in pages:
+        yield page
+        if is_cell_page(page.path):
+            yield next(documents)
+    yield from documents
 
 
 @contextlib.contextmanager

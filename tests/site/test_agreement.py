@@ -25,7 +25,7 @@ from compat.declare.decode import decode_matrix
 from compat.results.entry import Entry
 from compat.results.representative import representative_of_release
 from compat.results.verdict import EvaluationContext
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.edition import MatrixReport, place_of
 from compat.site.exports.badges import NO_DATA, matrix_badges
 from compat.site.exports.database import database
@@ -88,7 +88,9 @@ def word_of(report: MatrixReport, entry: Entry) -> str:
 def test_the_api_agrees(shelf: Shelf) -> None:
     of = edition(shelf, matrix=DECLARED)
     made = {
-        path: json.loads(text) for path, text in files(of, api).items() if path.endswith(".json")
+        path: json.loads(text)
+        for path, text in files(of, cell_files, api).items()
+        if path.endswith(".json")
     }
     told = made["api/v1/demo/cells.json"]
     rows = {row["id"]: row for row in told["cells"]}
@@ -117,7 +119,7 @@ def test_the_api_agrees(shelf: Shelf) -> None:
 def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
     of = edition(shelf, matrix=DECLARED)
     (volume,) = of.reports
-    made, neighbours = files(of, api), Neighbours(volume)
+    made, neighbours = files(of, cell_files, api), Neighbours(volume)
     for entry in volume.snapshot.known:
         view = cell_view(of, volume, entry, neighbours)
         document = json.loads(made[view.api_path])
@@ -217,7 +219,7 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
 def test_the_data_of_the_script_agree_with_the_cards(shelf: Shelf) -> None:
     of = edition(shelf, matrix=DECLARED)
     (volume,) = of.reports
-    table = json.loads(files(of, api)["api/v1/demo/advise.json"])["advice"]
+    table = json.loads(files(of, cell_files, api)["api/v1/demo/advise.json"])["advice"]
     sentences = table["sentences"]
     assert table["goals"] == list(GOAL_WORDS)
     for row in table["rows"]:

@@ -15,7 +15,7 @@ from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, stat
 
 from compat.plan.cell import RECIPES
 from compat.results.table import capability_table
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.api.openapi import DOCUMENTS, PATHS
 from compat.site.pages.capability_view import (
     capability_ids,
@@ -36,7 +36,7 @@ NULLABLE = Shelf(
 def documents(shelf: Shelf, day: datetime.date = DAY) -> dict[str, Any]:
     return {
         path: json.loads(text)
-        for path, text in files(edition(shelf, day), api).items()
+        for path, text in files(edition(shelf, day), cell_files, api).items()
         if path.endswith(".json")
     }
 
@@ -98,18 +98,21 @@ class TestSchemas:
 
 class TestBytes:
     def test_the_same_input_gives_the_same_bytes(self) -> None:
-        assert files(edition(NULLABLE), api) == files(edition(NULLABLE), api)
+        assert files(edition(NULLABLE), cell_files, api) == files(
+            edition(NULLABLE), cell_files, api
+        )
 
     def test_what_speaks_for_no_day_does_not_change_with_it(self) -> None:
         first, second = (
-            files(edition(NULLABLE, day), api) for day in (DAY, DAY + datetime.timedelta(days=1))
+            files(edition(NULLABLE, day), cell_files, api)
+            for day in (DAY, DAY + datetime.timedelta(days=1))
         )
         changed = {path for path in first if first[path] != second[path]}
         dated = ("index", "cells", "minimum", "schedule", "proposals", "advise")
         assert changed == {"api/v1/index.json", *(f"api/v1/demo/{name}.json" for name in dated)}
 
     def test_a_shard_is_never_large(self) -> None:
-        found = files(edition(NULLABLE), api)
+        found = files(edition(NULLABLE), cell_files, api)
         assert max(map(len, found.values())) < 200 * 1024
         assert len(found["api/v1/demo/index.json"]) < 40 * 1024
 
@@ -125,7 +128,7 @@ class TestBytes:
 
 class TestListing:
     def test_every_document_is_reached_from_the_root_by_its_sha256(self) -> None:
-        raw = files(edition(NULLABLE), api)
+        raw = files(edition(NULLABLE), cell_files, api)
         seen, open_paths = {"api/v1/index.json"}, ["api/v1/index.json"]
         while open_paths:
             for one in json.loads(raw[open_paths.pop()]).get("files", ()):
@@ -137,7 +140,10 @@ class TestListing:
         assert seen == set(raw)
 
     def test_files_of_two_editions_are_told_apart(self) -> None:
-        old, new = files(edition(proven(OLD)), api), files(edition(NULLABLE), api)
+        old, new = (
+            files(edition(proven(OLD)), cell_files, api),
+            files(edition(NULLABLE), cell_files, api),
+        )
         index = json.loads(new["api/v1/demo/cells/index.json"])
         shared = [one for one in index["files"] if one["path"] in old]
         assert shared

@@ -25,7 +25,7 @@ from compat.declare.policy import Policy
 from compat.results.record import Capability
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.encode import fit
 from compat.site.exports.badges import Badge, badges, endpoint, svg
 from compat.site.exports.card import cards
@@ -106,12 +106,12 @@ def hostile_edition(text: str) -> dict[str, bytes]:
         )
     ]
     of = edition(hostile_shelf(text), EARLY, hostile_matrix(text), told)
-    return files(of, installs, badges, feeds, calendars, cards, api)
+    return files(of, installs, badges, feeds, calendars, cards, cell_files, api)
 
 
 @cache
 def schemas() -> dict[str, Draft202012Validator]:
-    made = files(edition(Shelf()), api)
+    made = files(edition(Shelf()), cell_files, api)
     return {
         path.removeprefix("schema/v1/").removesuffix(".json"): Draft202012Validator(
             json.loads(text)

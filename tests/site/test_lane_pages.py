@@ -15,7 +15,7 @@ from support.printed import printed
 from compat.index.release import Package
 from compat.lock.lockfile import Lock
 from compat.results.lane_report import lane_report
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.page import LONGEST_TITLE
 from compat.value import encode
@@ -73,7 +73,7 @@ def test_what_did_not_run_is_counted_and_not_called_tested() -> None:
 def test_the_document_of_the_api_is_what_the_command_prints() -> None:
     of = lanes_edition()
     (report,) = of.reports
-    found = files(of, api)
+    found = files(of, cell_files, api)
     document = json.loads(found[DOCUMENT])
     told = json.loads(encode(lane_report(report.snapshot, report.locks.get)))
     assert {key: document[key] for key in ("cells", "alerts")} == told

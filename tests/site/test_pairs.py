@@ -13,7 +13,7 @@ from support.known import Shelf, lock_of, ran, statuses
 from support.printed import Addresses, printed
 
 from compat.results.record import Capability
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
 from compat.site.pages.page_list import pages
 from compat.site.pages.pair_view import Pairs, pair_statements
@@ -149,7 +149,7 @@ def test_it_says_what_the_api_says_of_the_two(cells: dict[str, dict[str, str]]) 
     of = edition(shelf(**{cell: can(**found) for cell, found in cells.items()}))
     told = {
         path: json.loads(text)
-        for path, text in files(of, api).items()
+        for path, text in files(of, cell_files, api).items()
         if "/capabilities/a." in path
     }
     by_cell = {

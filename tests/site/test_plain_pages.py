@@ -14,7 +14,7 @@ from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
 from compat.results.plain_installs import plain_installs
 from compat.results.representative import representative
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, place_of
 from compat.site.pages.grid_view import grid
 from compat.site.pages.page_list import pages
@@ -38,7 +38,9 @@ def text(markup: str) -> str:
 
 
 def document(of: Edition) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(files(of, api)["api/v1/demo/plain-installs.json"])
+    found: dict[str, Any] = json.loads(
+        files(of, cell_files, api)["api/v1/demo/plain-installs.json"]
+    )
     return found
 
 

@@ -25,7 +25,7 @@ from compat.results.platform_installs import (
     split_platform,
     with_platform_answers,
 )
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
 from compat.site.platform_words import platform_line
 
@@ -82,11 +82,11 @@ def test_without_other_platforms_there_is_no_page_and_no_document() -> None:
     pages = printed(of)
     assert PAGE not in pages
     assert "another platform" not in pages["demo/release/1.0/index.html"]
-    assert DOCUMENT not in files(of, api)
+    assert DOCUMENT not in files(of, cell_files, api)
 
 
 def test_the_document_is_as_its_schema_says_and_has_each_sentence_once() -> None:
-    made = files(platforms_edition(), api)
+    made = files(platforms_edition(), cell_files, api)
     document: dict[str, Any] = json.loads(made[DOCUMENT])
     Draft202012Validator(json.loads(made["schema/v1/platform-installs.json"])).validate(document)
     assert len(set(document["sentences"])) == len(document["sentences"])

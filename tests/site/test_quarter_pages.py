@@ -11,7 +11,7 @@ from support.editions import EARLY, MOVING, POLICY, edition, files
 from support.known import Shelf
 from support.printed import Addresses, broken_links, printed, whole
 
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
 from compat.site.wording import day
 
@@ -38,7 +38,7 @@ def words(html: str) -> str:
 
 
 def test_each_tells_what_the_api_tells(moving: Edition, pages: dict[str, str]) -> None:
-    told = json.loads(files(moving, api)["api/v1/demo/schedule.json"])
+    told = json.loads(files(moving, cell_files, api)["api/v1/demo/schedule.json"])
     moves = {one["id"]: one for one in told["moves"]}
     assert [one["id"] for one in told["quarters"]] == sorted(pages)
     assert any(one["lost"] for one in told["moves"])

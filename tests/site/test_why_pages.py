@@ -9,7 +9,7 @@ from support.editions import EARLY, MOVING, POLICY, TOLD, URL, files
 from support.known import DAY, MATRIX, Shelf
 
 from compat.search.needs import ChangedRun, Needs, NeedsReader
-from compat.site.api.documents import api
+from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.page_list import pages
 from compat.site.pages.render import Printer, assets
@@ -70,7 +70,7 @@ def test_schedule_and_proposals_say_it_of_the_newest_release(path: str) -> None:
 
 
 def test_the_api_says_it_of_every_release() -> None:
-    document = json.loads(files(edition(needs()), api)["api/v1/demo/floors.json"])
+    document = json.loads(files(edition(needs()), cell_files, api)["api/v1/demo/floors.json"])
     assert [row["release"] for row in document["python"]] == ["1.0", "2.0"]
     assert document["python"][0]["sentence"].startswith(SENTENCE)
     assert document["python"][0]["keepers"] == ["annotation"]

@@ -2,7 +2,10 @@
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
+from itertools import chain, islice
+from operator import itemgetter
 from typing import get_args
 
 from msgspec.structs import asdict
@@ -23,8 +26,13 @@ from compat.site.status import STATES, State, cell_state
 from compat.value import Value
 
 MOST_CHANGES = 500
+# Ten times as many as the largest matrix here has. A document of a hundred thousand takes 15 MB,
+# and each night makes every one anew.
+MOST_CELLS = 4_000
 STATUSES: tuple[Status, ...] = get_args(Status)
 AxisVersion = tuple[str, Version]
+# What a capability came to, and the cells in which it did, with their places in the plan.
+_Answer = tuple[Capability, Sequence[tuple[int, Entry]]]
 
 
 class ReleaseFile(Value, frozen=True, kw_only=True):
@@ -82,8 +90,10 @@ class CapabilityInCell(Capability, frozen=True, kw_only=True):
 
 
 class CapabilityDocument(Document, frozen=True, kw_only=True):
-    """One capability: its test in the suite, and every cell that was asked.
+    """One capability: its test in the suite, and the cells that were asked.
 
+    Of more cells than a document has room for, those come first in which it does not work;
+    `left_out` is how many more there are, whose rows in the document of all cells say it too.
     `test` is null, and `title` the id, where the suite no longer has it. `of_helper` is true where
     the test looks at a file of the suite alone, and says nothing about the subject.
     """
@@ -95,6 +105,7 @@ class CapabilityDocument(Document, frozen=True, kw_only=True):
     test: Described | None
     counts: dict[str, int]
     cells: tuple[CapabilityInCell, ...]
+    left_out: int
 
 
 class ChangeDocument(Change, frozen=True, kw_only=True):
@@ -196,18 +207,28 @@ def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
     """Yield what is known about each capability, and each test of the suite's helpers, sorted by
     id.
     """
-    cells: defaultdict[str, list[CapabilityInCell]] = defaultdict(list)
-    for entry in report.snapshot.known:
-        for capability in (*entry.verdict.capabilities, *entry.verdict.helpers):
-            cells[capability.id].append(_in_cell(entry, capability))
+    # Few cells differ in what they came to, so each answer is looked at once for all that share it.
+    alike: defaultdict[tuple[int, int], list[tuple[int, Entry]]] = defaultdict(list)
+    for place, entry in enumerate(report.snapshot.known):
+        shared = id(entry.verdict.capabilities), id(entry.verdict.helpers)
+        alike[shared].append((place, entry))
+    answers: defaultdict[str, list[_Answer]] = defaultdict(list)
+    for cells in alike.values():
+        verdict = cells[0][1].verdict
+        for capability in (*verdict.capabilities, *verdict.helpers):
+            answers[capability.id].append((capability, cells))
     for name in sorted((*report.asked, *report.helpers)):
-        yield _capability(report, name, cells[name])
+        yield _capability(report, name, answers[name])
 
 
-def _capability(
-    report: MatrixReport, name: str, cells: Sequence[CapabilityInCell]
-) -> CapabilityDocument:
-    test, statuses = report.titles.get(name), Counter(cell.status for cell in cells)
+def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> CapabilityDocument:
+    test, statuses = report.titles.get(name), Counter[Status]()
+    for capability, cells in answers:
+        statuses[capability.status] += len(cells)
+    works = [answer for answer in answers if answer[0].status == "yes"]
+    others = [answer for answer in answers if answer[0].status != "yes"]
+    shown = islice(chain(_in_order(others), _in_order(works)), MOST_CELLS)
+    ordered = sorted(shown, key=itemgetter(0))
     return CapabilityDocument(
         **head(report),
         id=name,
@@ -216,8 +237,19 @@ def _capability(
         of_helper=name in report.helpers,
         test=test,
         counts={status: statuses[status] for status in STATUSES},
-        cells=tuple(cells),
+        cells=tuple(_in_cell(entry, capability) for _, entry, capability in ordered),
+        left_out=statuses.total() - len(ordered),
     )
+
+
+def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Entry, Capability]]:
+    """The cells of several answers in the order of the plan."""
+
+    def rows(answer: _Answer) -> Iterator[tuple[int, Entry, Capability]]:
+        capability, cells = answer
+        return ((place, entry, capability) for place, entry in cells)
+
+    return merge(*map(rows, answers), key=itemgetter(0))
 
 
 def _in_cell(entry: Entry, capability: Capability) -> CapabilityInCell:

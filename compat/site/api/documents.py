@@ -49,8 +49,8 @@ FOLDERS = ("cells", "releases", "capabilities")
 
 
 def api(edition: Edition) -> Iterator[SiteFile | Made | DigestListing]:
-    """Yield every file of the API: the documents of each matrix, their schemas, and the index of
-    all.
+    """Yield every file of the API but the documents of cells, which come before it: the documents
+    of each matrix, their schemas, and the index of all.
     """
     for report in edition.reports:
         yield from _matrix(edition, report)
@@ -65,16 +65,22 @@ def api(edition: Edition) -> Iterator[SiteFile | Made | DigestListing]:
     )
 
 
+def cell_files(edition: Edition) -> Iterator[Made]:
+    """Yield the document of each known cell, in the order of their pages."""
+    for report in edition.reports:
+        tokens = edition.tokens(report)
+        for entry in report.snapshot.known:
+            yield Made(
+                path=api_path(report.name, "cells", entry.verdict.cell),
+                inputs=tokens.of(entry, *report.places[place_of(entry.cell)]),
+                make=_encoder(partial(cell_document, edition, report, entry)),
+            )
+
+
 def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made | DigestListing]:
     """Yield the documents about a matrix, its index last."""
     name, tokens = report.name, edition.tokens(report)
     yield from _rows(report, tokens)
-    for entry in report.snapshot.known:
-        yield Made(
-            path=api_path(name, "cells", entry.verdict.cell),
-            inputs=tokens.of(entry, *report.places[place_of(entry.cell)]),
-            make=_encoder(partial(cell_document, edition, report, entry)),
-        )
     for axis, version, entries in coordinate_entries(report):
         yield Made(
             path=api_path(name, "releases", axis.name, str(version)),

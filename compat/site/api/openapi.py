@@ -79,6 +79,15 @@ letters, digits, `.`,
 # Day, version, changes.
 HISTORY = (
     (
+        "2026-11-25",
+        1,
+        (
+            "The document of a capability has `left_out`: of a matrix with more than 4,000 known"
+            " cells it lists so many, first those in which the capability does not work. The rows"
+            " of `cells.json` have every cell.",
+        ),
+    ),
+    (
         "2026-11-23",
         1,
         (

@@ -11,6 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import json
+
 from compat.results.entry import Entry
 from compat.results.record import Capability
 from compat.results.verdict import in_order
@@ -21,8 +23,8 @@ from compat.site.encode import fit
 from compat.site.paths import download_path, segment
 
 Row = tuple[Any, ...]
-# A metric's name, unit, and which of two values is better.
-Measure = tuple[str, str, str]
+# The metrics of a run: of each its name, its unit, and which of two values is better.
+Measures = tuple[tuple[str, str, str], ...]
 TABLES = """
 CREATE TABLE cells (
     id TEXT PRIMARY KEY, recipe TEXT NOT NULL, verdict TEXT NOT NULL, state TEXT NOT NULL,
@@ -45,7 +47,9 @@ CREATE TABLE runs (
     outcome TEXT NOT NULL,
     counts INTEGER NOT NULL, seconds REAL NOT NULL, isolation TEXT NOT NULL,
     tier TEXT NOT NULL, lock_digest TEXT NOT NULL,
-    suite_digest TEXT NOT NULL, answers INTEGER NOT NULL
+    suite_digest TEXT NOT NULL, answers INTEGER NOT NULL,
+    -- A JSON list of numbers, and the set of names that they are of.
+    measured TEXT NOT NULL, measures INTEGER NOT NULL
 );
 -- What the capabilities came to, once for all runs in which they came to the same.
 CREATE TABLE answers (
@@ -57,17 +61,17 @@ CREATE VIEW capabilities AS
 SELECT runs.id AS run, answers.capability, answers.status, answers.cause, answers.subject,
     answers.spelling
 FROM runs JOIN answers ON answers.id = runs.answers;
--- What is measured, and the number that each run measured of it.
+-- What is measured: each set of names once for all runs that measured these, with the place of
+-- each name's number in the list of a run.
 CREATE TABLE measures (
-    id INTEGER PRIMARY KEY, name TEXT NOT NULL, unit TEXT NOT NULL, better TEXT NOT NULL
-);
-CREATE TABLE measured (
-    run INTEGER NOT NULL REFERENCES runs (id), measure INTEGER NOT NULL REFERENCES measures (id),
-    value REAL NOT NULL
-);
+    id INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL,
+    better TEXT NOT NULL,
+    PRIMARY KEY (id, place)
+) WITHOUT ROWID;
 CREATE VIEW metrics AS
-SELECT measured.run, measures.name, measured.value, measures.unit, measures.better
-FROM measured JOIN measures ON measures.id = measured.measure;
+SELECT runs.id AS run, measures.name, number.value, measures.unit, measures.better
+FROM runs, json_each(runs.measured) AS number
+JOIN measures ON measures.id = runs.measures AND measures.place = number.key;
 -- A test of a helper looks at a file of the suite alone, and says nothing about the subject.
 CREATE TABLE suite (capability TEXT PRIMARY KEY, title TEXT, says TEXT,
 of_helper INTEGER NOT NULL) WITHOUT ROWID;
@@ -126,10 +130,10 @@ def database(report: MatrixReport) -> bytes:
 def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     """The rows of each table, in the order of its columns."""
     known = report.snapshot.known
-    answers, measures = _Answers(), dict[Measure, int]()
+    answers, measures = _Answers(), dict[Measures, int]()
     yield "cells", (_cell(report, entry) for entry in known)
     yield "coordinates", _coordinates(report)
-    yield "runs", _runs(known, answers)
+    yield "runs", _runs(known, answers, measures)
     yield (
         "answers",
         (
@@ -138,8 +142,14 @@ def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
             for capability in capabilities
         ),
     )
-    yield "measured", _measured(known, measures)
-    yield "measures", ((number, *map(fit, measure)) for measure, number in measures.items())
+    yield (
+        "measures",
+        (
+            (number, place, *map(fit, measure))
+            for measured, number in measures.items()
+            for place, measure in enumerate(measured)
+        ),
+    )
     yield "suite", (_test(report, name) for name in (*report.asked, *report.helpers))
 
 
@@ -204,7 +214,9 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
             )
 
 
-def _runs(known: Iterable[Entry], answers: _Answers) -> Iterator[Row]:
+def _runs(
+    known: Iterable[Entry], answers: _Answers, measures: dict[Measures, int]
+) -> Iterator[Row]:
     outcomes: dict[tuple[Outcome, ...], str] = {}
     number = 0
     for entry in known:
@@ -213,6 +225,7 @@ def _runs(known: Iterable[Entry], answers: _Answers) -> Iterator[Row]:
             number += 1
             if run.outcomes not in outcomes:
                 outcomes[run.outcomes] = fit(" ".join(map(str, run.outcomes)))
+            names, values = run.measured
             yield (
                 number,
                 entry.verdict.cell,
@@ -225,16 +238,9 @@ def _runs(known: Iterable[Entry], answers: _Answers) -> Iterator[Row]:
                 run.lock_digest,
                 run.suite_digest,
                 answers.of(run.capabilities),
+                json.encode(tuple(values)).decode(),
+                measures.setdefault(names, len(measures) + 1),
             )
-
-
-def _measured(known: Iterable[Entry], measures: dict[Measure, int]) -> Iterator[Row]:
-    """The numbers of each run, in the order of `_runs`."""
-    every = (run for entry in known for run in in_order(entry.runs))
-    for number, run in enumerate(every, 1):
-        for metric in run.metrics:
-            measure = metric.name, metric.unit, metric.better
-            yield number, measures.setdefault(measure, len(measures) + 1), metric.value
 
 
 def _answer(capability: Capability) -> Row:

@@ -1,17 +1,18 @@
 """The `site` room's changes: verdicts that changed, day by day."""
 
 import datetime
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, islice
 
 from compat.results.compare import ChangeKind
 from compat.results.run_group import Kind
 from compat.site.edition import MatrixReport, place_of
 from compat.site.history import Event
 from compat.site.pages.place_view import View, recipe_words
-from compat.site.paths import cell_page
+from compat.site.paths import cell_page, page
 from compat.site.status import NAMES_RECIPE, StatusStyle, style_then
-from compat.site.wording import cause_sentence, listed, place_words
+from compat.site.wording import cause_sentence, listed, month, place_words
 
 WORDS: dict[ChangeKind, str] = {
     "regressed": "Regression",
@@ -26,7 +27,9 @@ OTHER_TESTS: dict[ChangeKind, str] = {
     "regressed": "New tests found problems",
     "fixed": "Changed tests found fewer problems",
 }
-_MOST_IN_DAY = 60
+# On the page of the newest days, and on that of a month.
+_MOST_IN_DAY, _MOST_IN_DAY_OF_MONTH = 60, 10
+_MOST_DAYS = 30
 
 
 class News(View, frozen=True):
@@ -52,21 +55,83 @@ class Day(View, frozen=True):
     more: int
 
 
+class Month(View, frozen=True):
+    """A month that has a page of its own; `name` is as ISO 8601 has it, `2026-11`."""
+
+    name: str
+    words: str
+    count: int
+    path: str
+
+
 class ChangesPage(View, frozen=True):
-    """All changes by day, the newest first."""
+    """The changes of the newest days, or of the `month`, by day, the newest first. `count` is how
+    many there are; `months` are those in which there are more; `path` is the page of the newest.
+    """
 
     days: tuple[Day, ...]
     count: int
+    months: tuple[Month, ...]
+    month: str
+    path: str
 
 
 def changes_page(report: MatrixReport) -> ChangesPage:
-    """Return what changed."""
-    events = report.events
-    days = tuple(
-        _day(report, day, [*group])
-        for day, group in groupby(events, key=lambda event: event.moment.date())
+    """Return what changed on the newest days."""
+    days = islice(_by_day(report.events), _MOST_DAYS)
+    return ChangesPage(
+        days=tuple(_day(report, day, [*group], _MOST_IN_DAY) for day, group in days),
+        count=len(report.events),
+        months=earlier_months(report),
+        month="",
+        path=page(report.name, "changes"),
     )
-    return ChangesPage(days=days, count=len(events))
+
+
+def changes_in_month(report: MatrixReport, name: str) -> ChangesPage:
+    """Return what changed in a month."""
+    events = [event for event in report.events if _month(event) == name]
+    return ChangesPage(
+        days=tuple(
+            _day(report, day, [*group], _MOST_IN_DAY_OF_MONTH) for day, group in _by_day(events)
+        ),
+        count=len(events),
+        months=(),
+        month=month_words(name),
+        path=page(report.name, "changes"),
+    )
+
+
+def earlier_months(report: MatrixReport) -> tuple[Month, ...]:
+    """Return the months with changes that are not among those of the newest days, the newest
+    first.
+    """
+    shown = [day for day, _ in islice(_by_day(report.events), _MOST_DAYS)]
+    earlier = {_month(event) for event in report.events if event.moment.date() not in shown}
+    counts = Counter(map(_month, report.events))
+    return tuple(
+        Month(
+            name=name,
+            words=month_words(name),
+            count=counts[name],
+            path=page(report.name, "changes", name),
+        )
+        for name in sorted(earlier, reverse=True)
+    )
+
+
+def month_words(name: str) -> str:
+    """Return a month as readers say it: `November 2026`."""
+    first = datetime.date.fromisoformat(f"{name}-01")
+    return f"{month(first)} {first.year}"
+
+
+def _month(event: Event) -> str:
+    return event.moment.date().isoformat()[:7]
+
+
+def _by_day(events: Iterable[Event]) -> Iterator[tuple[datetime.date, Iterator[Event]]]:
+    return groupby(events, key=lambda event: event.moment.date())
 
 
 def newest(report: MatrixReport, most: int) -> tuple[News, ...]:
@@ -84,14 +149,14 @@ def _order(event: Event) -> tuple[float, int]:
     return -event.moment.date().toordinal(), order.index(event.change.kind)
 
 
-def _day(report: MatrixReport, day: datetime.date, events: list[Event]) -> Day:
+def _day(report: MatrixReport, day: datetime.date, events: list[Event], most: int) -> Day:
     events.sort(key=_order)
     words = [_heading(event) for event in events]
     return Day(
         day=day,
-        news=news(report, events[:_MOST_IN_DAY]),
+        news=news(report, events[:most]),
         counts=tuple((word, words.count(word)) for word in dict.fromkeys(words)),
-        more=max(0, len(events) - _MOST_IN_DAY),
+        more=max(0, len(events) - most),
     )
 
 

@@ -1,27 +1,41 @@
 """The `site` room's page of charts over releases: support, working share, metrics."""
 
+import datetime
 from collections import Counter
 from collections.abc import Iterator
+
+from packaging.version import Version
 
 from compat.results.change_point import ChangePoint, change_point
 from compat.results.record import Record
 from compat.results.table import ReleaseColumn
 from compat.run.evidence import Metric
-from compat.site.edition import MatrixReport
+from compat.site.edition import MatrixReport, Versions
 from compat.site.pages.charts import Chart, Dot, Headline, Point, Table, bars, timeline
 from compat.site.pages.grid_view import PROVEN, label_of
 from compat.site.pages.place_view import View
-from compat.site.status import place_style
+from compat.site.paths import page
+from compat.site.status import StatusStyle, place_style
 from compat.site.wording import day, ranges
 
+# A page with so many bars a chart, and signs, weighs less than 60 KiB gzipped; see `weights`.
+_MOST_BARS, _MOST_SIGNS = 100, 800
 _UNITS = {"s": "seconds", "1/s": "per second", "x": "times", "MiB": "mebibytes"}
 
 
+# The versions of the other axes, the day on which a release came out, the release, and its style.
+_Sign = tuple[Versions, datetime.date, Version, StatusStyle]
+
+
 class Charts(View, frozen=True):
-    """The charts of a matrix. `host` is the class of machine that the measurements are from."""
+    """The charts of a matrix. `host` is the class of machine that the measurements are from;
+    `left_out` is how many older releases have no bar.
+    """
 
     charts: tuple[Chart, ...]
     host: str
+    left_out: int
+    grid: str
 
 
 def charts(report: MatrixReport) -> Charts:
@@ -30,7 +44,7 @@ def charts(report: MatrixReport) -> Charts:
     """
     newest = [
         (column, record)
-        for column in report.columns
+        for column in report.columns[-_MOST_BARS:]
         if (record := _newest_measured(report, column)) is not None
     ]
     hosts = Counter(record.host for _, record in newest)
@@ -38,7 +52,12 @@ def charts(report: MatrixReport) -> Charts:
     measured = [(column, record) for column, record in newest if record.host == host]
     metrics = sorted(_metrics(report, measured), key=lambda chart: chart.note is None)
     drawn = [_support(report), _works_share(report), *metrics]
-    return Charts(charts=tuple(chart for chart in drawn if chart is not None), host=host)
+    return Charts(
+        charts=tuple(chart for chart in drawn if chart is not None),
+        host=host,
+        left_out=len(report.columns[:-_MOST_BARS]),
+        grid=page(report.name, "grid"),
+    )
 
 
 def _newest_measured(report: MatrixReport, column: ReleaseColumn) -> Record | None:
@@ -50,7 +69,7 @@ def _support(report: MatrixReport) -> Chart | None:
     """Each release at the day it came out, in the row of what it was proven with."""
     matrix = report.snapshot.matrix
     axis = matrix.subject_axis
-    points = set()
+    points: set[_Sign] = set()
     for board in report.board.values():
         for (subject, others), entries in board.items():
             style, on = place_style(entries), report.released(axis.name, subject)
@@ -58,6 +77,7 @@ def _support(report: MatrixReport) -> Chart | None:
                 points.add((others, on, subject, style))
     if not points:
         return None
+    points = _of_newest(points)
     ordered = sorted(points, key=lambda point: (*point[:3], point[3].state, point[3].css))[::-1]
     others_name = " and ".join(other.package for other in matrix.packages if other is not axis)
     newest = max(subject for _, _, subject, _ in points)
@@ -89,9 +109,21 @@ def _support(report: MatrixReport) -> Chart | None:
     )
 
 
+def _of_newest(points: set[_Sign]) -> set[_Sign]:
+    """The signs of the newest releases, as many as there is room for; at least those of one."""
+    counts, counted = Counter(subject for _, _, subject, _ in points), 0
+    subjects: set[Version] = set()
+    for subject in sorted(counts, reverse=True):
+        counted += counts[subject]
+        if subjects and counted > _MOST_SIGNS:
+            break
+        subjects.add(subject)
+    return {point for point in points if point[2] in subjects}
+
+
 def _works_share(report: MatrixReport) -> Chart | None:
     points, rows = [], []
-    for column in report.columns:
+    for column in report.columns[-_MOST_BARS:]:
         statuses = [capability.status for capability in column.entry.verdict.capabilities]
         asked = [status for status in statuses if status != "absent"]
         share = 100 * asked.count("yes") / len(asked) if asked else 0.0

@@ -12,7 +12,7 @@ from compat.results.entry import Entry
 from compat.results.representative import representative
 from compat.site.edition import MatrixReport, Versions
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
-from compat.site.paths import grid_path, page
+from compat.site.paths import grid_part_path, grid_path, page
 from compat.site.status import (
     STYLES,
     StatusStyle,
@@ -23,6 +23,8 @@ from compat.site.wording import python_of, ranges
 
 Board = Mapping[tuple[Version, Versions], tuple[Entry, ...]]
 PROVEN = ("works", "decayed", "relaxed", "partial")
+# A page with so many places weighs some 45 KiB gzipped; see `weights`.
+_MOST_PLACES = 4_000
 
 
 class GridColumn(View, frozen=True):
@@ -63,8 +65,17 @@ class GridChoice(View, frozen=True):
     is_here: bool
 
 
+class GridPart(View, frozen=True):
+    """A page of a grid that has several, newest releases first."""
+
+    label: str
+    path: str
+    is_here: bool
+
+
 class Grid(View, frozen=True):
-    """A grid, as its page shows it.
+    """A grid, as its page shows it; `parts` are its pages where it has several, of which this one
+    has the rows and the legend.
 
     `hidden` counts the releases about which there is nothing to say on this Python.
     """
@@ -76,6 +87,7 @@ class Grid(View, frozen=True):
     rows: tuple[GridRow, ...]
     legend: tuple[Key, ...]
     choices: tuple[GridChoice, ...]
+    parts: tuple[GridPart, ...]
     tested: int
     declared: int
     stale: int
@@ -96,15 +108,15 @@ def main_python(report: MatrixReport) -> Version | None:
     return [*counted][-1] if counted else None
 
 
-def grid(report: MatrixReport, python: Version | None) -> Grid:
-    """Return the grid of one Python, or with None that of all: each place as it is on the best of
-    them.
+def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Grid:
+    """Return that page of the grid of one Python, or with None of that of all: each place as it is
+    on the best of them.
     """
     matrix = report.snapshot.matrix
-    places = _all(report) if python is None else report.board[python]
-    shown = {where: entries for where, entries in places.items() if _says_something(entries)}
+    places, parts = _places(report, python), grid_parts(report, python)
+    every_shown = _shown_places(report, python)
+    shown = {where: every_shown[where] for where in every_shown if where[0] in parts[number]}
     columns = sorted({others for _, others in shown}, reverse=True)
-    rows = sorted({subject for subject, _ in shown}, reverse=True)
     every = sorted({others for _, others in places})
     tested, declared = _counts(places)
     styles = Counter(place_style(entries) for entries in shown.values())
@@ -117,15 +129,66 @@ def grid(report: MatrixReport, python: Version | None) -> Grid:
             for others in columns
         ),
         rows=tuple(
-            _row(report, subject, columns, every, places, python is None) for subject in rows
+            _row(report, subject, columns, every, places, python is None)
+            for subject in parts[number]
         ),
         legend=tuple(Key(style=style, count=styles[style]) for style in _ordered(styles)),
         choices=choices(report, python),
+        parts=tuple(
+            GridPart(
+                label=part_label(subjects),
+                path=grid_part_path(report.name, python, place),
+                is_here=place == number,
+            )
+            for place, subjects in enumerate(parts)
+            if parts[1:]
+        ),
         tested=tested,
         declared=declared,
-        stale=sum(representative(entries).verdict.stale for entries in shown.values()),
-        hidden=len({subject for subject, _ in places}) - len(rows),
+        stale=sum(representative(entries).verdict.stale for entries in every_shown.values()),
+        hidden=len({subject for subject, _ in places}) - sum(map(len, parts)),
     )
+
+
+def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
+    """Return the releases on each page of a grid, the newest first; there is at least one page."""
+    return report.snapshot.once(("grid-parts", python), partial(_parts, report, python))
+
+
+def part_label(subjects: Sequence[Version]) -> str:
+    """Return what the page of a grid with these releases is called."""
+    return f"{subjects[0]} to {subjects[-1]}" if subjects[1:] else f"{subjects[0]}"
+
+
+def _parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
+    columns = defaultdict[Version, set[Versions]](set)
+    for subject, others in _shown_places(report, python):
+        columns[subject].add(others)
+    parts: list[tuple[Version, ...]] = [()]
+    on_page: set[Versions] = set()
+    for subject in sorted(columns, reverse=True):
+        on_page |= columns[subject]
+        if parts[-1] and len(on_page) * (len(parts[-1]) + 1) > _MOST_PLACES:
+            parts.append(())
+            on_page = columns[subject]
+        parts[-1] = (*parts[-1], subject)
+    return tuple(parts)
+
+
+def _places(report: MatrixReport, python: Version | None) -> Board:
+    if python is None:
+        return report.snapshot.once("all-places", partial(_all, report))
+    return report.board[python]
+
+
+def _shown_places(report: MatrixReport, python: Version | None) -> Board:
+    """The places of a grid about which there is something to say."""
+
+    def shown() -> Board:
+        places = _places(report, python)
+        return {where: entries for where, entries in places.items() if _says_something(entries)}
+
+    return report.snapshot.once(("shown-places", python), shown)
 
 
 def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, ...]:
@@ -145,7 +208,7 @@ def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, .
 def _tested_places(report: MatrixReport) -> list[tuple[Version | None, int]]:
     """How many places were tested: on any Python, then on each, the newest first."""
     tested = {python: _counts(board)[0] for python, board in report.board.items()}
-    return [(None, _counts(_all(report))[0]), *sorted(tested.items(), reverse=True)]
+    return [(None, _counts(_places(report, None))[0]), *sorted(tested.items(), reverse=True)]
 
 
 def answers(

@@ -36,6 +36,16 @@ class Page(Value, frozen=True, kw_only=True):
     problem: ProblemReport | None = None
 
 
+class LatePage(Value, frozen=True, kw_only=True):
+    """A page whose title, too, is worked out only when its file must be made: `inputs` is a digest
+    of all that `page` reads.
+    """
+
+    path: str
+    inputs: str
+    page: Callable[[], Page]
+
+
 def titled(*forms: str) -> str:
     """Return the first form that a tab or a list of results shows whole, else the last one, cut."""
     whole = next((form for form in forms if len(escape(form)) <= LONGEST_TITLE), None)

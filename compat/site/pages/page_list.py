@@ -18,13 +18,13 @@ from compat.site.pages.capability_view import (
 )
 from compat.site.pages.causes_view import causes
 from compat.site.pages.cell_view import axes_beside, cell_view
-from compat.site.pages.changes_view import changes_page
+from compat.site.pages.changes_view import changes_in_month, changes_page, earlier_months
 from compat.site.pages.charts_view import charts
-from compat.site.pages.grid_view import choices, grid, main_python
+from compat.site.pages.grid_view import choices, grid, grid_parts, main_python, part_label
 from compat.site.pages.home_view import home
 from compat.site.pages.lanes_view import lanes_view
 from compat.site.pages.neighbours import Neighbours
-from compat.site.pages.page import Page, alias, titled
+from compat.site.pages.page import LatePage, Page, alias, titled
 from compat.site.pages.pair_view import Pairs
 from compat.site.pages.plain_view import plain_page
 from compat.site.pages.platforms_view import platforms_page
@@ -39,18 +39,19 @@ from compat.site.pages.quarter_view import quarter_view, quarter_words
 from compat.site.pages.release_view import release_entries, release_view, subject_versions
 from compat.site.pages.reliability_view import reliability
 from compat.site.pages.whole_site import whole_site_pages
-from compat.site.paths import api_path, cell_page, grid_path, page
+from compat.site.paths import api_path, cell_page, grid_part_path, grid_path, page
 from compat.site.status import style_of
 from compat.site.tokens import Tokens, digest
 from compat.site.wording import place_words
 
 
-def pages(edition: Edition) -> Iterator[Page]:
+def pages(edition: Edition) -> Iterator[Page | LatePage]:
     """Yield every page of an edition."""
     tokens = {report.name: edition.tokens(report) for report in edition.reports}
     yield from whole_site_pages(edition, tokens)
     for report in edition.reports:
         yield from _sections(edition, report, tokens[report.name])
+        yield from _months(report, tokens[report.name])
         yield from _grids(report, tokens[report.name])
         yield from answer_pages(edition, report, tokens[report.name])
         yield _plain(report, tokens[report.name])
@@ -122,18 +123,35 @@ def _sections(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterato
         )
 
 
+def _months(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+    title = report.snapshot.matrix.title
+    for month in earlier_months(report):
+        yield Page(
+            path=month.path,
+            template="changes.html",
+            title=f"{title}: what changed in {month.words}",
+            about=f"Changes of verdicts in {month.words}.",
+            view=partial(changes_in_month, report, month.name),
+            inputs=tokens.all,
+            matrix=report.name,
+            section="changes",
+        )
+
+
 def _grids(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     main, title, chosen = main_python(report), report.snapshot.matrix.title, choices(report, None)
 
-    def of(python: Version | None, path: str, canonical: str = "") -> Page:
+    def of(python: Version | None, number: int, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
         entries = chain.from_iterable(() if python is None else report.board[python].values())
+        parts = grid_parts(report, python)
+        rows = f", {part_label(parts[number])}" if parts[1:] else ""
         return Page(
             path=path,
             template="grid.html",
-            title=f"What works with {title} on {where}?",
+            title=titled(f"What works with {title} on {where}{rows}?", f"{title} on {where}{rows}"),
             about=f"Each release of {title} against the packages that it needs, tested on {where}.",
-            view=partial(grid, report, python),
+            view=partial(grid, report, python, number),
             inputs=tokens.all if python is None else digest(tokens.of(*entries), chosen),
             matrix=report.name,
             section="grid",
@@ -141,9 +159,10 @@ def _grids(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             problem=ProblemReport(facts=(("grid", where),), data=(api_path(report.name, "cells"),)),
         )
 
-    yield of(main, page(report.name, "grid"), grid_path(report.name, main))
+    yield of(main, 0, page(report.name, "grid"), grid_path(report.name, main))
     for python in (*report.board, None):
-        yield of(python, grid_path(report.name, python))
+        for number in range(len(grid_parts(report, python))):
+            yield of(python, number, grid_part_path(report.name, python, number))
 
 
 def _plain(report: MatrixReport, tokens: Tokens) -> Page:
@@ -306,19 +325,26 @@ def _releases(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterato
             yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))
 
 
-def _cells(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+def _cells(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[LatePage]:
+    """The pages of cells, which are many: of those that are as before the digest alone is made."""
     neighbours = Neighbours(report)
     for entry in report.snapshot.known:
-        yield _cell(edition, report, tokens, entry, neighbours)
+        fails = entry.verdict.kind in ("broken", "partial", "flaky")
+        green = neighbours.greener(entry) if fails else None
+        # Of what stands beside it on the axes the links alone: so a new run there that changes no
+        # sign makes no page anew.
+        yield LatePage(
+            path=cell_page(entry.cell),
+            inputs=digest(
+                tokens.of(*report.places[place_of(entry.cell)], entry, green),
+                axes_beside(report, entry, neighbours),
+            ),
+            page=partial(_cell, edition, report, entry, neighbours),
+        )
 
 
-def _cell(
-    edition: Edition, report: MatrixReport, tokens: Tokens, entry: Entry, neighbours: Neighbours
-) -> Page:
+def _cell(edition: Edition, report: MatrixReport, entry: Entry, neighbours: Neighbours) -> Page:
     cell = entry.cell
-    green = (
-        neighbours.greener(entry) if entry.verdict.kind in ("broken", "partial", "flaky") else None
-    )
     place = place_words(cell, report.snapshot.matrix)
     style = style_of(entry, report.places[place_of(cell)])
     return Page(
@@ -330,12 +356,7 @@ def _cell(
             " reproduce it."
         ),
         view=partial(cell_view, edition, report, entry, neighbours),
-        # Of what stands beside it on the axes the links alone: so a new run there that changes no
-        # sign makes no page anew.
-        inputs=digest(
-            tokens.of(*report.places[place_of(cell)], entry, green),
-            axes_beside(report, entry, neighbours),
-        ),
+        inputs="",
         matrix=report.name,
         section="grid",
         problem=_problem(entry),

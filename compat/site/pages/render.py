@@ -19,7 +19,7 @@ from markupsafe import Markup
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, Made, SiteFile
 from compat.site.pages.menu import menu_of
-from compat.site.pages.page import Page, titled
+from compat.site.pages.page import LatePage, Page, titled
 from compat.site.pages.page_list import pages
 from compat.site.pages.problem_report import problem_link
 from compat.site.tokens import digest
@@ -72,6 +72,10 @@ class Printer:
             folder = "" if path.name == "favicon.ico" else "static/"
             yield SiteFile(path=f"{folder}{path.name}", content=path.read_bytes())
         for page in chain(pages(self.edition), self._about()):
+            if isinstance(page, LatePage):
+                inputs = digest(page.inputs, page.path)
+                yield Made(path=page.path, inputs=inputs, make=partial(self._late_html, page))
+                continue
             if page.canonical:
                 self.elsewhere.add(page.path)
             yield Made(
@@ -113,6 +117,9 @@ class Printer:
         return self._print(
             page.template, page.path, page=page, view=page.view(), menu=menu, problem_link=link
         )
+
+    def _late_html(self, page: LatePage) -> bytes:
+        return self.html(page.page())
 
     def moved(self, path: str, target: str) -> bytes:
         """Return the page that sends its reader on."""
