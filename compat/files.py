@@ -40,7 +40,13 @@ def read(path: Path) -> bytes:
 
 def read_if_there(path: Path) -> bytes | None:
     """Return the file's bytes, or None when it does not exist."""
-    return read(path) if path.exists() else None
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return read(path)
 
 
 def write(path: Path, text: str | bytes) -> bool:

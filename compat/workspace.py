@@ -6,13 +6,14 @@ The clock, the environment and the cache folder are given to it.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from compat.advise.lifted import with_locks
 from compat.declare.capabilities import Described, helper_ids, kept_described
@@ -22,15 +23,7 @@ from compat.declare.project import PYPROJECT
 from compat.declare.suite_groups import with_groups
 from compat.declare.suite_table import Tier
 from compat.errors import Fault
-from compat.files import (
-    DerivedFiles,
-    code_of,
-    made_anew,
-    not_kept,
-    read,
-    read_if_there,
-    write,
-)
+from compat.files import DerivedFiles, code_of, made_anew, not_kept, read, read_if_there, write
 from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import catalogue_with_axes
 from compat.index.release import Catalogue
@@ -237,6 +230,10 @@ class Workspace:
         """Return the text of a cell's lock; None when it has none."""
         text = read_if_there(self.lock_path(cell))
         return None if text is None else text.decode()
+
+    def lock_versions(self, cell: str) -> Mapping[str, Version]:
+        """Return which versions a cell's lock has of the packages that are axes."""
+        return self.lock_digests.versions(cell)
 
     def declaration(self) -> str:
         """Return the text of its matrix.toml."""

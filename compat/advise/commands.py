@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.lock.lock_text import encode_pin
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Inputs, Lock
 from compat.plan.platform import python_name, without_build
 from compat.value import Value
 
@@ -66,21 +66,21 @@ class Commands(Value, frozen=True):
 
 def commands(lock: Lock, at: Whereabouts, matrix: Matrix) -> Commands:
     """Return the commands that install a lock of a matrix."""
-    target, smoke = folder(lock), smoke_test(lock, matrix)
-    used = (f"source {target}/bin/activate", f"python -c {quote(smoke)}")
-    is_admitted = not in_two_steps(lock)
+    target, smoke = folder(lock.inputs), smoke_test(lock.inputs, matrix)
+    is_admitted = not in_two_steps(lock.inputs)
+    uv, pip = shell_lines(lock.inputs, at, matrix)
     return Commands(
         folder=target,
-        platform=platform_words(lock),
-        uv=(*_uv_lines(lock, at), *used),
-        pip=(*_pip_lines(lock, at), *used),
+        platform=platform_words(lock.inputs),
+        uv=uv,
+        pip=pip,
         pyproject=tuple(_pyproject(lock)) if is_admitted else (),
         project=tuple(_project(lock, at, matrix, smoke)) if is_admitted else (),
         colab=tuple(
             f"!{line}"
             for line in (
                 "pip install --quiet uv",
-                *_uv_lines(lock, at),
+                *_uv_lines(lock.inputs, at),
                 f"{target}/bin/python -c {quote(smoke)}",
             )
         ),
@@ -88,35 +88,44 @@ def commands(lock: Lock, at: Whereabouts, matrix: Matrix) -> Commands:
     )
 
 
-def folder(lock: Lock) -> str:
+def shell_lines(
+    inputs: Inputs, at: Whereabouts, matrix: Matrix
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the lines for a shell alone, with uv and with pip."""
+    activate = f"source {folder(inputs)}/bin/activate"
+    used = (activate, f"python -c {quote(smoke_test(inputs, matrix))}")
+    return (*_uv_lines(inputs, at), *used), (*_pip_lines(inputs, at), *used)
+
+
+def folder(inputs: Inputs) -> str:
     """Return the name of the environment's folder: the place of the cell, the subject first."""
-    return "-".join(reversed(lock.inputs.cell.partition("+")[0].split("-")))
+    return "-".join(reversed(inputs.cell.partition("+")[0].split("-")))
 
 
-def smoke_test(lock: Lock, matrix: Matrix) -> str:
+def smoke_test(inputs: Inputs, matrix: Matrix) -> str:
     """Return the Python code that imports the subject and prints its version."""
     package = matrix.subject_axis.package
     module = matrix.suite.module or canonicalize_name(package).replace("-", "_")
-    if lock.inputs.python < _WITH_METADATA:
+    if inputs.python < _WITH_METADATA:
         return f'import {module}; print("{module} imported")'
     return f'import {module}; from importlib.metadata import version; print(version("{package}"))'
 
 
-def platform_words(lock: Lock) -> str:
+def platform_words(inputs: Inputs) -> str:
     """Return where a lock installs, in words: `Linux x86-64, glibc 2.31 or newer`."""
-    architecture, _, system = without_build(lock.inputs.platform).partition("-")
+    architecture, _, system = without_build(inputs.platform).partition("-")
     glibc = system.removeprefix("manylinux_").replace("_", ".")
     return f"Linux {architecture.replace('_', '-')}, glibc {glibc} or newer"
 
 
-def series(lock: Lock) -> str:
+def series(inputs: Inputs) -> str:
     """Return the interpreter series that the lock is for: `3.13`, `3.13t`, `pypy3.10`."""
-    return python_name(lock.inputs.python, lock.inputs.platform)
+    return python_name(inputs.python, inputs.platform)
 
 
-def in_two_steps(lock: Lock) -> bool:
+def in_two_steps(inputs: Inputs) -> bool:
     """Return whether the lock's subject does not declare the lock's Python."""
-    return lock.inputs.injected_pin is not None and lock.inputs.install_as_python is not None
+    return inputs.injected_pin is not None and inputs.install_as_python is not None
 
 
 def parts(lock: Lock) -> tuple[str, str]:
@@ -132,33 +141,33 @@ def parts(lock: Lock) -> tuple[str, str]:
     return rest, subject
 
 
-def _uv_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
+def _uv_lines(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
     """The environment and its packages with uv, which fetches the interpreter too."""
-    target = folder(lock)
+    target = folder(inputs)
     install = f"uv pip install --python {target} --no-deps --require-hashes"
-    first = f"uv venv --python {series(lock)} {target}"
-    if not in_two_steps(lock):
+    first = f"uv venv --python {series(inputs)} {target}"
+    if not in_two_steps(inputs):
         return first, f"{install} -r {quote(at.lock)}"
     pins, subject_file = at.pins or "pins.txt", at.given or "given.txt"
     return (
         first,
-        *(() if at.pins and at.given else _split(lock, at.lock)),
+        *(() if at.pins and at.given else _split(inputs, at.lock)),
         f"{install} -r {quote(pins)}",
-        f"{install} --python-version {lock.inputs.install_as_python} -r {quote(subject_file)}",
+        f"{install} --python-version {inputs.install_as_python} -r {quote(subject_file)}",
     )
 
 
-def _pip_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
-    target = folder(lock)
+def _pip_lines(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
+    target = folder(inputs)
     return (
-        f"python{series(lock)} -m venv {target}",
-        f"{target}/bin/python -m {_pip_install(lock)} -r {quote(at.lock)}",
+        f"python{series(inputs)} -m venv {target}",
+        f"{target}/bin/python -m {_pip_install(inputs)} -r {quote(at.lock)}",
     )
 
 
-def _pip_install(lock: Lock) -> str:
+def _pip_install(inputs: Inputs) -> str:
     """What declares no such Python is let in, and exact pins leave no choice."""
-    ignoring = " --ignore-requires-python" if in_two_steps(lock) else ""
+    ignoring = " --ignore-requires-python" if in_two_steps(inputs) else ""
     return f"pip install --no-deps --require-hashes{ignoring}"
 
 
@@ -168,7 +177,7 @@ def _pyproject(lock: Lock) -> Iterator[str]:
     """
     architecture = lock.inputs.platform.partition("-")[0]
     yield "[project]"
-    yield f'requires-python = "=={series(lock)}.*"'
+    yield f'requires-python = "=={series(lock.inputs)}.*"'
     yield ""
     yield "[tool.uv]"
     yield (f"environments = [\"sys_platform == 'linux' and platform_machine == '{architecture}'\"]")
@@ -205,23 +214,23 @@ def _project(lock: Lock, at: Whereabouts, matrix: Matrix, smoke: str) -> Iterato
 
 def _docker(lock: Lock, at: Whereabouts, smoke: str) -> Iterator[str]:
     # The slim images have no compiler: https://hub.docker.com/_/python
-    image = f"python:{series(lock)}" + ("" if lock.builds else "-slim")
-    yield f"FROM --platform=linux/{_docker_architecture(lock)} {image}"
+    image = f"python:{series(lock.inputs)}" + ("" if lock.builds else "-slim")
+    yield f"FROM --platform=linux/{_docker_architecture(lock.inputs)} {image}"
     place = at.lock
     if not at.is_address:
         place = "lock.txt"
         yield f"COPY {at.lock} {place}"
-    yield f"RUN {_pip_install(lock)} --no-cache-dir -r {quote(place)}"
+    yield f"RUN {_pip_install(lock.inputs)} --no-cache-dir -r {quote(place)}"
     yield f"RUN python -c {quote(smoke)}"
 
 
-def _docker_architecture(lock: Lock) -> str:
-    architecture = lock.inputs.platform.partition("-")[0]
+def _docker_architecture(inputs: Inputs) -> str:
+    architecture = inputs.platform.partition("-")[0]
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(architecture, architecture)
 
 
-def _split(lock: Lock, path: str) -> tuple[str, ...]:
-    name = "" if lock.inputs.injected_pin is None else lock.inputs.injected_pin.name
+def _split(inputs: Inputs, path: str) -> tuple[str, ...]:
+    name = "" if inputs.injected_pin is None else inputs.injected_pin.name
     mark = f"/^[a-z0-9]/ {{ given = /^{name}==/ }}"
     return (
         f"awk '{mark} given' {quote(path)} > given.txt",

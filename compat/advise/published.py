@@ -5,7 +5,7 @@ is known.
 from typing import Literal
 
 from compat.declare.matrix import PackageAxis
-from compat.plan.cell import Cell
+from compat.plan.cell import Cell, readable_cell
 from compat.results.entry import Entry
 from compat.results.plain_installs import PlainInstall, plain_of_cell
 from compat.results.snapshot import Snapshot
@@ -25,7 +25,9 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     """Return what a plain install of the cell's versions does, by the fresh cell of its place."""
     command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
     fresh = cell.id.partition("+")[0]
-    entry, install = snapshot.by_id.get(fresh), next(plain_of_cell(snapshot, fresh), None)
+    entry = snapshot.by_id.get(fresh)
+    asked = readable_cell(fresh, snapshot.matrix) if entry is None else entry.cell
+    install = None if asked is None else next(plain_of_cell(snapshot, asked), None)
     if install is not None and install.ground in ("resolver", "clause"):
         return _as_resolved(command, install)
     kind = "unknown" if entry is None else entry.verdict.kind

@@ -10,14 +10,12 @@ that order).
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from compat.advise.answer import Advisor, Card
-from compat.advise.commands import Whereabouts, commands
+from compat.advise.answer import Advisor
 from compat.advise.proof import TestedCombination
+from compat.advise.published import as_published
 from compat.advise.request import GOALS, Goal, exactly, label
-from compat.declare.matrix import Matrix
-from compat.lock.lockfile import Lock
 from compat.plan.cell import Recipe
 from compat.value import Value
 
@@ -112,6 +110,22 @@ class _Sentences:
         return self.numbers.setdefault(text, len(self.numbers))
 
 
+class _Numbered:
+    """Capabilities by number; most proofs have the same ones."""
+
+    def __init__(self, capabilities: Sequence[str]) -> None:
+        self.numbers = {name: number for number, name in enumerate(capabilities)}
+        self._lacking: dict[tuple[str, ...], tuple[int, ...]] = {}
+
+    def lacking(self, has: tuple[str, ...]) -> tuple[int, ...]:
+        """The numbers of those that are not among these."""
+        if has not in self._lacking:
+            every = frozenset(has)
+            lacking = (number for name, number in self.numbers.items() if name not in every)
+            self._lacking[has] = tuple(lacking)
+        return self._lacking[has]
+
+
 class ProofWords(Value, frozen=True):
     """What pages call a proven combination: its verdict, and each capability that fails."""
 
@@ -119,26 +133,21 @@ class ProofWords(Value, frozen=True):
     failing: tuple[str, ...]
 
 
-class _Shown:
-    """A card with its commands and its words."""
-
-    def __init__(self, card: Card, at: Whereabouts, matrix: Matrix, words: ProofWords) -> None:
-        self.card = card
-        self.commands = commands(card.lock, at, matrix)
-        self.words = words
+# The lines that install something, with uv and with pip.
+ShellLines = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def advise_rows(
     advisor: Advisor,
-    at: Callable[[Lock], Whereabouts],
+    lines: Callable[[TestedCombination], ShellLines],
     words: Callable[[TestedCombination], ProofWords],
 ) -> AdviceTable:
-    """Return the table of a matrix; `at` tells where a lock can be had, `words` what pages call a
-    combination.
+    """Return the table of a matrix; `lines` installs a combination, `words` are what pages call
+    it.
     """
     snapshot, sentences = advisor.snapshot, _Sentences()
     capabilities = sorted({name for proof in advisor.proofs for name in (*proof.has, *proof.fails)})
-    numbers = {name: number for number, name in enumerate(capabilities)}
+    numbered = _Numbered(capabilities)
     ordered = sorted(advisor.proofs, key=lambda proof: advisor.ranks.of(proof, "best"))
     return AdviceTable(
         matrix=snapshot.matrix.name,
@@ -163,22 +172,22 @@ def advise_rows(
         ),
         capabilities=tuple(capabilities),
         rows=tuple(
-            _row(
-                advisor,
-                _Shown(card, at(card.lock), snapshot.matrix, words(card.proof)),
-                numbers,
-                sentences,
-            )
-            for card in map(advisor.card, ordered)
+            _row(advisor, proof, lines(proof), words(proof), numbered, sentences)
+            for proof in ordered
         ),
         sentences=tuple(sentences.numbers),
     )
 
 
 def _row(
-    advisor: Advisor, shown: _Shown, numbers: dict[str, int], sentences: _Sentences
+    advisor: Advisor,
+    proof: TestedCombination,
+    lines: ShellLines,
+    words: ProofWords,
+    numbered: _Numbered,
+    sentences: _Sentences,
 ) -> AdviceRow:
-    card, proof, has = shown.card, shown.card.proof, frozenset(shown.card.proof.has)
+    uv, pip = lines
     return AdviceRow(
         id=proof.id,
         at=tuple(
@@ -187,23 +196,23 @@ def _row(
         ),
         recipe=proof.cell.recipe,
         verdict=proof.kind,
-        words=sentences.number(shown.words.verdict),
+        words=sentences.number(words.verdict),
         score=sentences.number(proof.score.words),
-        failing=tuple(map(sentences.number, shown.words.failing)),
+        failing=tuple(map(sentences.number, words.failing)),
         tier=proof.tier,
         changed=proof.changed,
         versions=tuple(str(version) for _, version in proof.versions),
-        fails=tuple(numbers[name] for name in proof.fails),
-        faults=tuple(numbers[name] for name in proof.faults),
-        lacks=tuple(number for name, number in numbers.items() if name not in has),
+        fails=tuple(numbered.numbers[name] for name in proof.fails),
+        faults=tuple(numbered.numbers[name] for name in proof.faults),
+        lacks=numbered.lacking(proof.has),
         tested=proof.tested,
         days=proof.days,
         last=proof.last,
         isolation=proof.isolation,
         stale=tuple(map(sentences.number, proof.stale)),
         lifted=tuple(sentences.number(lifted.sentence) for lifted in proof.lifted),
-        published=sentences.number(card.published.sentence),
-        uv=tuple(map(sentences.number, shown.commands.uv)),
-        pip=tuple(map(sentences.number, shown.commands.pip)),
+        published=sentences.number(as_published(advisor.snapshot, proof.cell).sentence),
+        uv=tuple(map(sentences.number, uv)),
+        pip=tuple(map(sentences.number, pip)),
         rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
     )

@@ -16,6 +16,7 @@ from compat.cli.plain import show_plain
 from compat.cli.verdicts import RunWords, print_table, print_verdicts, verdict_row, verdict_words
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
+from compat.plan.cell import readable_cell
 from compat.results.plain_installs import plain_of_cell
 from compat.results.platform_installs import split_platform
 from compat.results.record import Capability
@@ -146,7 +147,8 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
     for reason in verdict.reasons:
         say(f"  {reason}")
-    for install in plain_of_cell(workspace.snapshot, cell):
+    asked = readable_cell(cell, workspace.matrix)
+    for install in plain_of_cell(workspace.snapshot, asked) if asked else ():
         say(f"  a plain install today: {plain_line(install)}")
     for line in answer_lines(verdict.capabilities, faults):
         say(f"  {line}")

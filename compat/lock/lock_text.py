@@ -54,6 +54,19 @@ def decode_lock(text: str, source: str) -> Lock:
     raise DeclarationError.of(message, path=source, hint="`compat lock` writes it anew")
 
 
+def decode_inputs(text: str, source: str) -> Inputs:
+    """Return the inputs of the lock that the text holds, whose pins are looked at only where one of
+    them is among the inputs; raise DeclarationError when it is not one of ours.
+    """
+    head, _ = _split(text)
+    if "given" in head or head.get("lock-format") != [FORMAT]:
+        return decode_lock(text, source).inputs
+    try:
+        return _inputs(head, ())
+    except (KeyError, ValueError):
+        return decode_lock(text, source).inputs
+
+
 def read_digest(text: str) -> str:
     """Return the digest that a lock's head names, without reading the rest; empty when it names
     none.

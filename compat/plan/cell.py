@@ -36,7 +36,12 @@ class Coordinate(Value, frozen=True, kw_only=True, dict=True):
     @cached_property
     def text(self) -> str:
         """The coordinate as it stands in a cell id, for example `tf2.14`, or `tff-local`."""
-        return f"{self.short}-local" if self.is_local else f"{self.short}{self.version}"
+        return f"{self.short}-local" if self.is_local else f"{self.short}{self.number}"
+
+    @cached_property
+    def number(self) -> str:
+        """The version as text."""
+        return str(self.version)
 
 
 class Cell(Value, frozen=True, kw_only=True, dict=True):

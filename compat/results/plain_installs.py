@@ -10,7 +10,7 @@ from typing import Literal, get_args
 from msgspec.structs import replace
 from packaging.version import Version
 
-from compat.plan.cell import readable_cell
+from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_question_of
 from compat.results.entry import Entry
@@ -98,17 +98,16 @@ def plain_installs(snapshot: Snapshot) -> tuple[PlainInstall, ...]:
     return snapshot.once("plain-installs", derived)
 
 
-def plain_of_cell(snapshot: Snapshot, cell: str) -> Iterator[PlainInstall]:
+def plain_of_cell(snapshot: Snapshot, asked: Cell) -> Iterator[PlainInstall]:
     """Yield the plain install that a cell stands for, if it stands for one."""
     matrix = snapshot.matrix
-    asked = readable_cell(cell, matrix)
-    if asked is None or asked.recipe != "fresh":
+    if asked.recipe != "fresh":
         return
     pair = (asked.on(axis).version for axis in (matrix.subject, matrix.interpreters.name))
     question = snapshot.once(
         ("plain-question", *pair), lambda: plain_question_of(snapshot.feasibility, asked)
     )
-    if question is not None and question.cell is not None and question.cell.id == cell:
+    if question is not None and question.cell is not None and question.cell.id == asked.id:
         yield _install(snapshot, question)
 
 

@@ -1,17 +1,22 @@
 """The `results` room's reading of a cell's runs on one lock and suite: what they say together."""
 
-from collections.abc import Iterable, Mapping
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from copy import copy
+from functools import cached_property
 from typing import Literal, get_args
 
 from compat.declare.suite_table import Tier
 from compat.results.involved import third_package
 from compat.results.ran import Ran
 from compat.results.record import Capability, Status
-from compat.results.score import EXCUSED, Blame, CapabilityFault
+from compat.results.score import EXCUSED, Blame, CapabilityFault, Score
 from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+_MOST_ALIKE = 10_000
 CORE_ALONE = "only the core of the suite was run"
 
 
@@ -81,6 +86,17 @@ class RunGroup:
             and before[1:] == answer[1:]
             and run.tier == self.tier
         )
+
+    @cached_property
+    def score(self) -> Score:
+        """How much works, and whose fault the rest is; asked for once all runs were added."""
+        return Score.of(self.capabilities, self.faults, finished=self.is_finished)
+
+    def as_of(self, newest: Ran) -> RunGroup:
+        """Return the group with another newest run, which came to what the newest one did."""
+        group = copy(self)
+        group.newest = newest
+        return group
 
     @property
     def _failing(self) -> tuple[Capability, ...]:
@@ -172,6 +188,52 @@ class RunGroup:
             for faults, phrase in words
             if (ids := sorted(fault.id for fault in self.faults if fault.fault in faults))
         )
+
+
+class AlikeGroups:
+    """Groups whose runs all came to the same: most cells came to what another one did, and what
+    follows is worked out once.
+    """
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        # With what the keys name by identity, so that nothing else gets that identity.
+        self._groups: dict[Hashable, tuple[RunGroup, object]] = {}
+
+    def of(
+        self,
+        runs: Sequence[tuple[Ran, tuple[Outcome, ...]]],
+        asked: frozenset[str],
+        helpers: frozenset[str],
+        faults: tuple[CapabilityFault, ...],
+    ) -> RunGroup | None:
+        """Return the group of runs, oldest first, each with those of its outcomes that count; None
+        where they are of several locks or suites, or did not all say the same, word for word.
+        Nothing may be added to it.
+        """
+        (first, outcomes), (newest, _) = runs[0], runs[-1]
+        if not all(_says_the_same(first, run) and outcomes == counted for run, counted in runs[1:]):
+            return None
+        # Equal capabilities are one object in the index, and to compare them takes longer.
+        shared = first.capabilities, faults
+        key = (*map(id, shared), outcomes, first.tier, first.involved, asked, helpers)
+        known = self._groups.get(key)
+        if known is None:
+            if len(self._groups) >= _MOST_ALIKE:
+                self._groups.clear()
+            group = RunGroup(asked, helpers, {fault.id: fault.fault for fault in faults})
+            group.add(first, outcomes)
+            assert group.score is not None, "it is worked out once for all"
+            known = self._groups[key] = group, shared
+        return known[0].as_of(newest)
+
+
+def _says_the_same(run: Ran, other: Ran) -> bool:
+    return (
+        run.capabilities is other.capabilities
+        and (run.lock_digest, run.suite_digest) == (other.lock_digest, other.suite_digest)
+        and (run.tier, run.involved) == (other.tier, other.involved)
+    )
 
 
 def _reached_tests(outcome: Outcome) -> bool:

@@ -15,7 +15,7 @@ from compat.plan.obstacle import Obstacle
 from compat.results.plain_answers import KnownRefusal
 from compat.results.ran import Ran
 from compat.results.record import Capability
-from compat.results.run_group import Kind, RunGroup
+from compat.results.run_group import AlikeGroups, Kind, RunGroup
 from compat.results.score import Blame, CapabilityFault, Score
 from compat.run.outcome import Failed, Outcome, Stage, is_doubtful, is_spurious, lacks_instruction
 from compat.value import StrictValue
@@ -27,6 +27,7 @@ FRESH_DAYS = 90
 BEFORE_TESTS: tuple[Stage, ...] = ("plan", "lock", "install", "import")
 # in how many runs a doubtful outcome must occur, same lock and suite, before it says something
 WITNESSES = 2
+_ALIKE = AlikeGroups()
 
 
 class EvaluationContext(StrictValue, frozen=True, kw_only=True):
@@ -136,7 +137,7 @@ def verdict_of(
         capabilities=group.capabilities,
         faults=group.faults,
         changing=tuple(sorted(group.changing)),
-        score=Score.of(group.capabilities, group.faults, finished=group.is_finished),
+        score=group.score,
         helpers=tuple(
             capability
             for capability in group.newest.capabilities
@@ -340,6 +341,10 @@ def _newest_group(
     """The group of the newest run, and the day from which on every run left the cell with the kind
     that it has now.
     """
+    runs = [(counted_run.run, counted_run.outcomes) for counted_run in counted]
+    alike = _ALIKE.of(runs, asked, present.helpers, present.faults)
+    if alike is not None:
+        return alike, counted[0].run.started.date()
     blames = {fault.id: fault.fault for fault in present.faults}
     groups: defaultdict[tuple[str, str], RunGroup] = defaultdict(
         lambda: RunGroup(asked, present.helpers, blames)

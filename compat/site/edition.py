@@ -6,7 +6,7 @@ those of `paths.py`.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from itertools import chain, combinations
 
@@ -16,7 +16,6 @@ from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
-from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -28,14 +27,14 @@ from compat.policy.propose import proposals
 from compat.results.audits import Audit
 from compat.results.entry import Entry
 from compat.results.lane_report import LaneReport, lane_report
-from compat.results.record import Capability, Record, Status
+from compat.results.record import Capability, Status
 from compat.results.snapshot import Snapshot
 from compat.results.table import ReleaseColumn, columns
 from compat.search.needs import Needs
 from compat.search.why import PythonFloor, python_floor, subject_coordinates
 from compat.site.history import Event, events
 from compat.site.lock_facts import LockFacts, lock_facts
-from compat.site.parts import PartSource, RememberedParts
+from compat.site.parts import Locks, PartSource, RememberedParts
 from compat.site.paths import address
 from compat.site.tokens import Tokens
 from compat.site.wording import day
@@ -197,9 +196,11 @@ class MatrixReport:
         return failures
 
     @cached_property
-    def locks(self) -> "Locks":
+    def locks(self) -> Locks:
         """The locks of its cells."""
-        return Locks(self)
+        known = self.snapshot.known
+        cells = [entry.cell.id for entry in known if entry.lock_digest is not None]
+        return Locks(self.parts, f"matrices/{self.name}/locks", cells)
 
     @cached_property
     def lanes(self) -> LaneReport:
@@ -209,7 +210,7 @@ class MatrixReport:
     @cached_property
     def advisor(self) -> Advisor:
         """What answers the question what to install."""
-        return Advisor(self.snapshot, self.locks)
+        return Advisor(self.snapshot, self.locks, self.parts.lock_versions)
 
     def lock_facts(self, lock: Lock) -> LockFacts:
         """Return what is known of installing the lock of a cell, worked out once."""
@@ -289,46 +290,29 @@ class MatrixReport:
         """The places by Python, then by the subject's version and those of the other package axes
         in their order.
         """
+        return {
+            python: {
+                (subject, others): entries
+                for subject, of_release in by_subject.items()
+                for others, entries in of_release.items()
+            }
+            for python, by_subject in self.by_release.items()
+        }
+
+    @cached_property
+    def by_release(self) -> dict[Version, dict[Version, dict[Versions, tuple[Entry, ...]]]]:
+        """The places by Python, then by the subject's version, then by the versions of the other
+        package axes in their order.
+        """
         matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
-        board: dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]] = {}
+        by_python: dict[Version, dict[Version, dict[Versions, tuple[Entry, ...]]]] = {}
         for entries in self.places.values():
-            versions = {
-                coordinate.axis: coordinate.version for coordinate in entries[0].cell.coordinates
-            }
-            place = versions[subject], tuple(versions[name] for name in others)
-            board.setdefault(versions[python], {})[place] = entries
-        return dict(sorted(board.items()))
-
-
-class Locks(Mapping[str, Lock]):
-    """The locks of a report's cells by id, each read when it is first asked for."""
-
-    def __init__(self, report: MatrixReport) -> None:
-        """Take the report."""
-        self._report = report
-        self._ids = [
-            entry.cell.id for entry in report.snapshot.known if entry.lock_digest is not None
-        ]
-        self._read: dict[str, Lock] = {}
-
-    def __getitem__(self, cell: str) -> Lock:
-        """Return the lock of a cell; KeyError when it has none."""
-        if cell not in self._read:
-            text = self._report.parts.lock_text(cell)
-            if text is None:
-                raise KeyError(cell)
-            self._read[cell] = decode_lock(text, f"matrices/{self._report.name}/locks/{cell}.txt")
-        return self._read[cell]
-
-    def __iter__(self) -> Iterator[str]:
-        """Go through the ids of the cells that have one."""
-        return iter(self._ids)
-
-    def __len__(self) -> int:
-        """How many there are."""
-        return len(self._ids)
+            on = {coordinate.axis: coordinate.version for coordinate in entries[0].cell.coordinates}
+            of_release = by_python.setdefault(on[python], {}).setdefault(on[subject], {})
+            of_release[tuple(on[name] for name in others)] = entries
+        return dict(sorted(by_python.items()))
 
 
 class Edition:
@@ -367,14 +351,6 @@ class Edition:
             parts = (self.base_url, self.repository, titles, suite, report.needs, report.audit)
             self._tokens[report.name] = Tokens(report.snapshot, self.day, *parts)
         return self._tokens[report.name]
-
-    def records(self, matrix: str, cell: str) -> tuple[Record, ...]:
-        """Return the records of a cell, oldest first."""
-        return self.report(matrix).parts.records(cell)
-
-    def lock_text(self, matrix: str, cell: str) -> str | None:
-        """Return the text of a cell's lock; None when it has none."""
-        return self.report(matrix).parts.lock_text(cell)
 
     def url(self, path: str) -> str:
         """Return the absolute address of a path of the site; that of a page ends in a slash."""

@@ -6,6 +6,7 @@ import datetime
 import hashlib
 
 import msgspec
+from msgspec.structs import asdict
 
 from compat.results.entry import Entry
 from compat.results.snapshot import Snapshot
@@ -29,7 +30,8 @@ class Tokens:
             msgspec.json.encode(snapshot.platform_installs),
             *parts,
         )
-        self._of = {entry.cell.id: _token(entry) for entry in snapshot.known}
+        shared = _SharedDigests()
+        self._of = {entry.cell.id: _token(entry, shared) for entry in snapshot.known}
         self._all = digest(self.seed, day, sorted(self._of.items()))
 
     def of(self, *entries: Entry | None) -> str:
@@ -49,12 +51,32 @@ def digest(*parts: object) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def _token(entry: Entry) -> str:
+class _SharedDigests:
+    """The digests of what verdicts share: most cells came to what another one did, and hold the
+    same object.
+    """
+
+    def __init__(self) -> None:
+        self._by_identity: dict[int, tuple[object, bytes]] = {}
+
+    def of(self, shared: object) -> bytes:
+        known = self._by_identity.get(id(shared))
+        if known is None:
+            content = msgspec.msgpack.encode(shared, enc_hook=str)
+            # With the object, so that no other gets its identity.
+            known = self._by_identity[id(shared)] = shared, hashlib.sha256(content).digest()
+        return known[1]
+
+
+def _token(entry: Entry, shared: _SharedDigests) -> str:
     runs = [
-        (run.started, run.lock_digest, run.suite_digest, [str(outcome) for outcome in run.outcomes])
+        (run.started, run.lock_digest, run.suite_digest, shared.of(run.outcomes))
         for run in entry.runs
     ]
+    verdict = asdict(entry.verdict)
+    for name in ("capabilities", "faults", "helpers", "score"):
+        verdict[name] = shared.of(verdict[name])
     content = msgspec.msgpack.encode(
-        (entry.lock_digest, entry.recipe, entry.verdict, entry.obstacle, runs), enc_hook=str
+        (entry.lock_digest, entry.recipe, verdict, entry.obstacle, runs), enc_hook=str
     )
     return hashlib.sha256(content).hexdigest()

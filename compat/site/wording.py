@@ -252,11 +252,10 @@ def place_words(cell: Cell, matrix: Matrix) -> str:
     """Return the place of a cell in words, the subject first: `demo 1.2 with base 2.1 on Python
     3.9`.
     """
-    versions = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
-    subject, *others = (
-        f"{axis.package} {versions[axis.name]}"
-        for axis in sorted(matrix.packages, key=lambda axis: axis is not matrix.subject_axis)
-    )
+    versions = {coordinate.axis: coordinate.number for coordinate in cell.coordinates}
+    own = matrix.subject_axis
+    ordered = (own, *(axis for axis in matrix.packages if axis is not own))
+    subject, *others = [f"{axis.package} {versions[axis.name]}" for axis in ordered]
     company = f" with {listed(others)}" if others else ""
     return f"{subject}{company} on Python {versions[matrix.interpreters.name]}"
 

@@ -18,7 +18,6 @@ from support.known import (
 )
 
 from compat.advise.answer import Advisor, Recommended, Unproven
-from compat.advise.commands import Whereabouts
 from compat.advise.proof import TestedCombination as Combination
 from compat.advise.request import GOALS, Goal, Request, request_of
 from compat.advise.rows import AdviceTable, ProofWords, advise_rows
@@ -414,7 +413,7 @@ def test_the_table_alone_gives_the_same_answer(shelf: Shelf, request: Request) -
     table, answer = (
         advise_rows(
             found,
-            lambda lock: Whereabouts(lock=lock.inputs.cell),
+            lambda proof: ((proof.id,), ()),
             lambda proof: ProofWords(verdict=proof.kind, failing=()),
         ),
         found.answer(request),

@@ -93,6 +93,10 @@ class Shelf:
         """Return the text of a cell's lock; None when it has none."""
         return encode_lock(self.locks[cell]) if cell in self.locks else None
 
+    def lock_versions(self, cell: str) -> dict[str, Version]:
+        """Return which versions a cell's lock has."""
+        return {pin.name: pin.version for pin in self.locks[cell].pins}
+
     def declaration(self) -> str:
         """Return the parts of the matrix's declaration that a proposal changes."""
         axis = '[[axes]]\nkind = "interpreter"\nname = "python"\nreleases = ["3.8", "3.9"]\n\n'

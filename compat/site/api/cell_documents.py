@@ -254,9 +254,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
     return CellDocument(
         **asdict(cell_summary(report, entry)),
         **head(report),
-        coordinates={
-            coordinate.axis: str(coordinate.version) for coordinate in entry.cell.coordinates
-        },
+        coordinates={coordinate.axis: coordinate.number for coordinate in entry.cell.coordinates},
         stage=None if failed is None else failed.stage,
         cause=None if failed is None else failed.cause,
         subject=None if failed is None else failed.subject or None,
@@ -284,7 +282,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
         published=as_published(report.snapshot, entry.cell),
         commands=None
         if lock is None
-        else commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix),
+        else commands(lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix),
         links=_links(report, entry),
     )
 

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from compat.advise.rows import advise_rows
+from compat.advise.commands import shell_lines
+from compat.advise.proof import TestedCombination
+from compat.advise.rows import ShellLines, advise_rows
 from compat.site.api.axis_documents import (
     capability_documents,
     changes_document,
@@ -91,7 +93,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made 
         yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
     advice = advise_rows(
         report.advisor,
-        lambda lock: whereabouts(edition, report, lock),
+        partial(_shell_lines, edition, report),
         lambda proof: proof_words(report, proof),
     )
     documents: dict[str, Document] = {
@@ -142,6 +144,11 @@ def _rows(report: MatrixReport, tokens: Tokens) -> Iterator[SiteFile | Made]:
             inputs=digest(tokens.of(*entries), report.asked, after),
             make=_encoder(partial(more_cells, report, chunk, after)),
         )
+
+
+def _shell_lines(edition: Edition, report: MatrixReport, proof: TestedCombination) -> ShellLines:
+    inputs = report.locks.inputs(proof.id)
+    return shell_lines(inputs, whereabouts(edition, report, inputs), report.snapshot.matrix)
 
 
 def _encoder(document: Callable[[], Any]) -> Callable[[], bytes]:

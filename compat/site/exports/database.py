@@ -209,7 +209,7 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
             yield (
                 entry.verdict.cell,
                 coordinate.axis,
-                str(coordinate.version),
+                coordinate.number,
                 positions[coordinate.axis][coordinate.version],
             )
 

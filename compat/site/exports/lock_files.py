@@ -5,7 +5,7 @@ parts.
 from collections.abc import Iterator
 
 from compat.advise.commands import Whereabouts, in_two_steps, parts
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Inputs
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.paths import lock_file, lock_part
 
@@ -13,12 +13,12 @@ from compat.site.paths import lock_file, lock_part
 STEPS = "\n# given-python: "
 
 
-def whereabouts(edition: Edition, report: MatrixReport, lock: Lock) -> Whereabouts:
-    """Return the addresses under which the site has a lock."""
-    whole, rest, subject = (edition.url(path) for path in _paths(report, lock.inputs.cell))
+def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Whereabouts:
+    """Return the addresses under which the site has the lock of these inputs."""
+    whole, rest, subject = (edition.url(path) for path in _paths(report, inputs.cell))
     return (
         Whereabouts(lock=whole, pins=rest, given=subject)
-        if in_two_steps(lock)
+        if in_two_steps(inputs)
         else Whereabouts(lock=whole)
     )
 
@@ -30,7 +30,7 @@ def files(edition: Edition) -> Iterator[SiteFile]:
             whole, *two = _paths(report, cell)
             text = report.parts.lock_text(cell) or ""
             yield SiteFile(path=whole, content=text.encode())
-            if STEPS in text and in_two_steps(report.locks[cell]):
+            if STEPS in text and in_two_steps(report.locks.inputs(cell)):
                 for path, part in zip(two, parts(report.locks[cell]), strict=True):
                     yield SiteFile(path=path, content=part.encode())
 

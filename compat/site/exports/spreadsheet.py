@@ -38,7 +38,7 @@ def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
         summary = cell_summary(report, entry)
         cells = (
             summary.id,
-            *(entry.cell.on(axis).version for axis in axes),
+            *(entry.cell.on(axis).number for axis in axes),
             summary.recipe,
             style_of(entry, report.places[place_of(entry.cell)]).word,
             summary.state,

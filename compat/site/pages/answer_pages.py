@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
+from compat.advise.proof import TestedCombination
 from compat.advise.request import label
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import (
@@ -14,7 +15,7 @@ from compat.site.pages.advice_view import (
     tested_page,
     version_links,
 )
-from compat.site.pages.page import Page, titled
+from compat.site.pages.page import LatePage, Page, titled
 from compat.site.pages.place_view import recipe_words
 from compat.site.pages.question_view import QuestionForm, question
 from compat.site.pages.version_view import version_axes, version_page
@@ -23,7 +24,9 @@ from compat.site.tokens import Tokens, digest
 from compat.site.wording import place_words
 
 
-def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+def answer_pages(
+    edition: Edition, report: MatrixReport, tokens: Tokens
+) -> Iterator[Page | LatePage]:
     """Yield the pages that answer what to install: of everything, of one version, of two, and of
     each tested combination.
     """
@@ -56,17 +59,34 @@ def answer_pages(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iter
             view=partial(answer_page, edition, report, pair),
         )
     for combination in report.advisor.proofs:
-        entry = report.snapshot.by_id[combination.id]
-        words = place_words(combination.cell, report.snapshot.matrix)
-        yield of(
-            path=page(report.name, "advise", combination.cell.id),
-            title=titled(f"Install {words}", words),
-            about=f"The commands that install {words}, {recipe_words(entry)}.",
-            view=partial(tested_page, edition, report, combination),
+        places = report.places[place_of(combination.cell)]
+        yield LatePage(
+            path=page(report.name, "advise", combination.id),
+            page=partial(_tested, edition, report, combination),
             # What others came to moves no page of this one, but for those at its place.
-            inputs=digest(tokens.of(entry, *report.places[place_of(entry.cell)]), combination),
-            canonical=cell_page(combination.cell),
+            inputs=digest(
+                tokens.of(report.snapshot.by_id[combination.id], *places),
+                combination.stale,
+                f"{combination.days} {combination.tested} {combination.isolation}",
+            ),
+            is_elsewhere=True,
         )
+
+
+def _tested(edition: Edition, report: MatrixReport, combination: TestedCombination) -> Page:
+    entry = report.snapshot.by_id[combination.id]
+    words = place_words(combination.cell, report.snapshot.matrix)
+    return Page(
+        path=page(report.name, "advise", combination.id),
+        template="answer.html",
+        title=titled(f"Install {words}", words),
+        about=f"The commands that install {words}, {recipe_words(entry)}.",
+        view=partial(tested_page, edition, report, combination),
+        inputs="",
+        matrix=report.name,
+        section="advise",
+        canonical=cell_page(combination.cell),
+    )
 
 
 def _advise(edition: Edition, report: MatrixReport) -> tuple[AdvisePage, QuestionForm]:

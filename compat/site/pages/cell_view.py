@@ -1,6 +1,7 @@
 """The `site` room's cell page: verdict, install commands, capabilities and what fails."""
 
 import datetime
+from collections.abc import Iterator
 
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import label
@@ -162,7 +163,7 @@ def cell_view(
         packages=tuple(sorted(installed.items())),
         recipes=tuple(_beside(sibling, siblings) for sibling in siblings if sibling is not entry),
         beside=axes_beside(report, entry, neighbours),
-        release_path=page(report.name, "release", str(cell.on(matrix.subject).version)),
+        release_path=page(report.name, "release", cell.on(matrix.subject).number),
         grid_path=grid_path(report.name, python_of(cell, matrix)),
         api_path=api_path(report.name, "cells", cell.id),
     )
@@ -314,12 +315,23 @@ def axes_beside(
     )
 
 
+def signs_beside(entry: Entry, neighbours: Neighbours) -> Iterator[str]:
+    """Yield what `axes_beside` depends on: which cells stand beside this one, and their signs."""
+    for pair in neighbours.beside(entry.cell).values():
+        for other in pair:
+            if other is not None:
+                symbol, style = cell_symbol(other)
+                yield f"{other.cell.id} {symbol} {style.css}"
+            else:
+                yield ""
+
+
 def _along(entry: Entry | None, axis: str) -> NeighbourLink | None:
     if entry is None:
         return None
     symbol, style = cell_symbol(entry)
     return NeighbourLink(
-        label=str(entry.cell.on(axis).version),
+        label=entry.cell.on(axis).number,
         style=style,
         symbol=symbol,
         path=cell_page(entry.cell),

@@ -35,7 +35,7 @@ class CommandBox(View, frozen=True):
 
 def command_box(edition: Edition, report: MatrixReport, lock: Lock) -> CommandBox:
     """Return the box of a lock; reads the records of its cell for time and size."""
-    lines = commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix)
+    lines = commands(lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix)
     return CommandBox(
         lock_path=lock_file(report.name, lock.inputs.cell),
         facts=report.lock_facts(lock).words,

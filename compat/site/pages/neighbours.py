@@ -103,14 +103,11 @@ class Neighbours:
         """The places that differ on one axis, the nearest first; of equally near ones the first
         axis's.
         """
-        moves = [
-            (abs(to - place[axis]), axis, to)
-            for axis, numbers in enumerate(self._numbers)
-            for to in range(len(numbers))
-            if to != place[axis]
-        ]
-        for _, axis, to in sorted(moves):
-            yield (*place[:axis], to, *place[axis + 1 :])
+        for step in range(1, max(map(len, self._numbers), default=0)):
+            for axis, numbers in enumerate(self._numbers):
+                for to in (place[axis] - step, place[axis] + step):
+                    if 0 <= to < len(numbers):
+                        yield (*place[:axis], to, *place[axis + 1 :])
 
 
 def _is_greener(other: Entry, entry: Entry) -> bool:

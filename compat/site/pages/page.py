@@ -38,12 +38,13 @@ class Page(Value, frozen=True, kw_only=True):
 
 class LatePage(Value, frozen=True, kw_only=True):
     """A page whose title, too, is worked out only when its file must be made: `inputs` is a digest
-    of all that `page` reads.
+    of all that `page` reads. `is_elsewhere` says that its content has another address.
     """
 
     path: str
     inputs: str
     page: Callable[[], Page]
+    is_elsewhere: bool = False
 
 
 def titled(*forms: str) -> str:

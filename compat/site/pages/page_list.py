@@ -17,7 +17,7 @@ from compat.site.pages.capability_view import (
     capability_view,
 )
 from compat.site.pages.causes_view import causes
-from compat.site.pages.cell_view import axes_beside, cell_view
+from compat.site.pages.cell_view import cell_view, signs_beside
 from compat.site.pages.changes_view import changes_in_month, changes_page, earlier_months
 from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import choices, grid, grid_parts, main_python, part_label
@@ -337,7 +337,7 @@ def _cells(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[L
             path=cell_page(entry.cell),
             inputs=digest(
                 tokens.of(*report.places[place_of(entry.cell)], entry, green),
-                axes_beside(report, entry, neighbours),
+                *signs_beside(entry, neighbours),
             ),
             page=partial(_cell, edition, report, entry, neighbours),
         )

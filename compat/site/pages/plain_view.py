@@ -168,7 +168,7 @@ def _instead(edition: Edition, report: MatrixReport, install: PlainInstall) -> P
     if proof is None:
         return None
     lock = report.locks[proof.id]
-    lines = commands(lock, whereabouts(edition, report, lock), report.snapshot.matrix)
+    lines = commands(lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix)
     return PlainInstead(
         path=cell_page(proof.cell),
         style=style_of(report.snapshot.by_id[proof.id], report.places[place_of(proof.cell)]),

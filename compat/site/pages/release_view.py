@@ -15,6 +15,7 @@ from compat.site.pages.place_view import (
     View,
     cell_symbol,
     entry_page,
+    has_page,
     recipe_words,
 )
 from compat.site.pages.plain_view import PlainSection, plain_section
@@ -100,7 +101,8 @@ class ReleaseView(View, frozen=True):
 
 def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
     """Return the versions of the subject in the matrix, oldest first."""
-    return tuple(sorted({subject for board in report.board.values() for subject, _ in board}))
+    every = (subject for by_subject in report.by_release.values() for subject in by_subject)
+    return tuple(sorted(set(every)))
 
 
 def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
@@ -121,8 +123,9 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
     # A series is shown with what its newest release asks for.
     newest = next((release for release in reversed(releases) if not release.yanked), None)
     published = None if newest is None else newest.published
-    known = [e for e in report.snapshot.known if e.cell.on(axis.name).version == version]
-    spoken = representative_of_release(report.entries_at({axis.name: version}))
+    entries = report.entries_at({axis.name: version})
+    known = [entry for entry in entries if has_page(entry)]
+    spoken = representative_of_release(entries)
     return ReleaseView(
         package=axis.package,
         version=str(version),
@@ -161,10 +164,7 @@ def _why(report: MatrixReport, version: Version) -> WhySection | None:
 
 
 def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPython:
-    board = report.board[python]
-    places = sorted(
-        (others, entries) for (subject, others), entries in board.items() if subject == version
-    )
+    places = sorted(report.by_release[python].get(version, {}).items())
     every = [label_of(others) for others, _ in places]
     admitted = [label_of(others) for others, entries in places if is_admitted(entries)]
     return OnPython(
@@ -191,7 +191,7 @@ def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[st
             if f"{axis.package} \0" not in general:
                 continue
             every = [str(version) for version in report.advisor.ranks.positions[axis.name]]
-            versions = ranges((str(entry.cell.on(axis.name).version) for entry in group), every)
+            versions = ranges((entry.cell.on(axis.name).number for entry in group), every)
             sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
         counted.append((sentence, len(group)))
     return tuple(sorted(counted, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES])

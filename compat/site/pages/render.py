@@ -73,16 +73,13 @@ class Printer:
             yield SiteFile(path=f"{folder}{path.name}", content=path.read_bytes())
         for page in chain(pages(self.edition), self._about()):
             if isinstance(page, LatePage):
-                inputs = digest(page.inputs, page.path)
-                yield Made(path=page.path, inputs=inputs, make=partial(self._late_html, page))
-                continue
-            if page.canonical:
+                is_elsewhere, inputs = page.is_elsewhere, digest(page.inputs, page.path)
+            else:
+                is_elsewhere = bool(page.canonical)
+                inputs = digest(page.inputs, page.title, page.path)
+            if is_elsewhere:
                 self.elsewhere.add(page.path)
-            yield Made(
-                path=page.path,
-                inputs=digest(page.inputs, page.title, page.path),
-                make=partial(self.html, page),
-            )
+            yield Made(path=page.path, inputs=inputs, make=partial(self.html, page))
 
     def _about(self) -> Iterator[Page]:
         """The documentation: each Markdown file of `pages/`, whose first line is its title;
@@ -106,8 +103,10 @@ class Printer:
                 ),
             )
 
-    def html(self, page: Page) -> bytes:
+    def html(self, page: Page | LatePage) -> bytes:
         """Return the page as UTF-8."""
+        if isinstance(page, LatePage):
+            page = page.page()
         menu = None if page.matrix is None else menu_of(self.edition.report(page.matrix))
         link = (
             ""
@@ -117,9 +116,6 @@ class Printer:
         return self._print(
             page.template, page.path, page=page, view=page.view(), menu=menu, problem_link=link
         )
-
-    def _late_html(self, page: LatePage) -> bytes:
-        return self.html(page.page())
 
     def moved(self, path: str, target: str) -> bytes:
         """Return the page that sends its reader on."""
