@@ -90,11 +90,13 @@ def _is_repeated(last: Ran, run: Ran) -> bool:
     doubtful outcome counts once a second run comes to it. Equal capabilities are one object in the
     index.
     """
-    answer, before = (
-        (r.outcomes, r.lock_digest, r.suite_digest, r.tier, r.involved) for r in (run, last)
+    return (
+        run.capabilities is last.capabilities
+        and run.outcomes == last.outcomes
+        and (run.lock_digest, run.suite_digest) == (last.lock_digest, last.suite_digest)
+        and (run.tier, run.involved) == (last.tier, last.involved)
+        and not any(isinstance(o, Failed) and is_doubtful(o) for o in run.outcomes)
     )
-    is_certain = not any(isinstance(o, Failed) and is_doubtful(o) for o in run.outcomes)
-    return is_certain and answer == before and run.capabilities is last.capabilities
 
 
 def _beside(last: Ran, run: Ran) -> tuple[Beside, ...]:
