@@ -82,14 +82,11 @@ def _failing(verdict: Verdict | None) -> set[str]:
 
 def _ceased(before: Verdict | None, after: Verdict | None) -> tuple[str, ...]:
     """The capabilities that were `yes` before and are known to be something else after."""
-    were = (
-        {capability.id for capability in before.capabilities if capability.status == "yes"}
-        if before
-        else set()
-    )
-    others = (
-        {capability.id for capability in after.capabilities if capability.status != "yes"}
-        if after
-        else set()
-    )
+    # Equal capabilities are one object in the index.
+    if before is None or after is None or before.capabilities is after.capabilities:
+        return ()
+    if not before.capabilities or not after.capabilities:
+        return ()
+    were = {capability.id for capability in before.capabilities if capability.status == "yes"}
+    others = {capability.id for capability in after.capabilities if capability.status != "yes"}
     return tuple(sorted(were & others))
