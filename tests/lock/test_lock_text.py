@@ -11,7 +11,13 @@ from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.lock.drift import drift
-from compat.lock.lock_text import decode_lock, decode_pins, encode_lock, read_versions
+from compat.lock.lock_text import (
+    decode_inputs,
+    decode_lock,
+    decode_pins,
+    encode_lock,
+    read_versions,
+)
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4})?", fullmatch=True)
@@ -66,6 +72,17 @@ def locks(draw: st.DrawFn) -> Lock:
 @given(locks())
 def test_decode_after_encode_is_identity(lock: Lock) -> None:
     assert decode_lock(encode_lock(lock), "x") == lock
+
+
+@given(locks())
+def test_the_inputs_alone_are_those_of_the_whole_lock(lock: Lock) -> None:
+    assert decode_inputs(encode_lock(lock), "x") == lock.inputs
+
+
+@pytest.mark.parametrize("text", ["", "# lock-format: 2\n", "# lock-format: 1\n# cell: c\n"])
+def test_what_is_no_lock_has_no_inputs(text: str) -> None:
+    with pytest.raises(DeclarationError, match="writes it anew"):
+        decode_inputs(text, "x")
 
 
 @given(locks())

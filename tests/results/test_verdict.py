@@ -460,6 +460,26 @@ class TestLaws:
         assert judged(one, other) == judged(other, one)
 
     @settings(max_examples=150, deadline=None)
+    @given(st.lists(st.tuples(runs(), st.integers(1, 3)), max_size=4))
+    def test_it_does_not_depend_on_whether_runs_share_what_they_came_to(
+        self, answers: list[tuple[Record, int]]
+    ) -> None:
+        # As the index does: nightly runs came to the same, and hold one object.
+        moments = itertools.count()
+        shared = [
+            msgspec.structs.replace(record, started=START + datetime.timedelta(hours=next(moments)))
+            for record, times in answers
+            for _ in range(times)
+        ]
+        apart = [
+            msgspec.structs.replace(
+                record, capabilities=(*map(msgspec.structs.replace, record.capabilities),)
+            )
+            for record in shared
+        ]
+        assert judged(*shared) == judged(*apart)
+
+    @settings(max_examples=150, deadline=None)
     @given(histories, st.lists(runs(told=SPURIOUS), min_size=1, max_size=3))
     def test_spurious_records_never_change_a_verdict(
         self, history: list[Record], spurious: list[Record]

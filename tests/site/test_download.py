@@ -64,6 +64,27 @@ def test_it_holds_runs_capabilities_and_metrics(tmp_path: Path) -> None:
         ]
 
 
+def test_each_run_has_the_metrics_that_it_measured(tmp_path: Path) -> None:
+    measured = [
+        (),
+        (Metric(name="import_seconds", value=1.5, unit="s", better="lower"),),
+        (
+            Metric(name="rate", value=0.1, unit="1/s", better="higher"),
+            Metric(name="import_seconds", value=2.0, unit="s", better="lower"),
+        ),
+    ]
+    runs = [
+        ran(lock_of(NEW), metrics=metrics, minute=minute) for minute, metrics in enumerate(measured)
+    ]
+    with closing(opened(Shelf(runs, [lock_of(NEW)]), tmp_path)) as database:
+        found = database.execute("SELECT run, name, value, unit, better FROM metrics").fetchall()
+    assert sorted(found) == sorted(
+        (run, metric.name, metric.value, metric.unit, metric.better)
+        for run, metrics in enumerate(measured, 1)
+        for metric in metrics
+    )
+
+
 @given(shelf=shelves())
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
