@@ -59,7 +59,7 @@ def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Mad
     for producer in PRODUCERS:
         if producer is not cell_files:
             yield from producer(edition)
-    yield from sitemap(edition, printer.elsewhere)
+    yield from sitemap(edition, printer.own)
 
 
 def _side_by_side(

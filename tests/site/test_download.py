@@ -7,15 +7,19 @@ from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from support.editions import URL, edition, files, listed
+from support.editions import URL, edition, files
 from support.known import Shelf, lock_of, proven, ran, shelves, statuses
+from support.printed import SITE
 
 from compat.run.evidence import Metric
-from compat.site.edition import DigestListing, SiteFile
+from compat.site.edition import SiteFile
+from compat.site.exports import sitemap as sitemap_module
 from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
 from compat.site.exports.lock_files import files as installs
 from compat.site.exports.sitemap import sitemap
+from compat.site.pages.render import Printer
+from compat.site.writer import is_page
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 RUN = ran(
@@ -99,16 +103,40 @@ def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_
     assert found == sorted((one.cell.id, one.verdict.kind, int(one.verdict.stale)) for one in known)
 
 
-def test_the_sitemap_names_the_pages_that_came_before_it() -> None:
-    robots, listing = sitemap(edition(Shelf()), {"demo/grid/index.html"})
-    assert isinstance(listing, DigestListing)
-    paths = ("demo/index.html", "demo/grid/index.html", "index.html", "a.json")
-    made = listing.make(tuple(listed(path, b"") for path in filter(listing.lists, paths)))
-    places = [element.text for element in ElementTree.fromstring(made).iter() if element.text]
-    assert places == [f"{URL}demo/", URL]
-    assert isinstance(robots, SiteFile)
-    assert f"Sitemap: {URL}sitemap.xml" in robots.content.decode()
+def places(sitemap_file: SiteFile) -> list[str]:
+    found = (element.text for element in ElementTree.fromstring(sitemap_file.content).iter())
+    return [place for place in found if place]
+
+
+def test_the_sitemap_names_every_page() -> None:
+    robots, whole = sitemap(edition(Shelf()), ["index.html", "demo/index.html"])
+    assert places(whole) == [f"{URL}demo/", URL]
+    assert f"Sitemap: {URL}{whole.path}" in robots.content.decode()
     assert robots.path == "robots.txt"
+
+
+def test_more_pages_than_a_list_may_have_stand_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sitemap_module, "MOST", 2)
+    pages = [f"demo/{number}/index.html" for number in range(5)]
+    _, *lists, index = sitemap(edition(Shelf()), pages)
+    assert places(index) == [f"{URL}{one.path}" for one in lists]
+    assert [places(one) for one in lists] == [
+        [f"{URL}demo/0/", f"{URL}demo/1/"],
+        [f"{URL}demo/2/", f"{URL}demo/3/"],
+        [f"{URL}demo/4/"],
+    ]
+
+
+def test_what_has_another_address_is_not_in_it() -> None:
+    of = edition(SHELF)
+    printer = Printer(of, SITE)
+    pages = [page.path for page in printer.files() if is_page(page.path)]
+    left = set(pages) - set(printer.own)
+    assert f"demo/cell/{NEW}/index.html" in printer.own
+    assert {"demo/grid/index.html", f"demo/advise/{OLD}/index.html", "404.html"} & set(
+        printer.own
+    ) == set()
+    assert f"demo/advise/{OLD}/index.html" in left
 
 
 @pytest.mark.parametrize(

@@ -2,36 +2,38 @@
 them.
 """
 
-from collections.abc import Container, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree
 
-from compat.site.edition import DigestListing, Edition, Listed, SiteFile
+from compat.site.edition import Edition, SiteFile
 from compat.site.encode import fit, written
-from compat.site.writer import is_page
 
 SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
-# What the protocol allows in one file.
+# What the protocol allows in one file: https://www.sitemaps.org/protocol.html
 MOST = 50_000
 
 
-def sitemap(edition: Edition, elsewhere: Container[str]) -> Iterator[SiteFile | DigestListing]:
-    """Yield robots.txt, and sitemap.xml, which names every page that came before it but those whose
-    content has another address, or that send their reader on.
+def sitemap(edition: Edition, pages: Iterable[str]) -> Iterator[SiteFile]:
+    """Yield robots.txt, and sitemap.xml, which names every page of these paths; where they are more
+    than a list may have, it names several lists that do.
     """
     robots = f"User-agent: *\nAllow: /\nSitemap: {edition.url('sitemap.xml')}\n"
     yield SiteFile(path="robots.txt", content=robots.encode())
-    yield DigestListing(
-        path="sitemap.xml",
-        lists=lambda path: is_page(path) and path not in elsewhere,
-        make=partial(_pages, edition),
-    )
+    ordered = sorted(pages)
+    if len(ordered) <= MOST:
+        yield SiteFile(path="sitemap.xml", content=_listed(edition, "urlset", "url", ordered))
+        return
+    parts = [ordered[start : start + MOST] for start in range(0, len(ordered), MOST)]
+    paths = [f"sitemap-{number}.xml" for number in range(1, len(parts) + 1)]
+    for path, part in zip(paths, parts, strict=True):
+        yield SiteFile(path=path, content=_listed(edition, "urlset", "url", part))
+    yield SiteFile(path="sitemap.xml", content=_listed(edition, "sitemapindex", "sitemap", paths))
 
 
-def _pages(edition: Edition, listed: tuple[Listed, ...]) -> bytes:
-    root = ElementTree.Element("urlset", xmlns=SCHEMA)
-    for file in listed[:MOST]:
-        ElementTree.SubElement(ElementTree.SubElement(root, "url"), "loc").text = fit(
-            edition.url(file.path)
+def _listed(edition: Edition, whole: str, each: str, paths: Sequence[str]) -> bytes:
+    root = ElementTree.Element(whole, xmlns=SCHEMA)
+    for path in paths:
+        ElementTree.SubElement(ElementTree.SubElement(root, each), "loc").text = fit(
+            edition.url(path)
         )
     return written(root)

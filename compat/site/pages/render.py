@@ -47,8 +47,8 @@ class Printer:
         """Take the edition and a folder with `templates/`, `static/` and `pages/`; see `assets`."""
         self.edition = edition
         self.folder = folder
-        # The paths of the pages that came, but whose content has another address.
-        self.elsewhere: set[str] = set()
+        # The paths of the pages that came and whose content has no other address.
+        self.own: list[str] = []
         self._environment = Environment(
             loader=FileSystemLoader(folder / "templates"),
             autoescape=True,
@@ -77,8 +77,8 @@ class Printer:
             else:
                 is_elsewhere = bool(page.canonical)
                 inputs = digest(page.inputs, page.title, page.path)
-            if is_elsewhere:
-                self.elsewhere.add(page.path)
+            if not is_elsewhere:
+                self.own.append(page.path)
             yield Made(path=page.path, inputs=inputs, make=partial(self.html, page))
 
     def _about(self) -> Iterator[Page]:
