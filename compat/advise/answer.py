@@ -120,6 +120,11 @@ class Advisor:
         """Return the proofs that meet the request, the best first."""
         return self._sorted(self._by_version.matching(request), request)
 
+    def first(self, request: Request) -> TestedCombination | None:
+        """Return the best proof that meets the request; None when none does."""
+        matching = self._by_version.matching(request)
+        return min(matching, key=lambda proof: self.ranks.order(proof, request), default=None)
+
     def _sorted(self, proofs: list[TestedCombination], request: Request) -> list[TestedCombination]:
         return sorted(proofs, key=lambda proof: self.ranks.order(proof, request))
 

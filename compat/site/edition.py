@@ -243,11 +243,13 @@ class MatrixReport:
         """Return the best tested combination for the goal with these coordinates by axis, at most
         two; None when there is none.
         """
+        if not coordinates:
+            return self.advisor.first(Request(goal=goal))
         if goal not in self._best:
             best = self._best[goal] = {}
             for proof in self.advisor.fitting(Request(goal=goal)):
                 own = [(c.axis, c.version) for c in proof.cell.coordinates]
-                for few in chain(((),), combinations(own, 1), combinations(own, 2)):
+                for few in chain(combinations(own, 1), combinations(own, 2)):
                     best.setdefault(frozenset(few), proof)
         return self._best[goal].get(frozenset(coordinates.items()))
 

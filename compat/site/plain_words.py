@@ -137,4 +137,4 @@ def works_instead(advisor: Advisor, install: PlainInstall) -> TestedCombination 
     wants = tuple(
         exactly(axis, Version(asked[axis.name])) for axis in matrix.axes if axis.name in asked
     )
-    return next(iter(advisor.fitting(Request(wants=wants))), None)
+    return advisor.first(Request(wants=wants))
