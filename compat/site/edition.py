@@ -41,6 +41,9 @@ from compat.site.wording import day
 from compat.value import Value
 
 Versions = tuple[Version, ...]
+# The places of a grid, each with its entries: by the subject's version, then by the versions of the
+# other package axes in their order.
+Board = Mapping[Version, Mapping[Versions, tuple[Entry, ...]]]
 
 
 class SiteFile(Value, frozen=True, kw_only=True):
@@ -288,24 +291,8 @@ class MatrixReport:
         )
 
     @cached_property
-    def board(self) -> dict[Version, dict[tuple[Version, Versions], tuple[Entry, ...]]]:
-        """The places by Python, then by the subject's version and those of the other package axes
-        in their order.
-        """
-        return {
-            python: {
-                (subject, others): entries
-                for subject, of_release in by_subject.items()
-                for others, entries in of_release.items()
-            }
-            for python, by_subject in self.by_release.items()
-        }
-
-    @cached_property
-    def by_release(self) -> dict[Version, dict[Version, dict[Versions, tuple[Entry, ...]]]]:
-        """The places by Python, then by the subject's version, then by the versions of the other
-        package axes in their order.
-        """
+    def board(self) -> dict[Version, Board]:
+        """The places of each Python."""
         matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
@@ -314,7 +301,7 @@ class MatrixReport:
             on = {coordinate.axis: coordinate.version for coordinate in entries[0].cell.coordinates}
             of_release = by_python.setdefault(on[python], {}).setdefault(on[subject], {})
             of_release[tuple(on[name] for name in others)] = entries
-        return dict(sorted(by_python.items()))
+        return {python: by_python[python] for python in sorted(by_python)}
 
 
 class Edition:

@@ -71,10 +71,14 @@ def _support(report: MatrixReport) -> Chart | None:
     axis = matrix.subject_axis
     points: set[_Sign] = set()
     for board in report.board.values():
-        for (subject, others), entries in board.items():
-            style, on = place_style(entries), report.released(axis.name, subject)
-            if style.state in PROVEN and on is not None:
-                points.add((others, on, subject, style))
+        for subject, of_release in board.items():
+            on = report.released(axis.name, subject)
+            if on is None:
+                continue
+            for others, entries in of_release.items():
+                style = place_style(entries)
+                if style.state in PROVEN:
+                    points.add((others, on, subject, style))
     if not points:
         return None
     points = _of_newest(points)

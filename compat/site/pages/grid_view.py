@@ -2,7 +2,7 @@
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from packaging.version import Version
@@ -10,7 +10,7 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.results.entry import Entry
 from compat.results.representative import representative
-from compat.site.edition import MatrixReport, Versions
+from compat.site.edition import Board, MatrixReport, Versions
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
 from compat.site.paths import grid_part_path, grid_path, page
 from compat.site.status import (
@@ -21,7 +21,6 @@ from compat.site.status import (
 )
 from compat.site.wording import python_of, ranges
 
-Board = Mapping[tuple[Version, Versions], tuple[Entry, ...]]
 PROVEN = ("works", "decayed", "relaxed", "partial")
 # A page with so many places weighs some 45 KiB gzipped; see `weights`.
 _MOST_PLACES = 4_000
@@ -114,12 +113,11 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Grid:
     """
     matrix = report.snapshot.matrix
     places, parts = _places(report, python), grid_parts(report, python)
-    every_shown = _shown_places(report, python)
-    shown = {where: every_shown[where] for where in every_shown if where[0] in parts[number]}
-    columns = sorted({others for _, others in shown}, reverse=True)
-    every = sorted({others for _, others in places})
-    tested, declared = _counts(places)
-    styles = Counter(place_style(entries) for entries in shown.values())
+    every_shown, counts = _shown_places(report, python), _grid_counts(report, python)
+    shown = [every_shown[subject] for subject in parts[number]]
+    columns = sorted({others for of_release in shown for others in of_release}, reverse=True)
+    every = sorted({others for of_release in places.values() for others in of_release})
+    styles = Counter(place_style(entries) for board in shown for entries in board.values())
     return Grid(
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
@@ -129,7 +127,7 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Grid:
             for others in columns
         ),
         rows=tuple(
-            _row(report, subject, columns, every, places, python is None)
+            _row(report, subject, columns, every, places[subject], python is None)
             for subject in parts[number]
         ),
         legend=tuple(Key(style=style, count=styles[style]) for style in _ordered(styles)),
@@ -143,11 +141,29 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Grid:
             for place, subjects in enumerate(parts)
             if parts[1:]
         ),
-        tested=tested,
-        declared=declared,
-        stale=sum(representative(entries).verdict.stale for entries in every_shown.values()),
-        hidden=len({subject for subject, _ in places}) - sum(map(len, parts)),
+        tested=counts.tested,
+        declared=counts.declared,
+        stale=counts.stale,
+        hidden=len(places) - len(every_shown),
     )
+
+
+class GridCounts(View, frozen=True):
+    """How many places of a whole grid were tested, are declared, are to be tested again."""
+
+    tested: int
+    declared: int
+    stale: int
+
+
+def _grid_counts(report: MatrixReport, python: Version | None) -> GridCounts:
+    def counted() -> GridCounts:
+        tested, declared = _counts(_places(report, python))
+        shown = _every(_shown_places(report, python))
+        stale = sum(representative(entries).verdict.stale for entries in shown)
+        return GridCounts(tested=tested, declared=declared, stale=stale)
+
+    return report.snapshot.once(("grid-counts", python), counted)
 
 
 def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
@@ -161,16 +177,14 @@ def part_label(subjects: Sequence[Version]) -> str:
 
 
 def _parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
-    columns = defaultdict[Version, set[Versions]](set)
-    for subject, others in _shown_places(report, python):
-        columns[subject].add(others)
+    shown = _shown_places(report, python)
     parts: list[tuple[Version, ...]] = [()]
     on_page: set[Versions] = set()
-    for subject in sorted(columns, reverse=True):
-        on_page |= columns[subject]
+    for subject in sorted(shown, reverse=True):
+        on_page |= shown[subject].keys()
         if parts[-1] and len(on_page) * (len(parts[-1]) + 1) > _MOST_PLACES:
             parts.append(())
-            on_page = columns[subject]
+            on_page = {*shown[subject]}
         parts[-1] = (*parts[-1], subject)
     return tuple(parts)
 
@@ -185,8 +199,11 @@ def _shown_places(report: MatrixReport, python: Version | None) -> Board:
     """The places of a grid about which there is something to say."""
 
     def shown() -> Board:
-        places = _places(report, python)
-        return {where: entries for where, entries in places.items() if _says_something(entries)}
+        worth_a_sign = {
+            subject: {o: entries for o, entries in board.items() if _says_something(entries)}
+            for subject, board in _places(report, python).items()
+        }
+        return {subject: board for subject, board in worth_a_sign.items() if board}
 
     return report.snapshot.once(("shown-places", python), shown)
 
@@ -233,15 +250,13 @@ def _row(
     subject: Version,
     columns: Sequence[Versions],
     every: Sequence[Versions],
-    places: Board,
+    places: Mapping[Versions, tuple[Entry, ...]],
     over_pythons: bool,
 ) -> GridRow:
     matrix = report.snapshot.matrix
-    row = [(others, places[subject, others]) for others in every if (subject, others) in places]
+    row = [(others, places[others]) for others in every if others in places]
     admitted = [label_of(others) for others, entries in row if is_admitted(entries)]
-    shown = tuple(
-        _shown(matrix, places.get((subject, others), ()), over_pythons) for others in columns
-    )
+    shown = tuple(_shown(matrix, places.get(others, ()), over_pythons) for others in columns)
     return GridRow(
         version=str(subject),
         path=page(report.name, "release", str(subject)),
@@ -282,16 +297,22 @@ def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Gr
 
 def _all(report: MatrixReport) -> Board:
     """The places of all Pythons in one."""
-    merged: dict[tuple[Version, Versions], tuple[Entry, ...]] = {}
+    merged: dict[Version, dict[Versions, tuple[Entry, ...]]] = {}
     for board in report.board.values():
-        for where, entries in board.items():
-            merged[where] = (*merged.get(where, ()), *entries)
+        for subject, of_release in board.items():
+            places = merged.setdefault(subject, {})
+            for others, entries in of_release.items():
+                places[others] = (*places.get(others, ()), *entries)
     return merged
 
 
-def _counts(places: Board) -> tuple[int, int]:
-    tested = sum(any(entry.is_tested for entry in entries) for entries in places.values())
-    return tested, sum(is_admitted(entries) for entries in places.values())
+def _every(board: Board) -> Iterator[tuple[Entry, ...]]:
+    return (entries for of_release in board.values() for entries in of_release.values())
+
+
+def _counts(board: Board) -> tuple[int, int]:
+    tested = sum(any(entry.is_tested for entry in entries) for entries in _every(board))
+    return tested, sum(is_admitted(entries) for entries in _every(board))
 
 
 def _says_something(entries: Sequence[Entry]) -> bool:

@@ -141,9 +141,13 @@ def _months(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
 def _grids(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     main, title, chosen = main_python(report), report.snapshot.matrix.title, choices(report, None)
 
+    inputs: dict[Version | None, str] = {None: tokens.all}
+    for series, board in report.board.items():
+        places = chain.from_iterable(of_release.values() for of_release in board.values())
+        inputs[series] = digest(tokens.of(*chain.from_iterable(places)), chosen)
+
     def of(python: Version | None, number: int, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
-        entries = chain.from_iterable(() if python is None else report.board[python].values())
         parts = grid_parts(report, python)
         rows = f", {part_label(parts[number])}" if parts[1:] else ""
         return Page(
@@ -152,7 +156,7 @@ def _grids(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
             title=titled(f"What works with {title} on {where}{rows}?", f"{title} on {where}{rows}"),
             about=f"Each release of {title} against the packages that it needs, tested on {where}.",
             view=partial(grid, report, python, number),
-            inputs=tokens.all if python is None else digest(tokens.of(*entries), chosen),
+            inputs=inputs[python],
             matrix=report.name,
             section="grid",
             canonical=canonical,

@@ -101,7 +101,7 @@ class ReleaseView(View, frozen=True):
 
 def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
     """Return the versions of the subject in the matrix, oldest first."""
-    every = (subject for by_subject in report.by_release.values() for subject in by_subject)
+    every = (subject for by_subject in report.board.values() for subject in by_subject)
     return tuple(sorted(set(every)))
 
 
@@ -164,7 +164,7 @@ def _why(report: MatrixReport, version: Version) -> WhySection | None:
 
 
 def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPython:
-    places = sorted(report.by_release[python].get(version, {}).items())
+    places = sorted(report.board[python].get(version, {}).items())
     every = [label_of(others) for others, _ in places]
     admitted = [label_of(others) for others, entries in places if is_admitted(entries)]
     return OnPython(
