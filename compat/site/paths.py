@@ -90,7 +90,8 @@ def cell_page(cell: Cell) -> str:
 
 def is_cell_page(path: str) -> bool:
     """Return whether the path is that of a cell's page."""
-    return path.split("/")[1:2] == ["cell"]
+    parts = path.split("/")
+    return len(parts) == 4 and parts[1] == "cell"
 
 
 def grid_path(matrix: str, python: Version | None) -> str:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from support.hostile_texts import HUGE, STRINGS
 
 from compat.results.record import RESERVED
-from compat.site.paths import page, segment
+from compat.site.paths import is_cell_page, page, segment
 
 texts = st.one_of(
     st.text(max_size=400), st.sampled_from(STRINGS), st.text("./~%\\ aA:", max_size=8)
@@ -49,6 +49,17 @@ def test_two_texts_never_share_a_part(one: str, other: str) -> None:
 
 def test_two_hundred_hostile_texts_have_two_hundred_parts() -> None:
     assert len({segment(text) for text in STRINGS}) == len(set(STRINGS)) >= 200
+
+
+def test_only_the_page_of_a_cell_is_one() -> None:
+    assert is_cell_page(page("demo", "cell", "py3.9-demo1.0"))
+    others = (
+        page("about", "cell"),
+        page("demo", "cap", "cell"),
+        "api/v1/cell/x.json",
+        "index.html",
+    )
+    assert not any(map(is_cell_page, others))
 
 
 def test_what_is_plain_stays_readable() -> None:

@@ -66,6 +66,8 @@ def answer_pages(
             # What others came to moves no page of this one, but for those at its place.
             inputs=digest(
                 tokens.of(report.snapshot.by_id[combination.id], *places),
+                # What today's suite asks is told by all cells.
+                combination.untried,
                 combination.stale,
                 f"{combination.days} {combination.tested} {combination.isolation}",
             ),
