@@ -26,8 +26,6 @@ _DIGEST = 32  # bytes of SHA-256
 
 # Takes what `DerivedFiles.of` takes, and returns what that returns.
 Keep = Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes]
-# The same of what follows from all that is known of a matrix: no sources are named.
-KeepKnown = Callable[[str, Callable[[], bytes]], bytes]
 
 
 def read(path: Path) -> bytes:
@@ -184,11 +182,6 @@ class DerivedFiles:
 
 def not_kept(_kind: str, _sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
     """Return what `make` returns: a `Keep` that keeps nothing."""
-    return make()
-
-
-def made_anew(_kind: str, make: Callable[[], bytes]) -> bytes:
-    """Return what `make` returns: a `KeepKnown` that keeps nothing."""
     return make()
 
 

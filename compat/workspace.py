@@ -23,7 +23,7 @@ from compat.declare.project import PYPROJECT
 from compat.declare.suite_groups import with_groups
 from compat.declare.suite_table import Tier
 from compat.errors import Fault
-from compat.files import DerivedFiles, code_of, made_anew, not_kept, read, read_if_there, write
+from compat.files import DerivedFiles, code_of, not_kept, read, read_if_there, write
 from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import catalogue_with_axes
 from compat.index.release import Catalogue
@@ -321,9 +321,8 @@ class Workspace:
         else:
             fates = plan(self.matrix, catalogue).fates
         known = snapshot(self.declared, catalogue, fates, self.lock_digests, self.runs, present)
-        keep_known = fates.of if isinstance(fates, KeptKnown) else made_anew
-        answered = with_answers(known, self.learnt.asked, self.learnt.clauses, keep_known)
-        whole = with_locks(answered, self.lock, keep_known)
+        answered = with_answers(known, self.learnt.asked, self.learnt.clauses, keep)
+        whole = with_locks(answered, self.lock, keep, lambda: self.lock_digests.state)
         whole = whole.final(fates) if isinstance(fates, KeptKnown) else whole
         return whole.with_platforms(partial(self.platforms.installs, self.matrix, catalogue, keep))
 

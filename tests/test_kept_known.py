@@ -10,7 +10,19 @@ from tempfile import TemporaryDirectory
 import msgspec
 import pytest
 from hypothesis import given
-from support.known import DAY, Shelf, answered, lock_of, ran, repository, shelves, statuses
+from hypothesis import strategies as st
+from support.known import (
+    DAY,
+    FRESH,
+    SUITE,
+    Shelf,
+    answered,
+    lock_of,
+    ran,
+    repository,
+    shelves,
+    statuses,
+)
 
 from compat.advise.known_files import files_of_known
 from compat.advise.proof import proofs
@@ -27,6 +39,7 @@ from compat.workspace import Workspace
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 BESIDE = "py3.8-dep1-demo2.0"
+RELAXED = "py3.8-dep2-demo1.0+relaxed"
 
 
 def workspace(root: Path, cache: Path, day: datetime.date = DAY) -> Workspace:
@@ -60,6 +73,28 @@ def test_what_is_kept_is_what_would_be_worked_out_anew(shelf: Shelf) -> None:
             for entry in expected.known[:2]:
                 alone = workspace(root, Path(cache)).snapshot.by_id[entry.cell.id]
                 assert plain((alone,)) == plain((entry,))
+
+
+@given(shelves(), shelves(), st.sampled_from([0, 1, 45, 300, -3]))
+def test_after_more_runs_and_on_another_day_it_is_too(shelf: Shelf, more: Shelf, days: int) -> None:
+    day = DAY + datetime.timedelta(days=days)
+    patched = pytest.MonkeyPatch.context()
+    with patched as patch, repository(shelf) as root, TemporaryDirectory() as cache:
+        # The records are of today's suite, so that they hold for as long as any do.
+        patch.setattr("compat.workspace.suite_digest", lambda _: SUITE)
+        demo = workspace(root, Path(cache))
+        assert plain(demo.snapshot.known) == plain(anew(root).known)
+        for cell in FRESH:
+            for record in more.records(cell):
+                demo.store.add(record)
+        expected = anew(root, day)
+        for _ in range(2):
+            known = workspace(root, Path(cache), day).snapshot
+            assert plain(known.known) == plain(expected.known)
+            assert plain(tuple(known.entries)) == plain(tuple(expected.entries))
+            assert known.attribution.refuting == expected.attribution.refuting
+        # What is kept of another day says nothing wrong about the first one.
+        assert plain(workspace(root, Path(cache)).snapshot.known) == plain(anew(root).known)
 
 
 def red_and_green() -> Shelf:
@@ -153,3 +188,23 @@ def test_what_locks_say_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for name in ("lock", "lock_text", "records"):
             monkeypatch.setattr(Workspace, name, lambda *_: pytest.fail("a file is read again"))
         assert asked(workspace(root, tmp_path)) == first
+
+
+def test_after_a_run_no_lock_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock = lock_of(RELAXED)
+    with repository(Shelf([ran(lock)], [lock])) as root:
+        before = workspace(root, tmp_path).snapshot.by_id[RELAXED]
+        workspace(root, tmp_path).store.add(ran(lock, "test-fail:assertion(a)", minute=5))
+        expected = plain(anew(root).known)
+        monkeypatch.setattr(Workspace, "lock", lambda *_: pytest.fail("a lock is read again"))
+        after = workspace(root, tmp_path).snapshot
+        assert plain(after.known) == expected
+        assert after.by_id[RELAXED].verdict != before.verdict
+
+
+def test_another_lock_may_keep_what_the_one_before_did_not(tmp_path: Path) -> None:
+    with repository(Shelf([], [lock_of(RELAXED)])) as root:
+        path = root / "matrices" / "demo" / "locks" / f"{RELAXED}.txt"
+        assert not workspace(root, tmp_path).snapshot.by_id[RELAXED].is_unchanged
+        write(path, encode_lock(lock_of(RELAXED, dep="1.0")))
+        assert workspace(root, tmp_path).snapshot.by_id[RELAXED].is_unchanged

@@ -15,7 +15,7 @@ from packaging.version import Version
 from compat.declare.matrix import NOTHING, Rule
 from compat.declare.parsing import minor_series
 from compat.errors import DeclarationError
-from compat.files import KeepKnown, made_anew
+from compat.files import Keep, not_kept
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -28,12 +28,14 @@ from compat.value import Value
 def with_locks(
     known: Snapshot,
     lock_of: Callable[[str], Lock | None],
-    keep: KeepKnown = made_anew,
+    keep: Keep = not_kept,
+    state: Callable[[], bytes] = bytes,
 ) -> Snapshot:
     """Return the snapshot with the relaxed cells marked whose lock keeps every published
     requirement; a lock that cannot be read marks none.
 
-    `keep` keeps what follows from all that is known of the matrix.
+    `keep` keeps what follows from the matrix and from the files of its locks, whose `state` differs
+    as soon as one of them does.
     """
 
     @cache
@@ -43,7 +45,7 @@ def with_locks(
             keeping = [e.cell.id for e in asked if _is_unchanged(known, e, lock_of)]
             return msgspec.json.encode(keeping)
 
-        return msgspec.json.decode(keep("unchanged", made), type=frozenset[str])
+        return msgspec.json.decode(keep("unchanged", (state(),), made), type=frozenset[str])
 
     def marked(entry: Entry) -> Entry:
         is_unchanged = _may_keep_all(entry) and entry.cell.id in unchanged()

@@ -66,10 +66,10 @@ class LockDigests(Mapping[str, str]):
     def _cells(self) -> dict[str, None]:
         return dict.fromkeys(stems(self._folder, ".txt"))
 
-    @property
+    @cached_property
     def state(self) -> bytes:
-        """Which cells have a lock, as is known here, and when each file changed: another process
-        may write one now.
+        """Which cells have a lock, as is known here, and when each file had changed when this was
+        first asked: another process may write one now.
         """
         states = tree_states(self._folder)
         files = [state.rsplit(" ", 2)[0] for state in states]

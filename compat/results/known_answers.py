@@ -8,7 +8,7 @@ from functools import cache
 
 import msgspec
 
-from compat.files import KeepKnown, made_anew
+from compat.files import Keep, not_kept
 from compat.lock.demands import Demands, Facts
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -19,23 +19,26 @@ from compat.results.plain_answers import LOCKED, KnownRefusal, PlainAnswer
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import verdict_of
 from compat.run.outcome import STAGES, Failed, Outcome, is_spurious
+from compat.value import encode
 
 _NOTHING = KeptClauses()
-# A disproof as it is kept: its clause, of the one kind or of the other, its cell and its day.
-_KeptDisproof = tuple[Clause | None, FileClause | None, str, datetime.date]
+# The clauses that cells contain, by the ids of these.
+Contained = Mapping[str, tuple[Clause | FileClause, ...]]
+# A cell and what it contains, as that is kept.
+_KeptContained = tuple[str, tuple[Clause, ...], tuple[FileClause, ...]]
 
 
 def with_answers(
     known: Snapshot,
     answers: Mapping[str, PlainAnswer],
     clauses: KeptClauses = _NOTHING,
-    keep: KeepKnown = made_anew,
+    keep: Keep = not_kept,
 ) -> Snapshot:
     """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
     the clauses that were known then and that nothing has disproved since, or from tested
     neighbours that agree.
 
-    `keep` keeps what follows from all that is known of the matrix.
+    `keep` keeps what follows from the matrix and from what is named, whatever runs came to.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
     before = KeptClauses(
@@ -54,7 +57,8 @@ def with_answers(
     def disproofs() -> tuple[Disproof, ...]:
         if before == _NOTHING:
             return ()
-        return _kept_disproofs(known, on_day, consequences(), keep)
+        contained = _contained(known, on_day, consequences(), keep)
+        return tuple(_disproofs(known, on_day, contained))
 
     @cache
     def standing() -> Consequences | None:
@@ -71,15 +75,15 @@ class Consequences:
 
     def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
         """Take what the plan knows of the matrix, and its clauses."""
+        self.clauses = clauses
         self._facts = facts
-        self._clauses = clauses
         self._book = ClauseBook(clauses.conflicts)
         self._demands = Demands(facts)
         self._interpreters = facts.matrix.interpreters.name
 
     def without(self, disproofs: tuple[Disproof, ...]) -> "Consequences":
         """Return the consequences of the clauses that are not disproved."""
-        return Consequences(self._facts, self._clauses.without(disproofs)) if disproofs else self
+        return Consequences(self._facts, self.clauses.without(disproofs)) if disproofs else self
 
     def of(self, cell: Cell) -> KnownRefusal | None:
         """Return what follows for a cell that the plan leaves open."""
@@ -87,19 +91,17 @@ class Consequences:
         if clauses and not is_spurious(clauses[0].failed):
             return _by_clause(clauses[0])
         # A file that fails says more than the want of a build, and less than a refusal.
-        for file in self._clauses.files:
+        for file in self.clauses.files:
             if self._holds(file, cell):
                 return _by_file(file)
         return _by_clause(clauses[0]) if clauses else None
 
-    def against(self, cell: Cell, stage: int) -> Iterator[Clause | FileClause]:
-        """Yield the clauses that are wrong where the cell got past that stage: the number of the
-        first in which it failed, or of none.
+    def contained(self, cell: Cell) -> tuple[tuple[Clause, ...], tuple[FileClause, ...]]:
+        """Return the clauses that are wrong where the cell could be locked, and those that are
+        where it got past its import.
         """
-        if stage > STAGES.index("lock"):
-            yield from self._book.contained(self._sets(cell), self._python(cell))
-        if stage > STAGES.index("import"):
-            yield from (file for file in self._clauses.files if self._holds(file, cell))
+        conflicts = self._book.contained(self._sets(cell), self._python(cell))
+        return tuple(conflicts), tuple(f for f in self.clauses.files if self._holds(f, cell))
 
     def _sets(self, cell: Cell) -> tuple[Facts, ...]:
         return self._demands.of(cell) if self._book.clauses else ()
@@ -171,52 +173,47 @@ def _is_open(entry: Entry) -> bool:
     return entry.planned and entry.obstacle is None and not entry.is_tested
 
 
-def _kept_disproofs(
+def _contained(
     known: Snapshot,
     answers: Mapping[str, PlainAnswer],
     consequences: Consequences,
-    keep: KeepKnown,
-) -> tuple[Disproof, ...]:
-    """What `_disproofs` returns, as it is kept."""
+    keep: Keep,
+) -> Contained:
+    """The clauses that known cells contain, whatever these came to; of most that is none."""
+    locked = sorted(cell for cell, answer in answers.items() if answer.outcome == LOCKED)
 
     def made() -> bytes:
-        every = _disproofs(known, answers, consequences)
-        return msgspec.msgpack.encode([_encoded(disproof) for disproof in every])
+        beside = (entry for cell in locked if (entry := known.by_id.get(cell)) is not None)
+        planned = {e.cell.id: e.cell for e in (*known.known, *beside) if e.planned}
+        every = ((cell_id, *consequences.contained(cell)) for cell_id, cell in planned.items())
+        return msgspec.msgpack.encode([row for row in every if any(row[1:])])
 
-    disproved = msgspec.msgpack.decode(keep("disproofs", made), type=list[_KeptDisproof])
-    return tuple(
-        Disproof(clause=clause, cell=cell, on=day)
-        for conflict, file, cell, day in disproved
-        if (clause := conflict or file) is not None
-    )
-
-
-def _encoded(disproof: Disproof) -> _KeptDisproof:
-    clause, cell, day = disproof.clause, disproof.cell, disproof.on
-    if isinstance(clause, Clause):
-        return clause, None, cell, day
-    return None, clause, cell, day
+    ids = "\n".join((*sorted(known.known_ids), "", *locked))
+    body = keep("contained", (encode(consequences.clauses), ids.encode()), made)
+    every = msgspec.msgpack.decode(body, type=list[_KeptContained])
+    return {cell: (*conflicts, *files) for cell, conflicts, files in every}
 
 
 def _disproofs(
-    known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
+    known: Snapshot, answers: Mapping[str, PlainAnswer], contained: Contained
 ) -> Iterator[Disproof]:
     """The clauses that a cell contradicts by what it came to since they were learnt."""
     disproved: set[Clause | FileClause] = set()
-    locked = (known.by_id.get(cell) for cell, answer in answers.items() if answer.outcome == LOCKED)
-    entries = {entry.cell.id: entry for entry in (*known.known, *locked) if entry is not None}
-    for entry in entries.values():
-        answer = answers.get(entry.cell.id)
-        reached = _reached(entry)
+    for cell, clauses in contained.items():
+        answer, reached = answers.get(cell), _reached(known.by_id[cell])
         if answer is not None and answer.outcome == LOCKED:
             reached.append((answer.on, STAGES.index("install")))
-        if not reached or not entry.planned:
-            continue
         for day, stage in reached:
-            for clause in sorted(consequences.against(entry.cell, stage), key=str):
-                if clause.on <= day and clause not in disproved:
+            for clause in sorted(clauses, key=str):
+                is_later = clause.on <= day and stage > _stage_of(clause)
+                if is_later and clause not in disproved:
                     disproved.add(clause)
-                    yield Disproof(clause=clause, cell=entry.cell.id, on=day)
+                    yield Disproof(clause=clause, cell=cell, on=day)
+
+
+def _stage_of(clause: Clause | FileClause) -> int:
+    """The number of the stage in which a cell fails that contains the clause."""
+    return STAGES.index("lock" if isinstance(clause, Clause) else "import")
 
 
 def _reached(entry: Entry) -> list[tuple[datetime.date, int]]:

@@ -19,7 +19,7 @@ from compat.plan.plan import Fate
 from compat.results.entry import Entry
 
 
-class KnownIds:
+class KnownIds(Collection[str]):
     """The ids of the cells that have a lock or a run, by their numbers in a plan and by their
     versions.
     """
@@ -34,6 +34,14 @@ class KnownIds:
         if "ids" in self.__dict__:
             return cell_id in self.ids
         return any(cell_id in part for part in self._known)
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the ids."""
+        return iter(self.ids)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.ids)
 
     @cached_property
     def ids(self) -> Collection[str]:

@@ -6,7 +6,6 @@ import datetime
 from collections.abc import (
     Callable,
     Collection,
-    Container,
     Hashable,
     Iterable,
     Iterator,
@@ -125,7 +124,7 @@ class Snapshot:
         return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)
 
     @cached_property
-    def known_ids(self) -> Container[str]:
+    def known_ids(self) -> Collection[str]:
         """The ids of the cells that have a lock or a run; some may be of cells without an entry."""
         if isinstance(self.entries, PlannedEntries):
             return self.entries.known_ids

@@ -104,7 +104,12 @@ because = "that is what the oldest supported release asks for"
 POLICY = 'default_months = 36\ncadence = "quarterly"\nnotice_days = 60\nwitnesses = 2\n'
 TEST = '@pytest.mark.capability("{id}", title="Do {id}", says="It does.")\ndef test_{n}(): ...\n'
 FIRST_RELEASE = datetime.datetime(2023, 1, 2, tzinfo=datetime.timezone.utc)
-STEPS = ("index", "add", "show", "verdicts", "verdicts again", "advise", "propose")
+STEPS = (
+    *("index", "add", "show", "verdicts", "verdicts again"),
+    *("verdicts new", "advise", "advise again", "propose"),
+)
+# Before these, records of this hour of yesterday evening are written.
+NEW = {"add": 3, "verdicts new": 2, "publish new": 1}
 STEPS_OF_PAGES = ("publish", "publish new", "idle")
 
 
@@ -315,8 +320,10 @@ def step(name: str, root: Path) -> list[str]:
         "add": [*here, "--step", "index", "--folder", str(root)],
         "verdicts": [*here, "--step", "verdicts", "--folder", str(root)],
         "verdicts again": [*here, "--step", "verdicts", "--folder", str(root)],
+        "verdicts new": [*here, "--step", "verdicts", "--folder", str(root)],
         "show": [*compat, "show", "growth", cell, *at],
         "advise": [*compat, "advise", "growth", *at],
+        "advise again": [*compat, "advise", "growth", *at],
         "propose": [*compat, "propose", "growth", *at],
     }
     return words.get(name, published)
@@ -344,8 +351,8 @@ def measured(root: Path, is_published: bool) -> dict[str, tuple[float, float]]:
     """Return CPU seconds and megabytes of each step, of a matrix with so many records."""
     figures: dict[str, tuple[float, float]] = {}
     for name in (*STEPS, *STEPS_OF_PAGES) if is_published else STEPS:
-        if name in ("add", "publish new"):
-            add_new(root, 2 if name == "add" else 1)
+        if name in NEW:
+            add_new(root, NEW[name])
         figures[name] = cost(step(name, root), root / "cache")
         print(f"  {name}: {figures[name][0]:.2f} s", file=sys.stderr, flush=True)
     return figures

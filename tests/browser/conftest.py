@@ -3,6 +3,7 @@ nothing else.
 """
 
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -115,13 +116,10 @@ def window(browser: Browser) -> Iterator[Open]:
         seen = Seen()
 
         def guard(route: Route, request: Request) -> None:
-            if request.url.startswith(base):
-                route.continue_()
-            else:
-                seen.foreign.append(request.url)
-                route.abort()
+            seen.foreign.append(request.url)
+            route.abort()
 
-        context.route("**/*", guard)
+        context.route(re.compile(f"^(?!{re.escape(base)})"), guard)
         page = context.new_page()
         page.on(
             "console",

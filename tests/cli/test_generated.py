@@ -93,7 +93,7 @@ def _answered(came: Ran, *codes: int) -> Ran:
     return came
 
 
-@_settings(60)
+@_settings(40)
 @given(REPOSITORIES)
 def test_proposals_and_the_schedule_come_of_any_declaration(repository: Repository) -> None:
     codes = (0, 1) if repository.policy else (2,)
@@ -124,7 +124,7 @@ def _sound(proposals: list[dict[str, Any]]) -> None:
         assert all(cell["verdict"] != "infeasible" for cell in one["evidence"])
 
 
-@_settings(40)
+@_settings(30)
 @given(REPOSITORIES)
 def test_health_advice_and_tables_come_of_any_declaration(repository: Repository) -> None:
     with _repository(repository):
@@ -146,7 +146,7 @@ def test_health_advice_and_tables_come_of_any_declaration(repository: Repository
             _answered(_compat("advise", "demo", *words), 0, 1, 2)
 
 
-@_settings(25)
+@_settings(15)
 @given(REPOSITORIES)
 def test_a_site_comes_of_any_declaration(repository: Repository) -> None:
     with _repository(repository) as root:

@@ -103,9 +103,9 @@ def test_completion_of_a_command_imports_none(tmp_path: Path) -> None:
     ids=" ".join,
 )
 def test_a_question_imports_nothing_that_runs_cells_or_writes_pages(
-    words: tuple[str, ...], tmp_path: Path
+    words: tuple[str, ...], cache: Path
 ) -> None:
-    assert not imported(tmp_path, *words) & HEAVY
+    assert not imported(cache, *words) & HEAVY
 
 
 @pytest.mark.parametrize("name", COMMANDS)

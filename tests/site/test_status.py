@@ -46,7 +46,7 @@ def test_which_locks_keep_every_requirement_is_kept() -> None:
         known = with_locks(
             shelf.picture(),
             lock_of_cell,
-            lambda kind, make: kept.setdefault(kind, make()) if kind not in kept else kept[kind],
+            lambda kind, _, make: kept[kind] if kind in kept else kept.setdefault(kind, make()),
         )
         assert known.by_id[lock.inputs.cell].is_unchanged
 

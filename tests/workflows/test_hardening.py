@@ -194,7 +194,7 @@ def test_each_command_and_session_in_a_workflow_exists() -> None:
         assert set(re.findall(r"--[a-z-]+", words)) <= known, f"compat {name}{words}"
     asked = set(re.findall(r"nox (?:-f \S+ )?-s (\w+)", "\n".join(ran)))
     assert asked <= sessions
-    assert asked == {"check", "tests", "interpreters", "distributions"}
+    assert asked == {"check", "tests", "hard", "interpreters", "distributions"}
 
 
 def test_what_the_workflows_install_is_what_the_project_asks_for() -> None:
