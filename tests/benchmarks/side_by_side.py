@@ -331,9 +331,8 @@ def locks_part(scratch: Path, rounds: int) -> str:
         return cost, dict.fromkeys(out.split(), True)
 
     found = interleaved({"uv": lambda: by("uv"), "pip-tools": lambda: by("pip-tools")}, rounds)
-    roots = ", ".join(
-        decode_lock(ROOTS.read_text(encoding="utf-8"), ROOTS.name).inputs.requirements
-    )
+    lock = decode_lock(ROOTS.read_text(encoding="utf-8"), ROOTS.name)
+    roots = ", ".join(f"`{requirement}`" for requirement in lock.inputs.requirements)
     return (
         f"## One lock\n\n{roots} for Python 3.13, by compat's two lockers, each from empty caches;"
         f" rounds counted: {rounds}, shown is the median. Both pin the same versions.\n\n"
