@@ -70,7 +70,7 @@ def site(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run all tests but the benchmarks; without the real index, those that ask it are skipped."""
     session.install("-e", ".", *groups("test"))
-    # One more than there are processors in CI: some tests only wait for time limits.
+    # More than the two processors of a small machine: some tests only wait for time limits.
     session.run("pytest", "-n", "3", "-m", "not benchmark", *session.posargs)
 
 

@@ -23,7 +23,7 @@ from compat.value import encode
 
 _NOTHING = KeptClauses()
 # The clauses that cells contain, by the ids of these.
-Contained = Mapping[str, tuple[Clause | FileClause, ...]]
+_Contained = Mapping[str, tuple[Clause | FileClause, ...]]
 # A cell and what it contains, as that is kept.
 _KeptContained = tuple[str, tuple[Clause, ...], tuple[FileClause, ...]]
 
@@ -178,7 +178,7 @@ def _contained(
     answers: Mapping[str, PlainAnswer],
     consequences: Consequences,
     keep: Keep,
-) -> Contained:
+) -> _Contained:
     """The clauses that known cells contain, whatever these came to; of most that is none."""
     locked = sorted(cell for cell, answer in answers.items() if answer.outcome == LOCKED)
 
@@ -195,7 +195,7 @@ def _contained(
 
 
 def _disproofs(
-    known: Snapshot, answers: Mapping[str, PlainAnswer], contained: Contained
+    known: Snapshot, answers: Mapping[str, PlainAnswer], contained: _Contained
 ) -> Iterator[Disproof]:
     """The clauses that a cell contradicts by what it came to since they were learnt."""
     disproved: set[Clause | FileClause] = set()

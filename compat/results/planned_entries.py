@@ -31,27 +31,26 @@ class KnownIds(Collection[str]):
 
     def __contains__(self, cell_id: object) -> bool:
         """Return whether a cell is one of them; that alone lists no others."""
-        if "ids" in self.__dict__:
-            return cell_id in self.ids
+        if "_ids" in self.__dict__:
+            return cell_id in self._ids
         return any(cell_id in part for part in self._known)
 
     def __iter__(self) -> Iterator[str]:
         """Yield the ids."""
-        return iter(self.ids)
+        return iter(self._ids)
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return len(self.ids)
+        return len(self._ids)
 
     @cached_property
-    def ids(self) -> Collection[str]:
-        """The ids."""
+    def _ids(self) -> Collection[str]:
         return set().union(*self._known)
 
     @cached_property
     def numbers(self) -> dict[str, int | None]:
         """The number of the slot of each cell; None for one outside the plan."""
-        return {cell_id: self.fates.number(cell_id) for cell_id in sorted(self.ids)}
+        return {cell_id: self.fates.number(cell_id) for cell_id in sorted(self._ids)}
 
     def having(self, axis: str, version: Version) -> Sequence[str]:
         """Return the ids of the cells with that version on the axis."""
@@ -62,7 +61,7 @@ class KnownIds(Collection[str]):
         """The ids by axis and version. All axes at once, as to take ids apart takes the longest."""
         axes = self.fates.matrix.axes
         by_text: list[defaultdict[str, list[str]]] = [defaultdict(list) for _ in axes]
-        for cell_id in self.ids:
+        for cell_id in self._ids:
             parts = cell_id.partition("+")[0].split("-")
             if len(parts) == len(axes):
                 for texts, part in zip(by_text, parts, strict=True):

@@ -317,16 +317,12 @@ def step(name: str, root: Path) -> list[str]:
     published = [*compat, "publish", "--out", str(root / "site"), *at]
     words = {
         "index": [*here, "--step", "index", "--folder", str(root)],
-        "add": [*here, "--step", "index", "--folder", str(root)],
         "verdicts": [*here, "--step", "verdicts", "--folder", str(root)],
-        "verdicts again": [*here, "--step", "verdicts", "--folder", str(root)],
-        "verdicts new": [*here, "--step", "verdicts", "--folder", str(root)],
         "show": [*compat, "show", "growth", cell, *at],
         "advise": [*compat, "advise", "growth", *at],
-        "advise again": [*compat, "advise", "growth", *at],
         "propose": [*compat, "propose", "growth", *at],
     }
-    return words.get(name, published)
+    return words.get("index" if name == "add" else name.partition(" ")[0], published)
 
 
 def cost(words: list[str], cache: Path) -> tuple[float, float]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from conftest import Open
+from playwright.sync_api import Error
 from support.editions import URL, matrix_report
 from support.hostile_texts import STRINGS
 from support.known import DAY, MATRIX, Shelf, lock_of, proven, ran
@@ -138,6 +139,16 @@ def test_over_all_pages_no_script_runs_and_nobody_else_is_asked(
     assert opened.seen.foreign == []
     assert opened.seen.dialogs == []
     assert opened.seen.console == []
+
+
+def test_a_request_to_somebody_else_is_stopped_and_noted(site: str, window: Open) -> None:
+    for other in ("https://evil.example/", site.replace("127.0.0.1", "127.0.0.2")):
+        opened = window(site)
+        opened.visit("")
+        assert opened.seen.foreign == []
+        with pytest.raises(Error, match="ERR_FAILED"):
+            opened.page.goto(other)
+        assert opened.seen.foreign == [other]
 
 
 def test_what_is_hostile_is_shown_as_it_is(site: str, window: Open) -> None:
