@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from itertools import chain, islice
 from operator import itemgetter
-from typing import get_args
+from typing import Any, get_args
 
 from msgspec.structs import asdict
 from packaging.version import Version
@@ -237,7 +237,7 @@ def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> 
         of_helper=name in report.helpers,
         test=test,
         counts={status: statuses[status] for status in STATUSES},
-        cells=tuple(_in_cell(entry, capability) for _, entry, capability in ordered),
+        cells=tuple(_in_cells(ordered)),
         left_out=statuses.total() - len(ordered),
     )
 
@@ -252,13 +252,19 @@ def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Entry, Capabili
     return merge(*map(rows, answers), key=itemgetter(0))
 
 
-def _in_cell(entry: Entry, capability: Capability) -> CapabilityInCell:
-    return CapabilityInCell(
-        **asdict(capability),
-        cell=entry.verdict.cell,
-        latest=entry.verdict.latest,
-        stale=entry.verdict.stale,
-    )
+def _in_cells(rows: Iterable[tuple[int, Entry, Capability]]) -> Iterator[CapabilityInCell]:
+    """What a capability came to in cells; many of these share an answer, taken apart once."""
+    fields: dict[int, dict[str, Any]] = {}
+    for _, entry, capability in rows:
+        if id(capability) not in fields:
+            fields[id(capability)] = asdict(capability)
+        verdict = entry.verdict
+        yield CapabilityInCell(
+            **fields[id(capability)],
+            cell=verdict.cell,
+            latest=verdict.latest,
+            stale=verdict.stale,
+        )
 
 
 def changes_document(report: MatrixReport) -> ChangesDocument:

@@ -30,7 +30,7 @@ from compat.site.api.envelope import (
     dated,
     head,
 )
-from compat.site.edition import Edition, MatrixReport, place_of
+from compat.site.edition import Edition, MatrixReport, place_of, shared_capabilities
 from compat.site.exports.lock_files import whereabouts
 from compat.site.paths import address, cell_page, lock_file
 from compat.site.status import State, cell_state
@@ -288,11 +288,22 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
 
 
 def _row(report: MatrixReport, entry: Entry) -> CellRow:
-    statuses = {
-        capability.id: _LETTERS[capability.status] for capability in entry.verdict.capabilities
-    }
-    letters = "".join(statuses.get(name, "-") for name in report.asked)
+    letters = _letters(report)[id(entry.verdict.capabilities)]
     return CellRow(**asdict(cell_summary(report, entry)), capabilities=letters)
+
+
+def _letters(report: MatrixReport) -> dict[int, str]:
+    """The letters of what known cells came to, by its identity: many share one object."""
+
+    def of(capabilities: tuple[Capability, ...]) -> str:
+        letters = {capability.id: _LETTERS[capability.status] for capability in capabilities}
+        return "".join(letters.get(name, "-") for name in report.asked)
+
+    def made() -> dict[int, str]:
+        shared = shared_capabilities(report.snapshot.known)
+        return {identity: of(capabilities) for identity, capabilities in shared.items()}
+
+    return report.snapshot.once("letters", made)
 
 
 def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:

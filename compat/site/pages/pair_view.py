@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from packaging.version import Version
 
@@ -18,7 +18,7 @@ from compat.site.wording import place_words
 
 State = Literal["both", "one", "none", "unknown"]
 Two = tuple[Status | None, Status | None]
-Seen = tuple[tuple[Entry, Two], ...]
+BOTH: Two = ("yes", "yes")
 BY_COUNT: tuple[State, ...] = ("none", "one", "both")
 SIGNS: dict[State, str] = {"both": "✓", "one": "◐", "none": "✗", "unknown": "?"}
 SAYS = {"yes": "works", "no": "fails", "absent": "is absent"}
@@ -58,6 +58,15 @@ class PairView(View, frozen=True):
     newest: Meeting | None
     statements: tuple[str, ...]
     strip: tuple[PairMark, ...]
+
+
+class _InRelease(NamedTuple):
+    """The cells of a release, the one that speaks for it first, and what the two come to in each:
+    there are many, so most is asked of the few things that they come to.
+    """
+
+    cells: Sequence[Entry]
+    twos: Sequence[Two]
 
 
 class Pairs:
@@ -123,19 +132,13 @@ class Pairs:
 
     def view(self, first: str, second: str) -> PairView:
         """Return the view of a pair."""
-        releases, titles = self._seen(first, second), (self.title(first), self.title(second))
+        releases, titles = self._by_release(first, second), (self.title(first), self.title(second))
+        meetings = filter(None, map(self._meeting, reversed(releases)))
         return PairView(
             two=(self._capability(first), self._capability(second)),
-            newest=next(
-                (
-                    meeting
-                    for cells in reversed(releases)
-                    if (meeting := self._meeting(cells)) is not None
-                ),
-                None,
-            ),
+            newest=next(meetings, None),
             statements=pair_statements(
-                [(self._version(cells), cells[0][1]) for cells in releases], titles
+                [(self._version(release), release.twos[0]) for release in releases], titles
             ),
             strip=tuple(map(self._mark, releases)),
         )
@@ -154,24 +157,21 @@ class Pairs:
             for a, b in zip(self._support[first], self._support[second], strict=True)
         )
 
-    def _seen(self, first: str, second: str) -> tuple[Seen, ...]:
-        """By release, the oldest first: its cells with what the two come to, the one that speaks
-        for it first.
-        """
+    def _by_release(self, first: str, second: str) -> tuple[_InRelease, ...]:
+        """By release, the oldest first."""
         every = zip(self._cells, self._support[first], self._support[second], strict=True)
         return tuple(
-            tuple((entry, (a, b)) for entry, a, b in zip(cells, firsts, seconds, strict=True))
+            _InRelease(cells, tuple(zip(firsts, seconds, strict=True)))
             for cells, firsts, seconds in every
         )
 
-    def _version(self, cells: Seen) -> Version:
-        return cells[0][0].cell.on(self.report.snapshot.matrix.subject).version
+    def _version(self, release: _InRelease) -> Version:
+        return release.cells[0].cell.on(self.report.snapshot.matrix.subject).version
 
-    def _meeting(self, cells: Seen) -> Meeting | None:
-        entry = next((entry for entry, two in cells if pair_state(two) == "both"), None)
-        if entry is None:
+    def _meeting(self, release: _InRelease) -> Meeting | None:
+        if BOTH not in release.twos:
             return None
-        version = str(self._version(cells))
+        entry, version = release.cells[release.twos.index(BOTH)], str(self._version(release))
         return Meeting(
             version=version,
             release_path=page(self.report.name, "release", version),
@@ -181,16 +181,16 @@ class Pairs:
             path=cell_page(entry.cell),
         )
 
-    def _mark(self, cells: Seen) -> PairMark:
-        (entry, two), *others = cells
+    def _mark(self, release: _InRelease) -> PairMark:
+        cell, two = release.cells[0].cell, release.twos[0]
         state = pair_state(two)
         return PairMark(
-            version=str(self._version(cells)),
+            version=str(self._version(release)),
             state=state,
             sign=SIGNS[state],
-            path=cell_page(entry.cell),
-            sentence=f"{place_words(entry.cell, self.report.snapshot.matrix)}: {_in_short(two)}",
-            differs=any(pair_state(other) != state for _, other in others),
+            path=cell_page(cell),
+            sentence=f"{place_words(cell, self.report.snapshot.matrix)}: {_in_short(two)}",
+            differs=any(pair_state(other) != state for other in set(release.twos)),
         )
 
 
