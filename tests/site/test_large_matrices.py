@@ -22,7 +22,7 @@ from compat.site.edition import Edition, Made
 from compat.site.pages import changes_view, charts_view, grid_view
 from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import grid, grid_parts
-from compat.site.pages.neighbours import Neighbours
+from compat.site.pages.neighbours import Neighbours, Place
 from compat.site.pages.render import Printer
 from compat.site.parts import RememberedParts
 from compat.site.paths import api_path, cell_page, is_cell_page
@@ -188,6 +188,30 @@ class TestNeighbours:
             )
             expected = [(*place[:axis], to, *place[axis + 1 :]) for _, axis, to in moves]
             assert [*neighbours._along_axes(place)] == expected
+
+    def test_nothing_is_looked_at_beyond_the_nearest_that_works(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        looked_at: list[Place] = []
+        along_axes = Neighbours._along_axes
+
+        def noted(neighbours: Neighbours, place: Place) -> Iterator[Place]:
+            for other in along_axes(neighbours, place):
+                looked_at.append(other)
+                yield other
+
+        monkeypatch.setattr(Neighbours, "_along_axes", noted)
+        locks = [lock_of(cell.id) for cell in CELLS if cell.recipe == "fresh"]
+        outcomes = ["import-fail:abort", *["pass"] * (len(locks) - 1)]
+        shelf = Shelf(
+            [ran(lock, outcome) for lock, outcome in zip(locks, outcomes, strict=True)], locks
+        )
+        neighbours = Neighbours(edition(shelf).reports[0])
+        (failing,) = (e for e in shelf.picture().known if e.verdict.kind == "broken")
+        nearest = neighbours.greener(failing)
+        assert nearest is not None
+        assert nearest.verdict.kind == "works"
+        assert looked_at[-1] == neighbours._place(nearest.cell)
 
 
 class TestRecords:

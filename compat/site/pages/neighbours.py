@@ -1,6 +1,7 @@
 """The `site` room's neighbours of a cell: the nearest better one, and how packages differ."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.results.entry import Entry
@@ -47,7 +48,7 @@ class Neighbours:
         cell = entry.cell
         place = self._place(cell)
         recipes = sorted(RECIPES, key=lambda recipe: recipe != cell.recipe)
-        for other in (place, *self._along_axes(place)):
+        for other in chain((place,), self._along_axes(place)):
             for recipe in recipes:
                 candidate = self._known.get((other, recipe))
                 if (
