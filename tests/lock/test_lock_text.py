@@ -3,6 +3,7 @@ bytes.
 """
 
 import datetime
+import hashlib
 
 import pytest
 from hypothesis import given
@@ -171,6 +172,23 @@ def test_some_versions_are_read_as_all_are(lock: Lock, data: st.DataObject) -> N
 def test_of_a_damaged_lock_no_version_is_read_by_the_short_way(damaged: str) -> None:
     assert read_versions(TEXT, {"a"}) == {"a": Version("1")}
     assert read_versions(damaged, {"a"}) is None
+
+
+@pytest.mark.parametrize(
+    ("lines", "read"),
+    [
+        ("a==1\tand more\nb==2\n", {"a": Version("1")}),
+        ("b==2\r\na==1\r\n", {"a": Version("1")}),
+        ("a==1\na==3 again\n", {"a": Version("3")}),
+        ("aa==1\na== 1\n", {}),
+    ],
+)
+def test_lines_of_another_hand_are_read_to_the_next_blank(
+    lines: str, read: dict[str, Version]
+) -> None:
+    # Whoever writes a lock by hand can name its digest, too.
+    digest = hashlib.sha256(lines.encode()).hexdigest()
+    assert read_versions(f"# digest: {digest}\n{lines}", {"a"}) == read
 
 
 def test_pins_are_read_from_the_resolvers_text_whatever_its_order() -> None:
