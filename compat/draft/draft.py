@@ -86,7 +86,7 @@ def draft_of(
         pythons=series,
         python_because=python_because,
         axes=axes,
-        suite=suite.lines,
+        suite=suite.table([axis.package for axis in axes]),
         relaxed=tuple(axis.name for axis in axes if axis.is_bounded),
     )
     day, policy = request.day, policy_text()

@@ -28,7 +28,8 @@ class KnownLibrary(Value, frozen=True, kw_only=True):
 
     `releases` are its final ones, oldest first. `requires_python` and `requirements` are what its
     checkout declares, else its newest release, and `source` says which of the two, as the start of
-    a sentence. `module` is what imports; empty where no wheel tells.
+    a sentence. `module` is what imports; empty where no wheel
+    tells.
     """
 
     name: str
@@ -58,6 +59,12 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Kno
         published = Published(requires_python=None, requires_dist=())
     texts, whose = published.requires_dist, f"{package} {newest.version}"
     python = published.requires_python
+    paths = {} if wheel is None else source.contents(wheel)
+    module = module_of(package, paths)
+    if paths and not module:
+        message = f"{whose} brings no module, so there is nothing to import and test"
+        hint = "name the library that it is for, as stubs and lists of dependencies have none"
+        raise UsageError.of(message, hint=hint)
     if project is not None and project.dependencies is not None:
         texts, whose = project.dependencies, PYPROJECT
     if project is not None and project.requires_python is not None:
@@ -68,7 +75,7 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Kno
         requires_python=python,
         requirements=_plain(texts, package),
         source=whose,
-        module="" if wheel is None else module_of(package, source.contents(wheel)),
+        module=module,
     )
 
 

@@ -3,6 +3,7 @@ that is imported.
 """
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 
 from packaging.utils import canonicalize_name
@@ -30,27 +31,47 @@ def short_name(package: str, taken: Collection[str]) -> str:
 
 
 def module_of(package: str, paths: Iterable[str]) -> str:
-    """Return the module that a wheel with these files brings, by the package's name where it fits;
-    empty where the files do not tell.
+    """Return the module that a wheel with these files brings: the one that is called like the
+    package, else the public one with the most files; empty where there is none.
+
+    A folder without `__init__` is a namespace, which other packages share (PEP 420), so
+    what is in it is named with its dots: `google.cloud.storage`.
     """
-    tops = {_top(path) for path in paths} - {""}
-    expected = canonicalize_name(package).replace("-", "_")
-    alike = sorted(top for top in tops if top.lower().replace("_", "") == expected.replace("_", ""))
+    files = [parts for parts in map(_importable, paths) if parts is not None]
+    packages = {parts[:-1] for parts in files if parts[-1] == "__init__"}
+    roots = Counter(_root(parts, packages) for parts in files)
+    expected = _squashed(package)
+    alike = [parts for parts in roots.keys() | packages if _squashed(".".join(parts)) == expected]
+    public = [parts for parts in roots if parts[0] not in _BESIDE and not _is_private(parts)]
     if alike:
-        return alike[0]
-    public = sorted(
-        (top for top in tops - _BESIDE if not top.startswith("_")), key=lambda top: (len(top), top)
-    )
-    return public[0] if public else ""
+        plainest = min(alike, key=lambda parts: (_is_private(parts), len(parts), parts))
+        return ".".join(plainest)
+    by_size = {".".join(parts): roots[parts] for parts in public or roots}
+    return min(by_size, key=lambda name: (-by_size[name], len(name), name), default="")
 
 
-def _top(path: str) -> str:
-    """The module or regular package that a file of a wheel makes importable; else nothing."""
-    first, slash, rest = path.partition("/")
-    if slash:
-        return first if rest.startswith("__init__.") and first.isidentifier() else ""
-    name, dot, kind = first.partition(".")
-    return name if dot and name.isidentifier() and (kind == "py" or kind.endswith("so")) else ""
+def _importable(path: str) -> tuple[str, ...] | None:
+    """The parts of a module's name, by its file in a wheel; None where it is no module's."""
+    *folders, name = path.split("/")
+    stem, _, kind = name.partition(".")
+    parts = *folders, stem
+    is_module = kind == "py" or kind.endswith(("so", "pyd"))
+    is_named = all(map(str.isidentifier, parts)) and parts != ("__init__",)
+    return parts if is_module and is_named else None
+
+
+def _root(parts: tuple[str, ...], packages: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+    """The outermost regular package that holds a module; the module itself where none does."""
+    within = (parts[:depth] for depth in range(1, len(parts)))
+    return next((outer for outer in within if outer in packages), parts)
+
+
+def _is_private(parts: tuple[str, ...]) -> bool:
+    return any(part.startswith("_") for part in parts)
+
+
+def _squashed(name: str) -> str:
+    return re.sub(r"[-_.]", "", name).lower()
 
 
 def _free(name: str, more: str, taken: Collection[str]) -> str:

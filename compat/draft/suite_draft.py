@@ -1,7 +1,7 @@
 """The suite of a drafted matrix: what its table says, and the files that it needs."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
@@ -12,16 +12,26 @@ from compat.value import Value
 
 
 class SuiteDraft(Value, frozen=True, kw_only=True):
-    """A suite as it is proposed: the lines of `[suite]`, its files by their path below the matrix's
-    folder, and why it is this one.
+    """A suite as it is proposed: the first lines of `[suite]`, what it asks for besides, the lines
+    after that, its files by their path below the matrix's folder, and why it is this one.
 
     `is_own` says that it is the library's own tests, which are those of one release.
     """
 
     lines: tuple[str, ...]
+    requirements: tuple[str, ...]
+    remarks: tuple[str, ...]
     texts: Mapping[str, str]
     because: str
     is_own: bool = False
+
+    def table(self, packages: Collection[str]) -> tuple[str, ...]:
+        """Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
+        version of each, so none is asked for again.
+        """
+        normalised = set(map(canonicalize_name, packages))
+        asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
+        return (*self.lines, *([toml_line("requirements", asked)] if asked else ()), *self.remarks)
 
 
 class FurtherNeed(Value, frozen=True, kw_only=True):
@@ -64,12 +74,17 @@ def own_suite(
         named[need.key].append(need.name)
         where += f", and {need.words}, which brings {need.imports}"
     lines += [toml_line(key, names) for key, names in named.items() if names]
-    if "pytest" not in _names(texts):
-        lines.append('requirements = ["pytest"]')
-    lines.append("# Arguments of pytest, for example to leave tests out that need a network:")
-    lines.append('# arguments = ["-m", "not network"]')
-    because = f"Suite: the project's own tests in {tests}{where}"
-    return SuiteDraft(lines=tuple(lines), texts={}, because=because, is_own=True)
+    return SuiteDraft(
+        lines=tuple(lines),
+        requirements=() if "pytest" in _names(texts) else ("pytest",),
+        remarks=(
+            "# Arguments of pytest, for example to leave tests out that need a network:",
+            '# arguments = ["-m", "not network"]',
+        ),
+        texts={},
+        because=f"Suite: the project's own tests in {tests}{where}",
+        is_own=True,
+    )
 
 
 def _named(table: Mapping[str, object]) -> list[str]:
@@ -100,12 +115,14 @@ def _names(texts: Sequence[str]) -> set[str]:
 
 def import_suite(module: str, title: str, because: str) -> SuiteDraft:
     """Return a suite that asks whether the library imports."""
-    lines = (
-        'path = "suite"',
-        toml_line("module", module),
-        'requirements = ["pytest"]',
+    remarks = (
         "# What `compat run --tier smoke` asks for: few capabilities that every release has.",
         'core = ["import"]',
     )
-    texts = {"suite/test_import.py": import_test(module, title)}
-    return SuiteDraft(lines=lines, texts=texts, because=because)
+    return SuiteDraft(
+        lines=('path = "suite"', toml_line("module", module)),
+        requirements=("pytest",),
+        remarks=remarks,
+        texts={"suite/test_import.py": import_test(module, title)},
+        because=because,
+    )

@@ -1,13 +1,16 @@
 """`compat init`: from a project or a name to a matrix that can be run, and nothing overwritten."""
 
+import hashlib
+import io
 import shutil
+import zipfile
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
-from support.fake_index import FakeIndex, File, in_json
-from support.local_index import fill
+from support.fake_index import FakeIndex, File, in_json, metadata, ranges
+from support.local_index import WHEN, fill
 from support.ran import Run
 
 from compat.cli.options import workspace_of
@@ -299,6 +302,39 @@ def test_what_cannot_be_drafted_is_one_line_and_leaves_nothing(
     assert not (empty / "matrices").exists()
 
 
+def test_what_brings_no_module_is_refused(run: Run, empty: Path, demo_index: FakeIndex) -> None:
+    # As types-requests 2.33.0.20261030 and jupyter 1.1.1 are.
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("dep_stubs-1.0.dist-info/METADATA", metadata("dep-stubs", "1.0"))
+        record = "dep-stubs/__init__.pyi,sha256=x,0\ndep_stubs-1.0.dist-info/METADATA,sha256=y,9\n"
+        archive.writestr("dep_stubs-1.0.dist-info/RECORD", record)
+    name = "dep_stubs-1.0-py3-none-any.whl"
+    demo_index.answers(f"/files/{name}", ranges(packed.getvalue()))
+    digest = hashlib.sha256(packed.getvalue()).hexdigest()
+    page = in_json([File(name, "", digest, None, WHEN.format(day=1))])
+    demo_index.page("dep-stubs", page)
+    refused = run("init", "dep-stubs")
+    assert refused.code == 2
+    (line,) = refused.err.splitlines()
+    assert "dep-stubs 1.0 brings no module" in line
+    assert not (empty / "matrices").exists()
+
+
+@pytest.mark.parametrize("package", ["plugin", "pytest"])
+def test_pytest_itself_can_be_what_is_asked_about(
+    run: Run, empty: Path, demo_index: FakeIndex, package: str
+) -> None:
+    releases = [(f"{major}.0", major, ">=3.9", []) for major in range(6, 10)]
+    fill(demo_index, {"pytest": releases, "plugin": [("1.0", 9, ">=3.9", ["pytest>=6"])]})
+    drafted = run("init", package)
+    assert drafted.code == 0, drafted.err
+    matrix = workspace_of(package, None).matrix
+    assert "pytest" in [axis.package for axis in matrix.packages]
+    assert not matrix.suite.requirements
+    assert run("check").out == f"sound: {package}\n"
+
+
 # Choices
 
 TARGET = Target(series=(Version("3.11"),), platform="x86_64-manylinux_2_28")
@@ -377,7 +413,14 @@ def test_names_fit_what_a_matrix_takes() -> None:
         (["attr/__init__.py", "attrs/__init__.py"], "attr"),
         (["six.py", "six-1.dist-info/METADATA"], "six"),
         (["my_lib/__init__.py", "a/__init__.py"], "my_lib"),
-        (["_x.cpython-311.so"], ""),
+        (["_x.cpython-311.so"], "_x"),
+        (["old/__init__.py", "newer/__init__.py", "newer/core.py"], "newer"),
+        (["my/lib/__init__.py", "my/lib_v2/__init__.py", "my/lib_v2/types.py"], "my.lib"),
+        (["my/__init__.py", "my/lib/__init__.py", "my/core.py"], "my.lib"),
+        (["my/_lib.py", "_my_lib/__init__.py", "my/lib.py"], "my.lib"),
+        (["space/name/__init__.py", "space/name/inner/__init__.py", "tests/a.py"], "space.name"),
+        (["my_lib-stubs/__init__.pyi", "my_lib-1.dist-info/METADATA"], ""),
+        (["my_lib-1.data/scripts/my_lib.py", "__init__.py"], ""),
         ([], ""),
     ],
 )
