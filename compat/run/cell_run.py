@@ -277,7 +277,8 @@ class CellRun:
         if self.job.tier == "smoke":
             variables["COMPAT_CORE"] = "\n".join(sorted(self._core().ids))
         if self.job.suite.tests:
-            variables["COMPAT_PLUGINS"] = " ".join(suite_plugins(self.job.suite.requirements))
+            asked = (*self.job.lock.inputs.requirements, *self.job.suite.requirements)
+            variables["COMPAT_PLUGINS"] = " ".join(suite_plugins(asked, self.job.subject))
             packages = packages_above(suite, self.job.suite.tests)
             variables["COMPAT_PACKAGES"] = "\n".join(
                 f"{name}={suite / path}" for name, path in packages.items()
@@ -322,9 +323,6 @@ class CellRun:
             "PYTHONHASHSEED": "0",
             "PYTHONNOUSERSITE": "1",
             "PYTHONUNBUFFERED": "1",
-            # A plugin that is installed for another's sake can break an old pytest before anything
-            # runs.
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         }
         return base | dict(line.split("=", 1) for line in self.job.suite.environment)
 

@@ -106,15 +106,16 @@ def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
     )
 
 
-def suite_plugins(requirements: Iterable[str]) -> list[str]:
-    """Return the packages that a suite asks for and whose plugins of pytest a cell loads, and with
-    `!` those that it never does.
+def suite_plugins(requirements: Iterable[str], subject: str) -> list[str]:
+    """Return the packages that a cell asks for, its subject and coordinates among them, and whose
+    plugins of pytest it loads, and with `!` those that it never does.
 
     Those run tests side by side, again, in another order, or under another watch: what a cell says
-    must not depend on them.
+    must not depend on them, unless it is one of them that is tested.
     """
     names = {canonicalize_name(Requirement(text).name) for text in requirements}
-    return sorted(names - _NOT_LOADED) + sorted(f"!{name}" for name in _NOT_LOADED)
+    never = _NOT_LOADED - {canonicalize_name(subject)}
+    return sorted(names - never) + sorted(f"!{name}" for name in never)
 
 
 def suite_notes(suite: Suite, folder: str) -> tuple[str, ...]:

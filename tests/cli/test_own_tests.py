@@ -168,6 +168,40 @@ def test_above():
     assert capability["status"] == "yes"
 
 
+def test_a_plugin_is_loaded_and_its_tests_start_pytest_as_by_hand(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    # The tests of pytest-asyncio 1.5.0 do both.
+    text = """
+pytest_plugins = ["pytester"]
+
+
+def test_sound(animal_sound, pytestconfig, pytester):
+    assert animal_sound == 1
+    assert not pytestconfig.pluginmanager.hasplugin("quiet")
+    pytester.makeini("[pytest]")
+    pytester.makepyfile("def test_nested(animal_sound, quiet_sound): ...")
+    for result in (pytester.runpytest_inprocess(), pytester.runpytest_subprocess()):
+        result.assert_outcomes(passed=1, warnings=0)
+"""
+    repository = project(tmp_path, index, tools, **{"tests/test_a.py": text})
+    for name, module, requires in (("zooown", "animal", ["between"]), ("quiet", "quiet", [])):
+        plugin = f"import pytest\n\n\n@pytest.fixture\ndef {module}_sound():\n    return 1\n"
+        points = f"[pytest11]\n{module} = {module}.plugin\n"
+        contents = {
+            f"{module}/__init__.py": "ALIVE = True\n",
+            f"{module}/plugin.py": plugin,
+            f"{name}-1.0.dist-info/entry_points.txt": points,
+        }
+        serve(index, name, [("1.0", wheel(name, "1.0", contents, requires), "py3-none-any")])
+    between = wheel("between", "1.0", {"between.py": ""}, ["quiet"])
+    serve(index, "between", [("1.0", between, "py3-none-any")])
+    code, _, err = repository.run("run", "zoo")
+    assert code == 0, err
+    ids = [capability["id"] for capability in record_of(repository)["capabilities"]]
+    assert "tests/test_a.py::test_sound" in ids
+
+
 def test_a_package_that_hides_tests_and_one_that_changes_them_are_found_out(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:

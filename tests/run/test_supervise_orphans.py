@@ -165,9 +165,12 @@ class TestAHostileProgram:
 
 def supervised(place: Place, text: str, **limits: float) -> "subprocess.Popen[bytes]":
     """Return a supervisor as a process of its own, once its program runs."""
+    # What a shell starts in the background ignores interrupts, and so does what that starts.
     program = f"""
+import signal
 from pathlib import Path
 from support.hostile import PLENTY, Place
+signal.signal(signal.SIGINT, signal.default_int_handler)
 place = Place(Path({str(place.folder)!r}), {place.level!r})
 place.mark = {place.mark!r}
 print(place.run({text!r}, **{limits!r}).by)

@@ -18,9 +18,12 @@ from typing import Any
 
 def run_pytest(arguments: list[str]) -> int:
     """Run pytest with these arguments, and return its exit code."""
-    for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DEBUG"):
-        os.environ.pop(name, None)
-    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    for name in ("ADDOPTS", "PLUGINS", "DEBUG", "DISABLE_PLUGIN_AUTOLOAD"):
+        os.environ.pop("PYTEST_" + name, None)
+    if not os.environ.get("COMPAT_PLUGINS"):
+        # A plugin that is installed for another's sake can break an old pytest before anything
+        # runs.
+        os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     import probe  # type: ignore[import-not-found]
 
     try:
@@ -37,7 +40,7 @@ def run_pytest(arguments: list[str]) -> int:
 
     del sys.path[0], sys.modules["probe"]
     join_packages()
-    code = int(pytest.main([*plugin_options(), *arguments]))
+    code = int(pytest.main([*plugin_options(arguments), *arguments]))
     probe.write_facts(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
     return code
 
@@ -71,20 +74,22 @@ def join_packages() -> None:
         os.environ["PY_IGNORE_IMPORTMISMATCH"] = "1"
 
 
-def plugin_options() -> list[str]:
-    """Return the options that load the plugins of the packages that the suite asks for, and those
-    that these plugins need themselves.
+def plugin_options(arguments: list[str]) -> list[str]:
+    """Return the options that keep pytest from loading all plugins but those of the packages that
+    are asked for, those that these need themselves, and what the file of settings that the
+    arguments name loads.
 
     COMPAT_PLUGINS names the packages, by spaces, with `!` those that are not to be loaded; unset,
-    the suite names its plugins itself.
+    the suite names its plugins itself, and pytest looks for none. Here it does: the tests of a
+    plugin start pytest again, and expect it to find what is installed.
     """
-    options: list[str] = []
     waiting = os.environ.get("COMPAT_PLUGINS", "").split()
     if not waiting:
-        return options
+        return []
     from importlib import metadata  # not in Python 3.7, on which no such suite runs
 
     passed_over = {name[1:] for name in waiting if name.startswith("!")}
+    loaded = named_plugins(arguments)
     while waiting:
         name = waiting.pop(0)
         if name.startswith("!") or name in passed_over:
@@ -94,12 +99,29 @@ def plugin_options() -> list[str]:
             distribution = metadata.distribution(name)
         except metadata.PackageNotFoundError:
             continue
-        points = [point for point in distribution.entry_points if point.group == "pytest11"]
-        options += [word for point in points for word in ("-p", point.name)]
+        points = plugins_of(distribution)
+        loaded.update(points)
         for text in distribution.requires or () if points else ():
             match = re.match("[A-Za-z0-9._-]+", text)
             waiting += [re.sub("[-_.]+", "-", match[0]).lower()] if match else []
-    return options
+    every = {name for distribution in metadata.distributions() for name in plugins_of(distribution)}
+    return [word for name in sorted(every - loaded) for word in ("-p", "no:" + name)]
+
+
+def plugins_of(distribution: Any) -> list[str]:
+    """Return the names of the plugins of pytest that an installed distribution has."""
+    return [point.name for point in distribution.entry_points if point.group == "pytest11"]
+
+
+def named_plugins(arguments: list[str]) -> set[str]:
+    """Return what follows `-p` in the file of settings that the arguments name by `-c`."""
+    if "-c" not in arguments:
+        return set()
+    try:
+        with open(arguments[arguments.index("-c") + 1], encoding="utf-8", errors="replace") as file:
+            return set(re.findall(r"(?<!\S)-p[ =]*([\w.]+)", file.read()))
+    except OSError:
+        return set()
 
 
 if __name__ == "__main__":
