@@ -202,8 +202,13 @@ def _print(draft: Draft, needs: tuple[str, ...], as_json: bool) -> None:
     for line in draft.left_out:
         say(f"    {line}")
     say(f"  {count(draft.cells, 'cell')} can be installed as published.")
-    if not draft.quick:
+    if not draft.cells:
         note("compat: no cell of this matrix can be installed as published")
+    elif not draft.quick:
+        note(
+            "compat: no cell has a wheel of each package;"
+            ' builds = ["NAME==VERSION"] in matrix.toml lets a source distribution be built'
+        )
     for need in needs:
         note(f"compat: {need}")
     prose(f"Next: {following}")

@@ -321,6 +321,18 @@ def test_what_brings_no_module_is_refused(run: Run, empty: Path, demo_index: Fak
     assert not (empty / "matrices").exists()
 
 
+def test_of_what_has_no_wheel_it_is_said_how_it_can_be_built(
+    run: Run, empty: Path, demo_index: FakeIndex
+) -> None:
+    # As python-ldap 3.4.8 is.
+    when = WHEN.format(day=1)
+    demo_index.page("source", in_json([File("source-1.0.tar.gz", "", "0" * 64, None, when)]))
+    drafted = run("init", "source")
+    assert drafted.code == 0, drafted.err
+    assert "no cell has a wheel of each package" in drafted.err
+    assert "can be installed as published" not in drafted.err
+
+
 @pytest.mark.parametrize("package", ["plugin", "pytest"])
 def test_pytest_itself_can_be_what_is_asked_about(
     run: Run, empty: Path, demo_index: FakeIndex, package: str
