@@ -138,8 +138,10 @@ def _suite(folder: Path, own: Project | None, module: str, package: str) -> Suit
     tests = "" if own is None else _tests_folder(folder)
     if own is not None and tests:
         return own_suite(own, module, tests)
-    because = "Suite: an import test, as there are no tests of the project here"
-    return import_suite(module, package, because)
+    why = "there are no tests of the project here"
+    if own is None and (folder / "tests").is_dir():
+        why = f"no {PYPROJECT} with the project's name says whose tests those in tests are"
+    return import_suite(module, package, f"Suite: an import test, as {why}")
 
 
 # Where a project keeps tests: at its top, in its package, or beside several of them, as in

@@ -103,6 +103,16 @@ def test_a_checkout_of_another_package_has_no_say(run: Run, empty: Path) -> None
     assert "my-lib 1.0 requires Python >=3.9." in run("init", "my-lib").out
 
 
+def test_tests_without_a_project_that_is_named_are_not_taken_for_its_own(
+    run: Run, empty: Path
+) -> None:
+    # As google-auth 2.63.0 is, which has a setup.py alone.
+    (empty / "tests").mkdir()
+    (empty / "tests" / "test_a.py").write_text("def test_a(): ...\n")
+    why = "no pyproject.toml with the project's name says whose tests those in tests are"
+    assert f"Suite: an import test, as {why}." in run("init", "my-lib").out
+
+
 def test_what_is_left_to_the_build_backend_is_asked_of_the_index(run: Run, empty: Path) -> None:
     (empty / "pyproject.toml").write_text(
         '[project]\nname = "my-lib"\ndynamic = ["dependencies"]\n'
