@@ -173,11 +173,11 @@ def test_a_plugin_is_loaded_and_its_tests_start_pytest_as_by_hand(
 ) -> None:
     # The tests of pytest-asyncio 1.5.0 do both.
     text = """
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "pytest_named"]
 
 
-def test_sound(animal_sound, pytestconfig, pytester):
-    assert animal_sound == 1
+def test_sound(animal_sound, named_sound, pytestconfig, pytester):
+    assert animal_sound == named_sound == 1
     assert not pytestconfig.pluginmanager.hasplugin("quiet")
     pytester.makeini("[pytest]")
     pytester.makepyfile("def test_nested(animal_sound, quiet_sound): ...")
@@ -194,7 +194,10 @@ def test_sound(animal_sound, pytestconfig, pytester):
             f"{name}-1.0.dist-info/entry_points.txt": points,
         }
         serve(index, name, [("1.0", wheel(name, "1.0", contents, requires), "py3-none-any")])
-    between = wheel("between", "1.0", {"between.py": ""}, ["quiet"])
+    sound = {"pytest_named.py": plugin.replace("quiet", "named")}
+    sound["named-1.0.dist-info/entry_points.txt"] = "[pytest11]\npytest_named = pytest_named\n"
+    serve(index, "named", [("1.0", wheel("named", "1.0", sound, []), "py3-none-any")])
+    between = wheel("between", "1.0", {"between.py": ""}, ["quiet", "named"])
     serve(index, "between", [("1.0", between, "py3-none-any")])
     code, _, err = repository.run("run", "zoo")
     assert code == 0, err

@@ -8,6 +8,7 @@ https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import os
@@ -76,8 +77,7 @@ def join_packages() -> None:
 
 def plugin_options(arguments: list[str]) -> list[str]:
     """Return the options that keep pytest from loading all plugins but those of the packages that
-    are asked for, those that these need themselves, and what the file of settings that the
-    arguments name loads.
+    are asked for, those that these need themselves, and those that the suite names.
 
     COMPAT_PLUGINS names the packages, by spaces, with `!` those that are not to be loaded; unset,
     the suite names its plugins itself, and pytest looks for none. Here it does: the tests of a
@@ -114,14 +114,47 @@ def plugins_of(distribution: Any) -> list[str]:
 
 
 def named_plugins(arguments: list[str]) -> set[str]:
-    """Return what follows `-p` in the file of settings that the arguments name by `-c`."""
+    """Return the plugins that the suite names itself: by `-p` in the file of settings that the
+    arguments name by `-c`, or by `pytest_plugins` in a file beside or below it.
+    """
     if "-c" not in arguments:
         return set()
-    try:
-        with open(arguments[arguments.index("-c") + 1], encoding="utf-8", errors="replace") as file:
-            return set(re.findall(r"(?<!\S)-p[ =]*([\w.]+)", file.read()))
-    except OSError:
+    settings = arguments[arguments.index("-c") + 1]
+    named = set(re.findall(r"(?<!\S)-p[ =]*([\w.]+)", text_of(settings)))
+    for folder, _, names in os.walk(os.path.dirname(settings)):
+        for name in names:
+            if name.endswith(".py"):
+                named |= declared_plugins(text_of(os.path.join(folder, name)))
+    return named
+
+
+def declared_plugins(text: str) -> set[str]:
+    """Return what `pytest_plugins` names in a file of Python; nothing where it is no literal."""
+    if "pytest_plugins" not in text:
         return set()
+    declared: set[str] = set()
+    try:
+        for node in ast.parse(text).body:
+            if isinstance(node, ast.Assign) and any(map(is_plugin_list, node.targets)):
+                value = ast.literal_eval(node.value)
+                declared.update(value.split(",") if isinstance(value, str) else map(str, value))
+    except (SyntaxError, ValueError, TypeError):
+        return set()
+    return declared
+
+
+def is_plugin_list(target: ast.expr) -> bool:
+    """Return whether an assignment's target is the list of plugins that pytest reads."""
+    return isinstance(target, ast.Name) and target.id == "pytest_plugins"
+
+
+def text_of(path: str) -> str:
+    """Return the text of a file; nothing where it cannot be read."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
 
 
 if __name__ == "__main__":
