@@ -28,8 +28,7 @@ class KnownLibrary(Value, frozen=True, kw_only=True):
 
     `releases` are its final ones, oldest first. `requires_python` and `requirements` are what its
     checkout declares, else its newest release, and `source` says which of the two, as the start of
-    a sentence. `module` is what imports; empty where no wheel
-    tells.
+    a sentence. `module` is what imports; empty where no wheel tells.
     """
 
     name: str

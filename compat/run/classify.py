@@ -8,6 +8,7 @@ from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, match_signature
 from compat.run.suitefault import (
     failing_helper,
+    lost_in_settings,
     misspelt_module,
     own_fault,
     refused_options,
@@ -98,7 +99,7 @@ def _suite_end(evidence: Evidence) -> Failed | None:
     if evidence.finished or evidence.collect_errors:
         return None
     if evidence.collected is None and (
-        fault := without_pytest(evidence) or refused_options(evidence)
+        fault := without_pytest(evidence) or refused_options(evidence) or lost_in_settings(evidence)
     ):
         return fault
     if evidence.collected is None and step.ended.exit_code is not None:

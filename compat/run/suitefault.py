@@ -15,6 +15,9 @@ _USAGE_ERROR = 4
 _NO_MODULE = re.compile(r"No module named '([^']+)'")
 # The environment is mounted read-only at L3, errno 30 is EROFS.
 _READ_ONLY = re.compile(r"\[Errno 30\] .*'[^']*/site-packages/(?P<folder>[^']+)/[^'/]+'$")
+# Where pytest resolves the warnings that settings name, and what it raises for one of no module.
+_IN_FILTERS = "in _resolve_warning_category"
+_NO_SUCH_MODULE = re.compile(r"^ModuleNotFoundError: No module named '([^'.]+)'$", re.MULTILINE)
 _REFUSED = re.compile(r"(?:error|ERROR): (?!usage:)(?:\S*/)?(?P<why>[^\n]{1,200})")
 
 
@@ -68,6 +71,19 @@ def refused_options(evidence: Evidence) -> Failed | None:
     return _fault("collect", f"mend what pytest is told: {why}", "pytest.ini")
 
 
+def lost_in_settings(evidence: Evidence) -> Failed | None:
+    """Return the fault of settings of pytest that name a warning of a module which nothing here
+    brings, so that pytest ends before a session begins.
+    """
+    logs = (step.log for step in evidence.steps if step.name == "suite")
+    lost = (_NO_SUCH_MODULE.search(log) for log in logs if _IN_FILTERS in log)
+    missing = next((match[1] for match in lost if match), None)
+    if missing is None or _is_brought(evidence, missing):
+        return None
+    remedy = f"add what brings the module {missing} to suite.requirements"
+    return _fault("collect", f"{remedy}, as filterwarnings names it", "pytest.ini")
+
+
 def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None:
     """Return the fault of the suite's own code: it does not parse, or imports what nothing here
     brings.
@@ -80,11 +96,7 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     if raised.type in ("SyntaxError", "IndentationError", "TabError"):
         return _fault(stage, "mend the file: it does not parse on this Python", raised.where)
     missing = _missing(raised)
-    if missing is None or "." in missing:
-        return None
-    packages = {evidence.subject, evidence.module.partition(".")[0], *evidence.modules}
-    packages |= {item.name for item in (*evidence.expected, *evidence.installed)}
-    if canonicalize_name(missing) in map(canonicalize_name, packages):
+    if missing is None or "." in missing or _is_brought(evidence, missing):
         return None
     return _fault(
         stage, f"add what brings the module {missing} to suite.requirements", raised.where
@@ -99,6 +111,13 @@ def failing_helper(evidence: Evidence) -> Failed | None:
             place = "" if test.raised is None else test.raised.where
             return _fault("test", f"mend the suite's own helper: {name} fails", place)
     return None
+
+
+def _is_brought(evidence: Evidence, module: str) -> bool:
+    """Whether a module at the top is of the subject or of anything installed, by its name."""
+    packages = {evidence.subject, evidence.module.partition(".")[0], *evidence.modules}
+    packages |= {item.name for item in (*evidence.expected, *evidence.installed)}
+    return canonicalize_name(module) in map(canonicalize_name, packages)
 
 
 def _missing(raised: Raised) -> str | None:

@@ -108,14 +108,16 @@ def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
 
 def suite_plugins(requirements: Iterable[str], subject: str) -> list[str]:
     """Return the packages that a cell asks for, its subject and coordinates among them, and whose
-    plugins of pytest it loads, and with `!` those that it never does.
+    plugins of pytest it loads; with `+` the subject, of which those of its dependencies are loaded,
+    too; and with `!` those that it never loads.
 
     Those run tests side by side, again, in another order, or under another watch: what a cell says
     must not depend on them, unless it is one of them that is tested.
     """
+    own = canonicalize_name(subject)
     names = {canonicalize_name(Requirement(text).name) for text in requirements}
-    never = _NOT_LOADED - {canonicalize_name(subject)}
-    return sorted(names - never) + sorted(f"!{name}" for name in never)
+    never = _NOT_LOADED - {own}
+    return [f"+{own}", *sorted(names - never - {own}), *(f"!{name}" for name in sorted(never))]
 
 
 def suite_notes(suite: Suite, folder: str) -> tuple[str, ...]:

@@ -168,12 +168,26 @@ def test_above():
     assert capability["status"] == "yes"
 
 
+def serve_plugin(
+    index: FakeIndex, name: str, module: str, requires: list[str], point: str = ""
+) -> None:
+    """Serve a package with a fixture `MODULE_sound`, and with a plugin of that name unless it is
+    empty.
+    """
+    plugin = f"import pytest\n\n\n@pytest.fixture\ndef {module}_sound():\n    return 1\n"
+    contents = {f"{module}/__init__.py": "ALIVE = True\n", f"{module}/plugin.py": plugin}
+    if point:
+        points = f"[pytest11]\n{point} = {module}.plugin\n"
+        contents[f"{name}-1.0.dist-info/entry_points.txt"] = points
+    serve(index, name, [("1.0", wheel(name, "1.0", contents, requires), "py3-none-any")])
+
+
 def test_a_plugin_is_loaded_and_its_tests_start_pytest_as_by_hand(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
     # The tests of pytest-asyncio 1.5.0 do both.
     text = """
-pytest_plugins = ["pytester", "pytest_named"]
+pytest_plugins = ["pytester", "named.plugin"]
 
 
 def test_sound(animal_sound, named_sound, pytestconfig, pytester):
@@ -185,24 +199,26 @@ def test_sound(animal_sound, named_sound, pytestconfig, pytester):
         result.assert_outcomes(passed=1, warnings=0)
 """
     repository = project(tmp_path, index, tools, **{"tests/test_a.py": text})
-    for name, module, requires in (("zooown", "animal", ["between"]), ("quiet", "quiet", [])):
-        plugin = f"import pytest\n\n\n@pytest.fixture\ndef {module}_sound():\n    return 1\n"
-        points = f"[pytest11]\n{module} = {module}.plugin\n"
-        contents = {
-            f"{module}/__init__.py": "ALIVE = True\n",
-            f"{module}/plugin.py": plugin,
-            f"{name}-1.0.dist-info/entry_points.txt": points,
-        }
-        serve(index, name, [("1.0", wheel(name, "1.0", contents, requires), "py3-none-any")])
-    sound = {"pytest_named.py": plugin.replace("quiet", "named")}
-    sound["named-1.0.dist-info/entry_points.txt"] = "[pytest11]\npytest_named = pytest_named\n"
-    serve(index, "named", [("1.0", wheel("named", "1.0", sound, []), "py3-none-any")])
-    between = wheel("between", "1.0", {"between.py": ""}, ["quiet", "named"])
-    serve(index, "between", [("1.0", between, "py3-none-any")])
+    serve_plugin(index, "zooown", "animal", ["between"], "animal")
+    serve_plugin(index, "between", "between", ["quiet", "named"])
+    serve_plugin(index, "quiet", "quiet", [], "quiet")
+    serve_plugin(index, "named", "named", [], "named.plugin")
     code, _, err = repository.run("run", "zoo")
     assert code == 0, err
     ids = [capability["id"] for capability in record_of(repository)["capabilities"]]
     assert "tests/test_a.py::test_sound" in ids
+
+
+def test_the_plugin_of_what_the_subject_needs_is_loaded(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    # As the tests of starlette 1.10.0 need that of anyio, which none of its groups names.
+    text = "def test_sound(quiet_sound):\n    assert quiet_sound == 1\n"
+    repository = project(tmp_path, index, tools, **{"tests/test_a.py": text})
+    serve_plugin(index, "zooown", "animal", ["quiet"])
+    serve_plugin(index, "quiet", "quiet", [], "quiet")
+    code, _, err = repository.run("run", "zoo")
+    assert code == 0, err
 
 
 def test_a_package_that_hides_tests_and_one_that_changes_them_are_found_out(

@@ -79,9 +79,10 @@ def plugin_options(arguments: list[str]) -> list[str]:
     """Return the options that keep pytest from loading all plugins but those of the packages that
     are asked for, those that these need themselves, and those that the suite names.
 
-    COMPAT_PLUGINS names the packages, by spaces, with `!` those that are not to be loaded; unset,
-    the suite names its plugins itself, and pytest looks for none. Here it does: the tests of a
-    plugin start pytest again, and expect it to find what is installed.
+    COMPAT_PLUGINS names the packages, by spaces, with `+` one whose dependencies are asked for,
+    too, and with `!` those that are not to be loaded; unset, the suite names its plugins itself,
+    and pytest looks for none. Here it does: the tests of a plugin start pytest again, and expect it
+    to find what is installed.
     """
     waiting = os.environ.get("COMPAT_PLUGINS", "").split()
     if not waiting:
@@ -91,7 +92,8 @@ def plugin_options(arguments: list[str]) -> list[str]:
     passed_over = {name[1:] for name in waiting if name.startswith("!")}
     loaded = named_plugins(arguments)
     while waiting:
-        name = waiting.pop(0)
+        word = waiting.pop(0)
+        name = word.lstrip("+")
         if name.startswith("!") or name in passed_over:
             continue
         passed_over.add(name)
@@ -101,10 +103,12 @@ def plugin_options(arguments: list[str]) -> list[str]:
             continue
         points = plugins_of(distribution)
         loaded.update(points)
-        for text in distribution.requires or () if points else ():
+        for text in distribution.requires or () if points or word != name else ():
             match = re.match("[A-Za-z0-9._-]+", text)
             waiting += [re.sub("[-_.]+", "-", match[0]).lower()] if match else []
     every = {name for distribution in metadata.distributions() for name in plugins_of(distribution)}
+    # A plugin that is called like one of these is passed over by pytest itself.
+    loaded.update(("compat_plugin", *importlib.import_module("_pytest.config").default_plugins))
     return [word for name in sorted(every - loaded) for word in ("-p", "no:" + name)]
 
 
