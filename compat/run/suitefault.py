@@ -54,9 +54,8 @@ def without_pytest(evidence: Evidence) -> Failed | None:
     """Return the fault of a declaration that does not ask for pytest, so that nothing could
     start.
     """
-    logs = (step.log for step in evidence.steps if step.name == "suite")
     has_pytest = any(item.name == "pytest" for item in evidence.installed)
-    if has_pytest or not any("No module named pytest" in log for log in logs):
+    if has_pytest or "No module named pytest" not in _suite_log(evidence):
         return None
     return _fault("collect", "add pytest to suite.requirements", "matrix.toml")
 
@@ -75,12 +74,11 @@ def lost_in_settings(evidence: Evidence) -> Failed | None:
     """Return the fault of settings of pytest that name a warning of a module which nothing here
     brings, so that pytest ends before a session begins.
     """
-    logs = (step.log for step in evidence.steps if step.name == "suite")
-    lost = (_NO_SUCH_MODULE.search(log) for log in logs if _IN_FILTERS in log)
-    missing = next((match[1] for match in lost if match), None)
-    if missing is None or _is_brought(evidence, missing):
+    log = _suite_log(evidence)
+    lost = _NO_SUCH_MODULE.search(log) if _IN_FILTERS in log else None
+    if lost is None or _is_brought(evidence, lost[1]):
         return None
-    remedy = f"add what brings the module {missing} to suite.requirements"
+    remedy = f"add what brings the module {lost[1]} to suite.requirements"
     return _fault("collect", f"{remedy}, as filterwarnings names it", "pytest.ini")
 
 
@@ -111,6 +109,11 @@ def failing_helper(evidence: Evidence) -> Failed | None:
             place = "" if test.raised is None else test.raised.where
             return _fault("test", f"mend the suite's own helper: {name} fails", place)
     return None
+
+
+def _suite_log(evidence: Evidence) -> str:
+    """What the suite's step printed; empty where it was not reached."""
+    return next((step.log for step in evidence.steps if step.name == "suite"), "")
 
 
 def _is_brought(evidence: Evidence, module: str) -> bool:

@@ -1,17 +1,16 @@
 """`compat init`: from a project or a name to a matrix that can be run, and nothing overwritten."""
 
 import hashlib
-import io
 import shutil
-import zipfile
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
-from support.fake_index import FakeIndex, File, in_json, metadata, ranges
+from support.fake_index import FakeIndex, File, in_json, ranges
 from support.local_index import WHEN, fill
 from support.ran import Run
+from support.zoo import wheel
 
 from compat.cli.options import workspace_of
 from compat.draft.naming import axis_name, module_of, short_name
@@ -314,16 +313,11 @@ def test_what_cannot_be_drafted_is_one_line_and_leaves_nothing(
 
 def test_what_brings_no_module_is_refused(run: Run, empty: Path, demo_index: FakeIndex) -> None:
     # As types-requests 2.33.0.20261030 and jupyter 1.1.1 are.
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("dep_stubs-1.0.dist-info/METADATA", metadata("dep-stubs", "1.0"))
-        record = "dep-stubs/__init__.pyi,sha256=x,0\ndep_stubs-1.0.dist-info/METADATA,sha256=y,9\n"
-        archive.writestr("dep_stubs-1.0.dist-info/RECORD", record)
+    content = wheel("dep_stubs", "1.0", {"dep-stubs/__init__.pyi": ""}, [])
     name = "dep_stubs-1.0-py3-none-any.whl"
-    demo_index.answers(f"/files/{name}", ranges(packed.getvalue()))
-    digest = hashlib.sha256(packed.getvalue()).hexdigest()
-    page = in_json([File(name, "", digest, None, WHEN.format(day=1))])
-    demo_index.page("dep-stubs", page)
+    demo_index.answers(f"/files/{name}", ranges(content))
+    digest = hashlib.sha256(content).hexdigest()
+    demo_index.page("dep-stubs", in_json([File(name, "", digest, None, WHEN.format(day=1))]))
     refused = run("init", "dep-stubs")
     assert refused.code == 2
     (line,) = refused.err.splitlines()
