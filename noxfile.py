@@ -68,10 +68,12 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run all tests but the benchmarks; without the real index, those that ask it are skipped."""
+    """Run the quick tests; `-- long` runs the others: real index, browser, real time limits."""
     session.install("-e", ".", *groups("test"))
+    is_long = session.posargs[:1] == ["long"]
+    part = f"{'' if is_long else 'not '}(real_index or browser or slow) and not benchmark"
     # More than the two processors of a small machine: some tests only wait for time limits.
-    session.run("pytest", "-n", "3", "-m", "not benchmark", *session.posargs)
+    session.run("pytest", "-n", "3", "-m", part, *session.posargs[is_long:])
 
 
 @nox.session

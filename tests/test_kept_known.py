@@ -37,6 +37,7 @@ from compat.results.snapshot import Snapshot
 from compat.run.suitefiles import suite_digest
 from compat.workspace import Workspace
 
+pytestmark = pytest.mark.slow  # derives everything again after each of many made-up histories
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
 BESIDE = "py3.8-dep1-demo2.0"
 RELAXED = "py3.8-dep2-demo1.0+relaxed"

@@ -4,6 +4,7 @@ import datetime
 from pathlib import Path
 
 import pytest
+from support.corpus import each
 
 from compat.errors import UsageError
 from compat.files import not_kept
@@ -30,7 +31,7 @@ def test_there_are_locks_for_each_era_of_the_first_matrix() -> None:
     assert all(any(f"-{era}+relaxed" in path.name for path in LOCKS) for era in eras)
 
 
-@pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)
+@each("path", LOCKS, ids=lambda path: path.stem)
 def test_a_kept_lock_is_whole_and_names_neither_host_nor_path(path: Path) -> None:
     assert kept_lock(path).inputs.cell == path.stem
     text = path.read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-import pytest
+from support.corpus import each
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "checks.md"
@@ -30,7 +30,7 @@ def test_the_page_counts_its_lines_right() -> None:
     )
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+@each("row", ROWS, ids=lambda row: row[0])
 def test_each_test_that_a_line_names_exists(row: list[str]) -> None:
     named = re.findall(r"`([^`]+)`", row[5])
     assert bool(named) is (row[3] != "not tested")

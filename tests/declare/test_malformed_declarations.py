@@ -3,6 +3,7 @@ slowly.
 """
 
 import pytest
+from support.corpus import each
 from support.documents import MATRIX, POLICY, TODAY, places, toml, without
 from support.malformed import OPTIONAL, corpus, policy_corpus
 
@@ -10,21 +11,15 @@ from compat.declare.load import load
 from compat.errors import DeclarationError
 
 GOOD_MATRIX, GOOD_POLICY = toml(MATRIX), toml(POLICY)
-MATRICES = [(document, None, "matrices/demo/matrix.toml", name) for name, document in corpus()]
+MATRICES = [(name, document, None, "matrices/demo/matrix.toml") for name, document in corpus()]
 POLICIES = [
-    (GOOD_MATRIX, document, "matrices/demo/policy.toml", name) for name, document in policy_corpus()
+    (name, GOOD_MATRIX, document, "matrices/demo/policy.toml") for name, document in policy_corpus()
 ]
 
 
-@pytest.mark.parametrize(
-    ("matrix", "policy", "source"),
-    [
-        pytest.param(matrix, policy, source, id=name)
-        for matrix, policy, source, name in MATRICES + POLICIES
-    ],
-)
+@each("name, matrix, policy, source", MATRICES + POLICIES, ids=str)
 def test_a_malformed_declaration_is_refused_in_clear_lines(
-    matrix: bytes, policy: bytes | None, source: str
+    name: str, matrix: bytes, policy: bytes | None, source: str
 ) -> None:
     with pytest.raises(DeclarationError) as caught:
         load(matrix, policy, folder="demo", today=TODAY)

@@ -4,8 +4,8 @@ each is told of.
 
 import datetime
 
-import pytest
 from packaging.version import Version
+from support.corpus import each
 from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
@@ -116,9 +116,7 @@ def test_the_explanation_goes_through_every_patch() -> None:
     assert "demo 1.1.1 cannot be taken: it is yanked" in lines
 
 
-@pytest.mark.parametrize(
-    "cell", sorted(fate.cell.id for fate in plan(MATRIX, FACTS.catalogue).fates)
-)
+@each("cell", sorted(fate.cell.id for fate in plan(MATRIX, FACTS.catalogue).fates))
 def test_every_feasible_cell_has_inputs(cell: str) -> None:
     asked = parse_cell(cell, MATRIX)
     if FACTS.obstacle(asked) is None:

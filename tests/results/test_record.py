@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings
+from support.corpus import each
 from support.made_records import (
     NOW,
     START,
@@ -379,10 +380,10 @@ def test_there_are_many_malformed_texts() -> None:
     assert len(MALFORMED) > 200
 
 
-@pytest.mark.parametrize("number", range(len(MALFORMED)))
-def test_a_malformed_text_is_refused_in_one_short_line(number: int) -> None:
+@each("text", MALFORMED)
+def test_a_malformed_text_is_refused_in_one_short_line(text: str) -> None:
     with pytest.raises(RecordError) as caught:
-        decode_record(MALFORMED[number], "records/f.json")
+        decode_record(text, "records/f.json")
     line = str(caught.value)
     assert line.startswith("records/f.json: ")
     assert line.isprintable()

@@ -9,6 +9,7 @@ import random
 import string
 
 import pytest
+from support.corpus import each
 
 from compat.results.redact import redacted
 
@@ -159,17 +160,16 @@ SAMPLES = {
         ("no route to host {}", "93.184." + "216.34"),
     ],
 }
-CASES = [(kind, *sample) for kind, samples in SAMPLES.items() for sample in samples]
+AROUND = ["{}", "E   AssertionError: {}", "    x = [{}, 1]", "\tsaid `{}`, and ended"]
+CASES = [
+    (kind, *sample, around)
+    for kind, samples in SAMPLES.items()
+    for sample in samples
+    for around in AROUND
+]
 
 
-@pytest.mark.parametrize(
-    ("kind", "text", "secret"), CASES, ids=[f"{kind} {n}" for n, (kind, *_) in enumerate(CASES)]
-)
-@pytest.mark.parametrize(
-    "around",
-    ["{}", "E   AssertionError: {}", "    x = [{}, 1]", "\tsaid `{}`, and ended"],
-    ids=["alone", "raised", "source", "said"],
-)
+@each("kind, text, secret, around", CASES, ids=str)
 def test_no_secret_is_left(kind: str, text: str, secret: str, around: str) -> None:
     left = redacted(around.format(text.format(secret)))
     for part in filter(None, secret.replace("Proc-Type: 4,ENCRYPTED", "").splitlines()):

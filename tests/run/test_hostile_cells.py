@@ -22,7 +22,11 @@ RED = "import animal\n\ndef test_red():\n    assert False, 'this is red'\n"
 GREEN = "import animal\n\ndef test_green():\n    assert animal.ALIVE\n"
 
 
-@pytest.fixture(params=LEVELS)
+@pytest.fixture(
+    params=[
+        pytest.param(level, marks=[] if level == "L3" else pytest.mark.slow) for level in LEVELS
+    ]
+)
 def lair(
     request: pytest.FixtureRequest, tmp_path: Path, tools: list[tuple[str, str, bytes]]
 ) -> Lair:

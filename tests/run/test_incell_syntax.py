@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.corpus import each
 
 ROOT = Path(__file__).parents[2]
 INCELL = sorted((ROOT / "compat" / "run" / "incell").glob("*.py"))
@@ -63,12 +64,12 @@ def test_there_is_something_to_look_at() -> None:
     assert {owner_of(path) for path in SUITES} == set(MAY_IMPORT) - {"incell"}
 
 
-@pytest.mark.parametrize("path", [*INCELL, *SUITES], ids=name_of)
+@each("path", [*INCELL, *SUITES], ids=name_of)
 def test_it_compiles_under_python_3_7(path: Path) -> None:
     ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 7))
 
 
-@pytest.mark.parametrize("path", [*INCELL, *SUITES], ids=name_of)
+@each("path", [*INCELL, *SUITES], ids=name_of)
 def test_it_imports_only_what_a_cell_has(path: Path) -> None:
     owner = owner_of(path)
     own = {found.stem for found in path.parent.glob("*.py")} if owner != "incell" else set()

@@ -14,6 +14,7 @@ import pytest
 from icalendar import Calendar
 from jsonschema import Draft202012Validator
 from packaging.version import Version
+from support.corpus import each
 from support.editions import edition, files
 from support.hostile_texts import HUGE, STRINGS
 from support.known import MATRIX, Shelf, lock_of, ran
@@ -121,9 +122,11 @@ def schemas() -> dict[str, Draft202012Validator]:
     }
 
 
-@pytest.mark.parametrize("text", STRINGS, ids=range(len(STRINGS)))
-def test_a_hostile_text_changes_the_form_of_nothing(text: str) -> None:
-    for path, content in hostile_edition(text).items():
+@each("text", STRINGS)
+def test_a_hostile_text_changes_the_form_of_nothing_and_is_told_whole(text: str) -> None:
+    published = hostile_edition(text)
+    check_told(text, published)
+    for path, content in published.items():
         assert re.fullmatch(r"[a-z0-9_.+~/-]+|api/v1/CHANGELOG_API\.md", path), path
         assert not {"", ".", ".."} & set(path.split("/"))
         match path.rpartition(".")[2]:
@@ -195,9 +198,8 @@ def check_ics(content: bytes) -> None:
     )
 
 
-@pytest.mark.parametrize("text", STRINGS, ids=range(len(STRINGS)))
-def test_what_is_told_is_what_was_there(text: str) -> None:
-    made = hostile_edition(text)
+def check_told(text: str, made: dict[str, bytes]) -> None:
+    """What the documents and the feed tell is what was there."""
     cell = json.loads(made[f"api/v1/demo/cells/{NEW}.json"])
     assert (cell["subject"] or "", cell["log"]) == (whole(text), whole(text))
     assert json.loads(made["api/v1/demo/index.json"])["title"] == whole(text)
@@ -206,7 +208,7 @@ def test_what_is_told_is_what_was_there(text: str) -> None:
     assert title == fit(f"{text}: all events").replace("\r\n", "\n").replace("\r", "\n")
 
 
-@pytest.mark.parametrize("text", STRINGS, ids=range(len(STRINGS)))
+@each("text", STRINGS)
 def test_a_badge_stays_on_one_line_and_short(text: str) -> None:
     badge = Badge(label=text, message=text, colour="#000000")
     told = json.loads(endpoint(badge))
