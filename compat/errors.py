@@ -139,15 +139,19 @@ def reason(fault: OSError) -> str:
     return (fault.strerror or "unknown fault").lower()
 
 
-def one_line(text: str) -> str:
-    """Return `text` with every control character, line breaks included, made visible, cut at 500
-    characters.
+def visible(text: str) -> str:
+    """Escape every control character, line breaks included.
 
     Text from files and indexes is hostile: escape sequences and bidirectional overrides must not
     reach a terminal.
     """
-    shown = "".join(
+    return "".join(
         char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
         for char in text
     )
+
+
+def one_line(text: str) -> str:
+    """Escape control characters, and cut the text at 500 characters."""
+    shown = visible(text)
     return shown if len(shown) <= 500 else f"{shown[:497]}..."

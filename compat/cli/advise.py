@@ -165,7 +165,7 @@ def _say_card(workspace: Workspace, card: Card) -> None:
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
         for step in steps:
-            print(f"    {step}")
+            say(f"    {step}")
 
 
 def _named(workspace: Workspace, card: Card) -> str:

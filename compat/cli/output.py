@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from compat.errors import Fault, one_line
+from compat.errors import Fault, one_line, visible
 from compat.site.wording import count
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ SCHEMA = 1
 
 
 def say(text: str = "") -> None:
-    """Print one line of data on stdout; control characters from outside are made visible."""
-    print(one_line(text) if len(text) < 500 else text)
+    """Print one line of data on stdout, whatever its length; control characters are escaped."""
+    print(visible(text))
 
 
 def note(text: str) -> None:

@@ -109,8 +109,8 @@ def print_outcome(what: str, outcome: Outcome) -> None:
     say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
     if isinstance(outcome, WouldDo):
         for part in (outcome.title, outcome.body, outcome.diff):
-            if part:
-                print(part)
+            for line in part.splitlines():
+                say(line)
 
 
 def _digest(proposals: Sequence[Proposal]) -> str:

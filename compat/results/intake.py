@@ -155,6 +155,9 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
     pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
     if is_installed and {(item.name, item.version) for item in record.installed} != pins:
         return "says that other packages were installed than the lock pins"
+    levels = {attempt.isolation for attempt in record.attempts}
+    if levels - {record.isolation}:
+        return f"says {record.isolation}, and attempts of it ran at {', '.join(sorted(levels))}"
     if isinstance(outcome, Passed) and not any(
         capability.status == "yes" for capability in record.capabilities
     ):

@@ -47,14 +47,8 @@ READY = b"ready\n"
 # survived it.
 SETTLE_SECONDS = 0.25
 # <linux/prctl.h>, <linux/capability.h>, <linux/sockios.h>, <linux/if.h>
-_PDEATHSIG, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS, _AMBIENT, _AMBIENT_CLEAR_ALL = (
-    1,
-    24,
-    36,
-    38,
-    47,
-    4,
-)
+_PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 24, 36, 38
+_AMBIENT, _AMBIENT_CLEAR_ALL = 47, 4
 _CAPABILITY_VERSION_3 = 0x20080522
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 
@@ -182,9 +176,12 @@ def _variables(further: dict[str, str]) -> dict[bytes, bytes]:
 
 
 def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
+    # The command must not reach its keeper's memory and pipes through /proc, where its report is.
+    _set_dumpable(False)
     pid = os.fork()
     if pid == 0:
         try:
+            _set_dumpable(True)
             _exec(start, variables, is_init)
         except BaseException as fault:
             reason = fault.strerror if isinstance(fault, OSError) else str(fault)
@@ -223,6 +220,10 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
     if is_init:
         _drop_capabilities()
     os.execvpe(start.command[0], start.command, variables)
+
+
+def _set_dumpable(is_dumpable: bool) -> None:
+    ctypes.CDLL(None).prctl(_DUMPABLE, int(is_dumpable), 0, 0, 0)
 
 
 def _drop_capabilities() -> None:

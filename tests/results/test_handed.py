@@ -233,6 +233,12 @@ class TestAForgedRecord:
         put(tmp_path, sound(told="install-fail:network", installed=(), capabilities=()))
         assert list(map(type, look(tmp_path).values())) == [Record]
 
+    def test_whose_attempts_ran_at_another_level_is_refused(self, tmp_path: Path) -> None:
+        record = sound()
+        tries = tuple(msgspec.structs.replace(each, isolation="L0") for each in record.attempts)
+        put(tmp_path, msgspec.structs.replace(record, attempts=tries))
+        assert "ran at L0" in complaint(tmp_path)
+
     @pytest.mark.parametrize("statuses", [{}, {"sum": "absent"}])
     def test_that_passed_without_a_capability_is_refused(
         self, statuses: dict[str, str], tmp_path: Path

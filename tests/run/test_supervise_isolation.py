@@ -74,6 +74,21 @@ timeout=2).recv(5))
         assert (ended.exit_code, place.log.read_text()) == (0, "b'hello'\n")
 
 
+class TestTheKeeper:
+    def test_cannot_be_reached_by_its_command(self, namespaced: Place) -> None:
+        ended = namespaced.run("""
+            for path in ("/proc/1/fd/1", "/proc/1/mem", "/proc/1/environ"):
+                try:
+                    os.close(os.open(path, os.O_RDONLY if "environ" in path else os.O_WRONLY))
+                    print("reached", path)
+                except OSError as fault:
+                    print(fault.strerror)
+            raise SystemExit(1)
+            """)
+        assert (ended.by, ended.exit_code) == ("exit", 1)
+        assert namespaced.log.read_text() == "Permission denied\n" * 3
+
+
 class TestANamespace:
     def test_shows_no_process_but_its_own(self, namespaced: Place) -> None:
         namespaced.run("print(sorted(int(name) for name in os.listdir('/proc') if name.isdigit()))")
