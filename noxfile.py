@@ -1,13 +1,14 @@
 # /// script
 # dependencies = ["nox>=2025.2.9"]
 # ///
-"""Sessions: `nox` plans and runs the first matrix, `nox -s tests` tests, `nox -l` lists them all.
+"""Sessions: `nox` shows and proves the first matrix, `nox -s tests` tests, `nox -l` lists them all.
 
 The script block names all that this file imports, so it runs offline and lists them at once.
 """
 
 import hashlib
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -43,12 +44,25 @@ def compat(session: nox.Session) -> str:
 
 @nox.session(venv_backend="none")
 def matrix(session: nox.Session) -> None:
-    """Plan a matrix on the real index and run its smoke cells: [-- MATRIX [OPTION of run...]]."""
+    """Show what a matrix recommends, and prove it here: [-- MATRIX [--record] [OPTION of run...]].
+
+    The smoke cells run the core of the suite, two at a time; `--tier full` runs all of it. Their
+    records and locks stay in a copy of matrices/ unless --record asks for them here.
+    """
     name, *options = session.posargs or ["tff"]
-    command = compat(session)
-    session.run(command, "plan", name, external=True)
-    options = options or ["--quick"]
-    session.run(command, "run", name, *options, external=True, success_codes=[0, 1])
+    command, root = compat(session), HERE
+    session.run(command, "advise", name, external=True, success_codes=[0, 1])
+    if "--record" in options:
+        options.remove("--record")
+    else:
+        root = HERE / ".nox" / "visit"
+        shutil.rmtree(root, ignore_errors=True)
+        shutil.copytree(HERE / "matrices", root / "matrices")
+    # Of an option that stands twice the last counts, so what is asked for comes last.
+    usual = ["--tier", "smoke", "--jobs", str(min(2, os.cpu_count() or 1)), "--root", str(root)]
+    if not options or (options[0].startswith("-") and options[0] != "--due"):
+        usual.append("--quick")
+    session.run(command, "run", name, *usual, *options, external=True, success_codes=[0, 1])
 
 
 @nox.session(venv_backend="none")
