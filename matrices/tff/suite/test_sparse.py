@@ -115,13 +115,19 @@ def test_entries_of_all_clients_come_together():
 @pytest.mark.capability(
     "sparse.sum-deduplicated",
     title="Sparse sum with each coordinate once",
-    says="Entries of one index are added up; indices come in order, and one whose values cancel out stays as a 0.",
+    says="Entries of one index are added up, however large the shape; indices come in order, and one whose values "
+    "cancel out stays as a 0.",
     helper="sparse_sums.py",
 )
 def test_entries_of_one_index_are_added_up():
     result = sparse_sums.build_deduplicated_sum(SHAPE)(parts_of(CLIENTS))
     assert entries_of(result) == sorted(EACH_ONCE.items())
     assert tuple(result["shape"]) == SHAPE
+    # More places than an int64 can number; the second index is 2**64 places after the first.
+    last = 2**40 - 1
+    clients = [([[2, 5], [2 + 2**24, 5], [last, last]], [1.0, 2.0, 4.0]), ([[last, last], [0, last]], [8.0, 16.0])]
+    result = sparse_sums.build_deduplicated_sum((2**40, 2**40))(parts_of(clients, (2**40, 2**40)))
+    assert entries_of(result) == [((0, last), 16.0), ((2, 5), 1.0), ((2 + 2**24, 5), 2.0), ((last, last), 12.0)]
 
 
 @pytest.mark.capability(
