@@ -334,6 +334,8 @@ def _shape(value, arrays):
         value = collections.OrderedDict(elements) if any(name for name, _ in elements) else [v for _, v in elements]
     if value is LOCAL:
         return {"local": None}
+    if hasattr(value, "numpy"):  # a tensor
+        value = value.numpy()
     if isinstance(value, str):
         return {"plain": str(value)}
     if isinstance(value, bytes):  # NumPy's own bytes end where only zeros follow

@@ -98,9 +98,9 @@ def test_values_survive_being_bytes():
     assert [batch["x"].tolist() for batch in again["data"]] == [[0.0, 1.0], [2.0]]
     assert again["texts"][0].tolist() == [b"a\0", b""]
     assert again["texts"][1:] == [b"b\0", b"c\0", "d\0"]
-    assert again["halves"].dtype == again["half"].dtype == tf.bfloat16.as_numpy_dtype
-    assert again["halves"].tolist() == [[1.5], [-2.0]]
-    assert again["half"] == 0.5
+    assert again["halves"].dtype == np.asarray(again["half"]).dtype == value["halves"].dtype
+    assert again["halves"].astype(np.float32).tolist() == [[1.5], [-2.0]]
+    assert float(again["half"]) == 0.5
     with pytest.raises(TypeError):
         pack([object()])
 
