@@ -14,14 +14,14 @@ computations, so that the runtime itself works on K rounds beside the one that t
             state = await process.next(state, data)
 
 Both keep the order of the rounds, have at most K of them prepared or under way beyond the one given out, raise what
-`read` raised for a round when that round's turn comes, and leave no thread or task behind when the block ends.
+`read` or the iterable of numbers raised for a round when that round's turn comes, after all rounds before it, and leave
+no thread or task behind when the block ends.
 With `ahead=0` nothing is prepared before it is asked for.
 """
 
 import asyncio
 import collections
 import concurrent.futures
-import itertools
 
 
 class RoundsAhead:
@@ -78,8 +78,18 @@ class RoundsAhead:
             self._pool.shutdown(wait=True)
 
     def _start(self):
-        for number in itertools.islice(self._numbers, self._ahead - len(self._under_way)):
-            self._under_way.append(self._pool.submit(self._prepare, number))
+        while len(self._under_way) < self._ahead:
+            try:
+                number = next(self._numbers)
+            except StopIteration:
+                return
+            except Exception as error:  # it is that round's, so the rounds before it come first
+                self._numbers = iter(())
+                failed = concurrent.futures.Future()
+                failed.set_exception(error)
+                self._under_way.append(failed)
+            else:
+                self._under_way.append(self._pool.submit(self._prepare, number))
 
 
 class AsyncRoundsAhead:
@@ -131,5 +141,20 @@ class AsyncRoundsAhead:
         self._under_way.clear()
 
     def _start(self, wanted):
-        for number in itertools.islice(self._numbers, max(0, wanted - len(self._under_way))):
-            self._under_way.append(asyncio.ensure_future(self._prepare(number)))
+        while len(self._under_way) < wanted:
+            try:
+                number = next(self._numbers)
+            except StopIteration:
+                return
+            except Exception as error:  # it is that round's, so the rounds before it come first
+                self._numbers = iter(())
+                self._under_way.append(asyncio.ensure_future(_failing(error)))
+            else:
+                self._under_way.append(asyncio.ensure_future(self._prepared(number)))
+
+    async def _prepared(self, number):
+        return await self._prepare(number)  # called here, so that all it raises is the round's
+
+
+async def _failing(error):
+    raise error

@@ -154,7 +154,7 @@ def _of_clients(shape, dtype, add_up):
 
 
 def _summing_once(shape, dtype):
-    return _summing(shape, dtype, lambda indices, values: _each_index_once(indices, values, shape))
+    return _summing(shape, dtype, lambda indices, values: _each_index_once(indices, values, len(shape)))
 
 
 def _summing(shape, dtype, finish):
@@ -226,14 +226,17 @@ def _zero_where(holds, message):
     return tf.cast(tf.debugging.check_numerics(tf.where(holds, 0.0, np.nan), message), tf.int64)
 
 
-def _each_index_once(indices, values, shape):
+def _each_index_once(indices, values, rank):
     """Return the indices without their repetitions, in row-major order, each with the sum of its values."""
-    strides = [int(np.prod(shape[axis + 1 :], dtype=np.int64)) for axis in range(len(shape))]
-    positions = tf.reduce_sum(indices * tf.constant(strides, tf.int64), axis=1)
-    order = tf.argsort(positions, stable=True)
-    unique, group = tf.unique(tf.gather(positions, order))
-    sums = tf.math.segment_sum(tf.gather(values, order), group)
-    return tf.expand_dims(unique, 1) // tf.constant(strides, tf.int64) % tf.constant(shape, tf.int64), sums
+    # By one axis after the other, last one first: a place's number in the whole array may pass 2**63.
+    order = tf.range(tf.shape(indices)[0])
+    for axis in reversed(range(rank)):
+        order = tf.gather(order, tf.argsort(tf.gather(indices[:, axis], order), stable=True))
+    indices, values = tf.gather(indices, order), tf.gather(values, order)
+    differs = tf.reduce_any(tf.not_equal(indices[1:], indices[:-1]), axis=1)
+    is_first = tf.concat([tf.ones([tf.minimum(tf.shape(indices)[0], 1)], tf.bool), differs], axis=0)
+    sums = tf.math.segment_sum(values, tf.cumsum(tf.cast(is_first, tf.int32)) - 1)
+    return tf.boolean_mask(indices, is_first), sums
 
 
 def _entries_type(rank, dtype):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tensorflow_federated as tff
 from api import Absent, at_clients, at_server, dtype, installed, look_up, tf_computation
-from processes import running, wait_until
+from processes import end, running, wait_until
 from relay import relayed
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -209,8 +209,9 @@ def test_an_executor_pulls_its_work(find, tmp_path, another_process):
 
 @pytest.mark.capability(
     "remote.relay-lost-leaf",
-    title="An executor that does not come",
-    says="When no executor pulls from the relay, a computation fails with an error that says so, in bounded time. "
+    title="An executor that is lost",
+    says="When the process that pulls from the relay is killed, the call that it holds and every later computation "
+    "fail with an error that says so, in bounded time. "
     "From 0.56 to 0.80 the relay is reached by modules of the library that are not public.",
     looks_for=[
         (
@@ -222,12 +223,39 @@ def test_an_executor_pulls_its_work(find, tmp_path, another_process):
     ],
     helper="relay.py",
 )
-def test_a_computation_fails_when_no_executor_comes(find):
+def test_a_computation_fails_when_its_executor_is_lost(find, tmp_path):
     find("tff.framework.RemoteExecutorGrpcStub")
     port = free_port()
     total = scaled_total()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(relayed(port, seconds=0.5))
+        behind = stack.enter_context(contextlib.closing(silent_service()))
+        url = stack.enter_context(relayed(port, seconds=2))
+        pulling = [sys.executable, os.path.join(HERE, "relay.py"), url, f"127.0.0.1:{behind.getsockname()[1]}"]
+        leaf = stack.enter_context(running(tmp_path / "leaf.log", *pulling))
+        dialled = stack.enter_context(channel(port))
+        held, connection = wait_until(lambda: call_held_by_leaf(dialled, behind), what="the leaf")
+        stack.enter_context(contextlib.closing(connection))
+        end(leaf)
+        assert leaf.returncode < 0
+        assert "no leaf answered /held" in held.exception(30).details()
         stack.enter_context(installed(remote_context(find, port)))
         with pytest.raises(Exception, match="no leaf answered"):
             total(2, [1, 2, 3])
+
+
+def silent_service():
+    """Return a socket that listens, and never answers."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    listening.listen(1)
+    listening.settimeout(1)
+    return listening
+
+
+def call_held_by_leaf(dialled, behind):
+    """Call through the relay; return the call and the leaf's connection to the service, None when there is none yet."""
+    call = dialled.unary_unary("/held").future(b"", timeout=30)
+    try:
+        return call, behind.accept()[0]
+    except socket.timeout:
+        return None

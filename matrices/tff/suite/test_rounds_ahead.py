@@ -6,6 +6,7 @@ import statistics
 import threading
 import time
 
+import numpy as np
 import pytest
 import tensorflow_federated as tff
 from api import at_clients, dtype, installed, look_up, run_async, tf_computation
@@ -112,8 +113,9 @@ def test_exactly_k_rounds_are_prepared_ahead():
     title="Preparation beside training",
     says="The next round is prepared while the present one still trains.",
     helper="rounds_ahead.py",
+    of="helper",
 )
-def test_the_next_round_is_prepared_during_training(metric):
+def test_the_next_round_is_prepared_during_training(metric, tmp_path):
     begun = threading.Event()
 
     def prepare(number):
@@ -127,19 +129,30 @@ def test_the_next_round_is_prepared_during_training(metric):
         assert next(rounds) == 1
     train = trained()
     train(1, read(0))
-    metric("round_seconds_k0", seconds_of_a_round(train, 0))
-    metric("round_seconds_k3", seconds_of_a_round(train, 3))
+    write_rounds(tmp_path)
+    metric("read_round_seconds_k0", seconds_of_a_round(train, tmp_path, 0))
+    metric("read_round_seconds_k3", seconds_of_a_round(train, tmp_path, 3))
 
 
-def seconds_of_a_round(train, ahead):
-    """Return the median seconds of a round whose data takes 50 ms to read, with so many rounds ahead."""
+def write_rounds(folder):
+    """Write a file for each of 12 rounds: the numbers of its clients, 200,000 times each, shuffled and compressed."""
+    random = np.random.RandomState(0)
+    for number in range(12):
+        logs = [np.repeat(np.array(numbers, np.int64), 200000) for numbers in numbers_of(number)]
+        for log in logs:
+            random.shuffle(log)
+        np.savez_compressed(str(folder / f"{number}.npz"), *logs)
 
-    def slow(number):
-        time.sleep(0.05)
-        return read(number)
+
+def seconds_of_a_round(train, folder, ahead):
+    """Return the median seconds of a round whose data is decompressed and sorted, with so many rounds ahead."""
+
+    def read_file(number):
+        with np.load(str(folder / f"{number}.npz")) as logs:
+            return datasets([np.unique(logs[name]) for name in logs.files])
 
     state, seconds = 1, []
-    with RoundsAhead(slow, range(12), ahead, threads=3) as rounds:
+    with RoundsAhead(read_file, range(12), ahead, threads=3) as rounds:
         for _ in range(12):
             begin = time.perf_counter()
             state = train(state, next(rounds))
@@ -334,8 +347,11 @@ def test_errors_and_cancellation_leave_no_task(find, async_context):
     assert seen == [0, 1, 2]
 
 
-def source_of_rounds(rounds):
-    """Return a data source of the library whose rounds are [0, 10], [1, 11], ... for two clients."""
+def source_of_rounds(rounds, begun):
+    """Return a data source of the library whose rounds are [0, 10], [1, 11], ... for two clients.
+
+    It notes in `begun` each round that somebody begins to prepare.
+    """
     source_base, iterator_base = (
         look_up(name)[1] for name in ("tff.program.FederatedDataSource", "tff.program.FederatedDataSourceIterator")
     )
@@ -357,6 +373,7 @@ def source_of_rounds(rounds):
         def select(self, *number_of_clients):
             with lock:
                 number = left.pop(0)
+            begun.prepare(number)
             return [number, number + 10]
 
     class Source(Common, source_base):
@@ -382,7 +399,8 @@ def prefetched(prefetching, source, rounds, context):
 @pytest.mark.capability(
     "rounds-ahead.library",
     title="The library's own prefetching",
-    says="The library's prefetching data source hands out every round of the source once, in whatever order.",
+    says="The library's prefetching data source begins with a later round before the first one is trained, and hands "
+    "out every round of the source once, in whatever order.",
     looks_for=[("tff.program.PrefetchingDataSource",)],
 )
 def test_the_library_prefetches(find, request):
@@ -394,8 +412,16 @@ def test_the_library_prefetches(find, request):
         return tff.federated_sum(numbers)
 
     async def totals():
-        rounds = prefetched(prefetching, source_of_rounds(4), 4, async_context)
-        return [int(await total(rounds.select(2))) for _ in range(4)]
+        rounds = prefetched(prefetching, source_of_rounds(4, begun), 4, async_context)
+        first = rounds.select(2)
+        # The first round is not trained yet, and nobody has asked for another.
+        await asyncio.get_event_loop().run_in_executor(None, begun.enough.wait, 10)
+        before_training = len(begun.started)
+        rest = [rounds.select(2) for _ in range(3)]
+        return before_training, [int(await total(numbers)) for numbers in [first, *rest]]
 
+    begun = Log(2)
     with installed(async_context):
-        assert sorted(run_async(totals())) == [10, 12, 14, 16]
+        before_training, found = run_async(totals())
+    assert before_training >= 2, "no round was prepared ahead"
+    assert sorted(found) == [10, 12, 14, 16]

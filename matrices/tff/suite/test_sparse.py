@@ -2,6 +2,8 @@
 
 import collections
 import inspect
+import statistics
+import time
 
 import models
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 import sparse_sums
 import tensorflow_federated as tff
 from api import at_clients, dtype, found_in, look_up, offered, tf_computation
+from processes import with_memory
 
 SHAPE = (2, 3)
 # Indices and values of each client: unequal numbers, one index twice, one client with nothing, and 3 - 3 at [0, 2].
@@ -115,13 +118,19 @@ def test_entries_of_all_clients_come_together():
 @pytest.mark.capability(
     "sparse.sum-deduplicated",
     title="Sparse sum with each coordinate once",
-    says="Entries of one index are added up; indices come in order, and one whose values cancel out stays as a 0.",
+    says="Entries of one index are added up, however large the shape; indices come in order, and one whose values "
+    "cancel out stays as a 0.",
     helper="sparse_sums.py",
 )
 def test_entries_of_one_index_are_added_up():
     result = sparse_sums.build_deduplicated_sum(SHAPE)(parts_of(CLIENTS))
     assert entries_of(result) == sorted(EACH_ONCE.items())
     assert tuple(result["shape"]) == SHAPE
+    # More places than an int64 can number; the second index is 2**64 places after the first.
+    last = 2**40 - 1
+    clients = [([[2, 5], [2 + 2**24, 5], [last, last]], [1.0, 2.0, 4.0]), ([[last, last], [0, last]], [8.0, 16.0])]
+    result = sparse_sums.build_deduplicated_sum((2**40, 2**40))(parts_of(clients, (2**40, 2**40)))
+    assert entries_of(result) == [((0, last), 16.0), ((2, 5), 1.0), ((2 + 2**24, 5), 2.0), ((last, last), 12.0)]
 
 
 @pytest.mark.capability(
@@ -160,6 +169,62 @@ def random_clients(random, shape):
         indices = np.stack([random.randint(0, size, count) for size in shape], axis=1)
         clients.append((indices.tolist(), random.randint(-3, 4, count).tolist()))
     return clients
+
+
+@pytest.mark.capability(
+    "sparse.cost",
+    title="Cost of a sparse sum",
+    says="The update of a large embedding, of which each client has one row in 500, is summed sparse and dense to the "
+    "same result; the time and memory of both are reported.",
+    helper="sparse_sums.py",
+)
+def test_the_cost_of_a_sparse_sum(metric):
+    shape, rows = (100000, 16), 200
+    random = np.random.RandomState(0)
+    touched = [random.choice(shape[0], rows, replace=False) for _ in range(5)]
+    updates = [random.randint(-3, 4, (rows, shape[1])).astype(np.float32) for _ in touched]  # add up exactly
+    columns = np.tile(np.arange(shape[1]), rows)
+
+    def sparse_values():
+        indices = [np.stack([np.repeat(one, shape[1]), columns], axis=1) for one in touched]
+        return [sparse_sums.parts_of(index, update, shape) for index, update in zip(indices, updates)]
+
+    def dense_values():
+        arrays = [np.zeros(shape, np.float32) for _ in touched]
+        for array, one, update in zip(arrays, touched, updates):
+            array[one] = update
+        return arrays
+
+    @tff.federated_computation(at_clients(tff.TensorType(dtype("float32"), list(shape))))
+    def dense_sum(arrays):
+        return tff.federated_sum(arrays)
+
+    sparse, sparse_cost = with_cost(sparse_sums.build_deduplicated_sum(shape), sparse_values)
+    dense, dense_cost = with_cost(dense_sum, dense_values)
+    assert np.array_equal(np.unique(np.asarray(sparse["indices"])[:, 0]), np.unique(np.concatenate(touched)))
+    there = tuple(np.asarray(sparse["indices"]).T)
+    assert np.array_equal(np.asarray(dense)[there], sparse["values"])
+    assert np.count_nonzero(dense) == np.count_nonzero(sparse["values"])
+    for kind, (seconds, megabytes) in (("sparse", sparse_cost), ("dense", dense_cost)):
+        metric(kind + "_embedding_sum_seconds", seconds)
+        if megabytes is not None:
+            metric(kind + "_embedding_sum_memory", megabytes, unit="MB")
+
+
+def with_cost(computation, values):
+    """Return the result of a computation on what `values` returns, and its median seconds and megabytes at most."""
+    seconds = []
+
+    def four_times():
+        result = None
+        for _ in range(4):
+            begin = time.perf_counter()
+            result = computation(values())
+            seconds.append(time.perf_counter() - begin)
+        return result
+
+    result, megabytes = with_memory(four_times)
+    return result, (statistics.median(seconds[1:]), megabytes)
 
 
 @pytest.mark.capability(

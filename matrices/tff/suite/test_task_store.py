@@ -12,10 +12,21 @@ import pytest
 import task_store
 import tensorflow_federated as tff
 from api import at_clients, dtype, ordered, state_and_metrics, tf_computation
+from models import CLIENTS
 from processes import end, running, wait_until
-from task_store import ServedStore, TaskFailed, TaskStore, pack, run_all, serialized, served, unpack, work_once
+from task_store import LOCAL, ServedStore, TaskFailed, TaskStore, pack, run_all, serialized, served, unpack, work_once
 
 SECONDS = 50  # for the first task, which waits for the workers to import the library
+# What a worker knows of the clients, as `models.dataset` makes it.
+DATA = """
+import collections
+import numpy as np
+import tensorflow as tf
+
+def data(client):
+    x, y = (np.array(part, np.float32) for part in {}[client])
+    return tf.data.Dataset.from_tensor_slices(collections.OrderedDict(x=x, y=y)).batch(2)
+"""
 
 
 @pytest.fixture
@@ -28,11 +39,11 @@ def store(tmp_path):
 
 
 @contextlib.contextmanager
-def worked_for(store, another_process):
+def worked_for(store, another_process, *options):
     """Serve a store, and have a worker in another process dial it, until the block ends."""
     with contextlib.ExitStack() as service:
         url = service.enter_context(served(store))
-        with another_process.running(task_store.__file__, url, "--seconds", 240):
+        with another_process.running(task_store.__file__, url, "--seconds", 240, "--patience", 1, *options):
             yield
             service.close()  # which ends the worker
 
@@ -55,6 +66,7 @@ def total_of_client():
     title="Values as bytes",
     says="What computations take and return, datasets too, is turned into bytes and back without running any code.",
     helper="task_store.py",
+    of="helper",
 )
 def test_values_survive_being_bytes():
     import tensorflow as tf
@@ -68,6 +80,9 @@ def test_values_survive_being_bytes():
         empty=np.zeros([0, 2], np.float64),
         weights=models.model_weights(models.SOME_WEIGHTS),
         data=batches,
+        texts=[tf.constant([b"a\0", b""]), tf.constant(b"b\0"), b"c\0", "d\0"],
+        halves=tf.constant([[1.5], [-2.0]], tf.bfloat16).numpy(),
+        half=tf.constant(0.5, tf.bfloat16).numpy(),
     )
     again = unpack(pack(value))
     assert list(again) == list(value)
@@ -81,6 +96,11 @@ def test_values_survive_being_bytes():
     assert again["empty"].shape == (0, 2)
     assert models.close(again["weights"]["trainable"], list(models.SOME_WEIGHTS))
     assert [batch["x"].tolist() for batch in again["data"]] == [[0.0, 1.0], [2.0]]
+    assert again["texts"][0].tolist() == [b"a\0", b""]
+    assert again["texts"][1:] == [b"b\0", b"c\0", "d\0"]
+    assert again["halves"].dtype == np.asarray(again["half"]).dtype == value["halves"].dtype
+    assert again["halves"].astype(np.float32).tolist() == [[1.5], [-2.0]]
+    assert float(again["half"]) == 0.5
     with pytest.raises(TypeError):
         pack([object()])
 
@@ -136,6 +156,7 @@ def test_tasks_are_leased_and_counted_once(tmp_path):
     title="A worker that is lost",
     says="When a worker dies, another gets its task after the lease, and what the first one still sends is ignored.",
     helper="task_store.py",
+    of="helper",
 )
 def test_the_task_of_a_dead_worker_is_done_by_another(tmp_path):
     now = [0.0]
@@ -159,7 +180,8 @@ def test_the_task_of_a_dead_worker_is_done_by_another(tmp_path):
 @pytest.mark.capability(
     "task-store.fed-avg",
     title="Federated averaging through a task store",
-    says="A round whose client work is pulled as MapReduce pieces gives the weights of the ordinary round.",
+    says="A round whose client work is pulled as MapReduce pieces, by workers that alone have the clients' data, gives "
+    "the weights of the ordinary round.",
     looks_for=[
         (
             "tff.backends.mapreduce.get_map_reduce_form_for_computation",
@@ -169,14 +191,17 @@ def test_the_task_of_a_dead_worker_is_done_by_another(tmp_path):
     ],
     helper="task_store.py",
 )
-def test_a_round_of_pulled_tasks_is_the_ordinary_round(find, store, another_process):
+def test_a_round_of_pulled_tasks_is_the_ordinary_round(find, store, another_process, tmp_path):
     convert = find("tff.backends.mapreduce.get_map_reduce_form_for_computation")
     process = models.fed_avg()
     form = convert(process.next if convert.__name__ == "get_map_reduce_form_for_computation" else process)
     state = process.initialize()
     model = form.prepare(state)
-    with worked_for(store, another_process):
-        worked = run_all(store, serialized(form.work), [(data, model) for data in models.datasets()], SECONDS)
+    names = ["ann", "bob"]
+    (tmp_path / "data.py").write_text(DATA.format(dict(zip(names, ([part.tolist() for part in c] for c in CLIENTS)))))
+    options = ["--client", "bob", "--client", "ann", "--data", tmp_path / "data.py"]
+    with worked_for(store, another_process, *options):
+        worked = run_all(store, serialized(form.work), [(LOCAL, model)] * len(names), SECONDS, clients=names)
     accumulator = form.zero()
     for update in worked:
         accumulator = form.accumulate(accumulator, update[0])
