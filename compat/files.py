@@ -23,6 +23,11 @@ from compat.errors import CompatError, UsageError, reason
 # forth between branches and matrices needs a few.
 MOST_DERIVED = 32
 _DIGEST = 32  # bytes of SHA-256
+_OF_TOOLS = frozenset(
+    ".git .hg .eggs .tox .nox .venv .hypothesis .mypy_cache .ruff_cache .pytest_cache __pycache__"
+    " node_modules site-packages".split()
+)
+_LARGEST_TEXT = 4_000_000
 
 # Takes what `DerivedFiles.of` takes, and returns what that returns.
 Keep = Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes]
@@ -207,6 +212,27 @@ def code_digest() -> str:
 
 def _sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
+
+
+def texts_below(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each file below a folder that people write: what tools keep for
+    themselves, large files and those that are no text are passed over.
+    """
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _OF_TOOLS
+            and not (name in ("build", "dist") and os.path.samefile(top, folder))
+            and not name.endswith(".egg-info")
+            and not os.path.exists(os.path.join(top, name, "pyvenv.cfg"))
+        )
+        for path in (os.path.join(top, name) for name in sorted(names)):
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                if os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_TEXT:
+                    text = read(Path(path)).decode()
+                    if "\0" not in text:
+                        yield os.path.relpath(path, folder).replace(os.sep, "/"), text
 
 
 def unified_diff(name: str, before: str, after: str) -> str:

@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.suite_table import Tier
 from compat.errors import RecordError
-from compat.files import read, read_if_there, tree_state, write
+from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell, parse_cell
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
+    from compat.rewrite.ranges import Move, Skipped
     from compat.rewrite.repository_file import RepositoryFile
     from compat.run.job import Job
     from compat.site.edition import Edition
@@ -75,13 +76,13 @@ class RejudgedRecords(Value, frozen=True, kw_only=True):
 class ProposedMoves(Value, frozen=True, kw_only=True):
     """What is proposed on a day, what is known then, and what the open moves make of the files.
 
-    `skipped` says, one line each, which places in the files stay as they are, and why.
+    `left` says, one line each, which places in the files stay as they are, and why.
     """
 
     snapshot: Snapshot
     proposals: tuple[Proposal, ...]
     files: Mapping[Path, RepositoryFile]
-    skipped: tuple[str, ...]
+    left: tuple[str, ...]
 
     @property
     def opened(self) -> tuple[Proposal, ...]:
@@ -281,20 +282,26 @@ def rejudged(workspace: Workspace, redacted: Callable[[str], str]) -> RejudgedRe
 
 
 def proposed(
-    workspace: Workspace, day: datetime.date, targets: Sequence[Path] = ()
+    workspace: Workspace,
+    day: datetime.date,
+    targets: Sequence[Path] = (),
+    folders: Sequence[Path] = (),
 ) -> ProposedMoves:
     """Propose: find the moves of minimum versions that policy, releases and records allow on that
     day, and the versions that the matrix could be extended by; and what the open ones make of the
     matrix and of the target files. Writes nothing.
+
+    Lines of the `folders` that still mention what a move leaves are named.
     """
     from compat.policy.extend import proposed_extensions
     from compat.policy.propose import proposals
+    from compat.rewrite.mentions import mentions
     from compat.rewrite.repository_file import RepositoryFile
 
     snapshot = known_on(workspace, day)
     every = (*proposals(snapshot, day), *proposed_extensions(snapshot, day))
     opened = [proposal for proposal in every if proposal.is_open]
-    skipped: list[str] = []
+    left: list[str] = []
     before = read(workspace.matrix_path).decode(errors="replace")
     after = before
     for proposal in opened:
@@ -305,10 +312,17 @@ def proposed(
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
     for target in targets:
         text = read(target).decode(errors="replace")
-        after = _rewritten(snapshot, str(target), text, opened, skipped)
+        after = _rewritten(snapshot, str(target), text, opened, left)
         inside = _below(target, workspace.folder.parents[1])
         moved[target] = RepositoryFile(path=inside, before=text, after=after)
-    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, skipped=tuple(skipped))
+    moves = [_move(snapshot, proposal) for proposal in opened]
+    passed = {path.resolve() for path in moved}
+    for folder in folders if moves else ():
+        for name, text in texts_below(folder):
+            path = (folder / name).resolve()
+            if path not in passed and not path.is_relative_to(workspace.folder.parent.resolve()):
+                left += (_left(name, s) for move in moves for s in mentions(name, text, move))
+    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, left=tuple(left))
 
 
 def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:
@@ -358,39 +372,43 @@ def published(
     return write_site(make, out, matrices / URLS, (tree_state(matrices), *sources))
 
 
-def _rewritten(
-    snapshot: Snapshot, path: str, text: str, opened: Sequence[Proposal], skipped: list[str]
-) -> str:
-    """The text of a target after the open moves; what stays as it is, is added to `skipped`."""
-    matrix, catalogue = snapshot.matrix, snapshot.catalogue
-    from compat.rewrite.file import nearest_floor, rewritten
-    from compat.rewrite.ranges import Move, Unsatisfiable
+def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
+    from compat.rewrite.ranges import Move
 
-    for proposal in opened:
-        axis = next(axis for axis in matrix.axes if axis.name == proposal.axis)
-        is_extension = proposal.kind == "extend"
-        move = Move(
-            package=None if isinstance(axis, InterpreterAxis) else axis.package,
-            floor=proposal.current if is_extension else proposal.proposed,
-            before=proposal.current,
-            known=tuple(c.version for c in axis_coordinates(axis, catalogue)),
-            added=proposal.proposed if is_extension else None,
-        )
+    axis = next(axis for axis in snapshot.matrix.axes if axis.name == proposal.axis)
+    is_extension = proposal.kind == "extend"
+    return Move(
+        package=None if isinstance(axis, InterpreterAxis) else axis.package,
+        floor=proposal.current if is_extension else proposal.proposed,
+        before=proposal.current,
+        known=tuple(c.version for c in axis_coordinates(axis, snapshot.catalogue)),
+        added=proposal.proposed if is_extension else None,
+    )
+
+
+def _rewritten(
+    snapshot: Snapshot, path: str, text: str, opened: Sequence[Proposal], left: list[str]
+) -> str:
+    """The text of a target after the open moves; what stays as it is, is added to `left`."""
+    from compat.rewrite.file import nearest_floor, rewritten
+    from compat.rewrite.ranges import Unsatisfiable
+
+    for move in (_move(snapshot, proposal) for proposal in opened):
         outcome = rewritten(path, text, move)
         if isinstance(outcome, Unsatisfiable):
             nearest = nearest_floor(path, text, move)
             possible = "" if nearest is None else f"; the nearest that fits is {nearest}"
-            skipped.append(
-                f"{path}: {outcome.place}: {outcome.because}; left as it is: {outcome.before}"
-                f"{possible}"
-            )
+            left.append(f"{path}: {outcome.place}: {outcome.because}{possible}: {outcome.before}")
             continue
-        skipped += [
-            f"{path}: {place.place}: {place.because}; left as it is: {place.text}"
-            for place in outcome.left
-        ]
+        left += (_left(path, skipped) for skipped in outcome.left)
         text = outcome.text
     return text
+
+
+def _left(path: str, skipped: Skipped) -> str:
+    place = skipped.place.removeprefix("line ")
+    where = f"{path}:{place}" if place != skipped.place else f"{path}: {place}".rstrip(": ")
+    return f"{where}: {skipped.because}{f': {skipped.text}' if skipped.text else ''}"
 
 
 def _below(path: Path, repository: Path) -> str:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.rewrite.classifiers import classifier_changes
@@ -16,6 +16,7 @@ from compat.rewrite.version_lists import (
     TextChange,
     applied_changes,
     list_changes,
+    plain_version,
     scalar_change,
 )
 
@@ -175,11 +176,10 @@ def _item(literal: _Text, move: Move) -> ListedVersion | None:
         version = Version(match["version"])
         own = spell if is_plain else None
         return ListedVersion(start=literal.start, end=literal.end, version=version, spell=own)
-    try:
-        version = Version(literal.text)
-    except InvalidVersion:
+    known = plain_version(literal.text)
+    if known is None:
         return None
-    return ListedVersion(start=literal.start, end=literal.end, version=version, spell=spell)
+    return ListedVersion(start=literal.start, end=literal.end, version=known, spell=spell)
 
 
 def _called(function: ast.expr) -> str:

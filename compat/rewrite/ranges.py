@@ -35,10 +35,14 @@ class Move(Value, frozen=True, kw_only=True):
 
 
 class RangePlace(Value, frozen=True, kw_only=True):
-    """Where a range stands, and the text there: a requirement, or for Python a bare specifier."""
+    """Where a range stands, and the text there: a requirement, or for Python a bare specifier.
+
+    With `pins`, as in a constraints file, a lone `==` is a choice of one version and no range.
+    """
 
     name: str
     text: str
+    pins: bool = False
 
 
 class Edit(Value, frozen=True, kw_only=True):
@@ -109,6 +113,7 @@ _REQUIREMENT = re.compile(
     re.S,
 )
 _CLAUSE = re.compile(r"(~=|==|!=|<=|>=|<|>)(\s*)([^\s,]+)")
+_OTHER_PIN = "it is pinned below the new floor, and not at the old one; change it by hand"
 _SEVERAL = "it names no lower bound of its own, and other places do"
 
 
@@ -122,12 +127,16 @@ def moved(places: Sequence[RangePlace], move: Move) -> RewrittenRanges | Unsatis
     if move.added is not None:
         return RewrittenRanges(texts=tuple(place.text for place in places), left=())
     ranges = [_range(place, move) for place in places]
+    pinned = [_pinned(r, move) if p.pins else None for p, r in zip(places, ranges, strict=True)]
+    ranges = [None if pin is not None else r for pin, r in zip(pinned, ranges, strict=True)]
     known = [parsed.bound for parsed in ranges if isinstance(parsed, _Range) and parsed.bound]
     texts: list[str] = []
     left: list[Skipped] = []
-    for place, parsed in zip(places, ranges, strict=True):
-        text = place.text
-        if isinstance(parsed, Skipped):
+    for place, parsed, pin in zip(places, ranges, pinned, strict=True):
+        text = place.text if pin is None else pin
+        if pin == place.text:
+            left.append(Skipped(place=place.name, text=text, because=_OTHER_PIN))
+        elif isinstance(parsed, Skipped):
             left.append(parsed)
         elif parsed and known and parsed.bound is None:
             left.append(Skipped(place=place.name, text=text, because=_SEVERAL))
@@ -170,6 +179,30 @@ def with_floor(text: str, floor: Version) -> str:
     for clause in reversed(chosen):
         text = text[: clause.start] + _with_floor(clause, floor, comma) + text[clause.end :]
     return text
+
+
+def _pinned(parsed: _Range | Skipped | None, move: Move) -> str | None:
+    """The text of a lone pin after the move: the new floor where it was the old one, itself where
+    it is another version below the new floor; None where the move does not concern it.
+    """
+    if not isinstance(parsed, _Range) or move.before is None or len(parsed.clauses) != 1:
+        return None
+    (clause,) = parsed.clauses
+    if clause.operator != "==" or clause.version.endswith(".*"):
+        return None
+    version, text = Version(clause.version), parsed.text
+    if is_of(version, move.before):
+        text = text[: clause.start] + f"=={clause.space}{move.floor}" + text[clause.end :]
+    elif version >= move.floor:
+        return None
+    return parsed.head + text + parsed.tail
+
+
+def is_of(version: Version, series: Version | None) -> bool:
+    """Return whether a version is the series, or one of it."""
+    if series is None:
+        return False
+    return version.release[: len(series.release)] == series.release or version == series
 
 
 def _concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:

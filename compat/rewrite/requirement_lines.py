@@ -55,7 +55,7 @@ def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
     """
     if move.package is None:
         return Rewritten(text=text)
-    return _spliced(text, list(_requirement_pieces(text, move.package)), move)
+    return _spliced(text, list(_requirement_pieces(text, move.package)), move, pins=True)
 
 
 def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
@@ -89,12 +89,12 @@ def _without_comments(value: _Value) -> _Value:
     return _Value(value.section, value.key, tuple(lines))
 
 
-def _spliced(text: str, pieces: Sequence[_Piece], move: Move) -> Rewritten | Unsatisfiable:
+def _spliced(
+    text: str, pieces: Sequence[_Piece], move: Move, pins: bool = False
+) -> Rewritten | Unsatisfiable:
     open_pieces = [piece for piece in pieces if not piece.because]
-    outcome = moved(
-        [RangePlace(name=piece.place, text=text[piece.start : piece.end]) for piece in open_pieces],
-        move,
-    )
+    places = [RangePlace(name=p.place, text=text[p.start : p.end], pins=pins) for p in open_pieces]
+    outcome = moved(places, move)
     if isinstance(outcome, Unsatisfiable):
         return outcome
     skippeds = tuple(

@@ -162,10 +162,19 @@ def test_a_projects_folder_moves_with_all_that_states_the_floor(
         project / "README.md": "![dep](https://img.shields.io/badge/dep-1.2%2B-blue) 1.2\n",
         workflow: matrix,
     }
+    others = {
+        "uv.lock": 'name = "dep"\n',
+        "a/pyproject.toml": '[project]\ndependencies=["dep>=1.2"]',
+    }
+    (project / "a").mkdir()
+    for name, text in others.items():
+        (project / name).write_text(text, encoding="utf-8")
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
     came = run("propose", "demo", "--target", str(project))
     assert '+        dep: ["1.4"] # all' in came.out
+    assert "left alone: uv.lock: it is a lock: run `uv lock`\n" in came.err
+    assert "left alone: a/pyproject.toml:2: mentions dep 1.2: dependencies=" in came.err
     assert {path.read_text(encoding="utf-8") for path in texts} == set(texts.values())
     assert run("propose", "demo", "--write", "--target", str(project)).code == 1
     for path, text in texts.items():
