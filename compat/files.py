@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import itertools
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -23,9 +24,10 @@ from compat.errors import CompatError, UsageError, reason
 # forth between branches and matrices needs a few.
 MOST_DERIVED = 32
 _DIGEST = 32  # bytes of SHA-256
-_OF_TOOLS = frozenset(
-    ".git .hg .eggs .tox .nox .venv .hypothesis .mypy_cache .ruff_cache .pytest_cache __pycache__"
-    " node_modules site-packages".split()
+# Folders that tools make in a project.
+_OF_TOOLS = re.compile(
+    r"\.(?:git|hg|eggs|tox|nox|venv|hypothesis|\w+_cache)|__pycache__|node_modules|site-packages"
+    r"|.*\.egg-info"
 )
 _LARGEST_TEXT = 4_000_000
 
@@ -222,9 +224,8 @@ def texts_below(folder: Path) -> Iterator[tuple[str, str]]:
         folders[:] = sorted(
             name
             for name in folders
-            if name not in _OF_TOOLS
+            if not _OF_TOOLS.fullmatch(name)
             and not (name in ("build", "dist") and os.path.samefile(top, folder))
-            and not name.endswith(".egg-info")
             and not os.path.exists(os.path.join(top, name, "pyvenv.cfg"))
         )
         for path in (os.path.join(top, name) for name in sorted(names)):
