@@ -60,6 +60,13 @@ class NothingToDo(CompatError):
     code = "nothing-to-do"
 
 
+class EmptyLane(CompatError):
+    """What a lane tries is not there today, which is no fault."""
+
+    exit_code = 0
+    code = "empty-lane"
+
+
 class DeclarationError(CompatError):
     """A declaration is wrong. Carries every fault of its document, not only the first."""
 

@@ -66,6 +66,7 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
     required: tuple[_Required, ...]
     prereleases: tuple[_Package, ...] = ()
     newer: tuple[_Package, ...] = ()
+    lowest: tuple[_Package, ...] = ()
 
 
 class _KeptPackages(StrictValue, frozen=True, kw_only=True):
@@ -91,12 +92,12 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
         )
         for required in catalogue.required
     )
-    awaited, newer = (
+    awaited, newer, lowest = (
         tuple(
             _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
             for package in beside
         )
-        for beside in (catalogue.prereleases, catalogue.newer)
+        for beside in (catalogue.prereleases, catalogue.newer, catalogue.lowest)
     )
     stored = _Kept(
         format=FORMAT,
@@ -104,9 +105,10 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
         required=required,
         prereleases=awaited,
         newer=newer,
+        lowest=lowest,
     )
     body = msgspec.json.decode(msgspec.json.encode(stored))
-    for key in ("prereleases", "newer"):
+    for key in ("prereleases", "newer", "lowest"):
         if not body[key]:
             del body[key]
     return _one_file_a_line(body)
@@ -126,6 +128,7 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
             required=required,
             prereleases=tuple(map(_package, stored.prereleases)),
             newer=tuple(map(_package, stored.newer)),
+            lowest=tuple(map(_package, stored.lowest)),
         )
     except (ValueError, RecursionError) as fault:
         hint = "compat discover MATRIX --write makes it anew"

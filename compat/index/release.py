@@ -144,13 +144,15 @@ class Catalogue(Value, frozen=True):
     what is pinned.
 
     `prereleases` has, for each package of the lane of that name, the one release to try, or none,
-    and `newer` the releases that came after all those that a bounded axis selects.
+    `newer` the releases that came after all those that a bounded axis selects, and `lowest`, where
+    the matrix has that lane, the lowest declared ones that an axis leaves out.
     """
 
     packages: tuple[Package, ...]
     required: tuple[Required, ...] = ()
     prereleases: tuple[Package, ...] = ()
     newer: tuple[Package, ...] = ()
+    lowest: tuple[Package, ...] = ()
 
     def package(self, name: str) -> Package:
         """Return the package of that normalised name; KeyError when the catalogue was not asked for

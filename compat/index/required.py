@@ -6,12 +6,14 @@ makes a cell impossible whatever a resolver does. Loose requirements are passed 
 releases one will do.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Matrix
 from compat.errors import IndexUnreachable, NoPage
@@ -55,16 +57,13 @@ def required(
     names = sorted((pins.pins.keys() | pins.free) - axes)
     asked = frozenset({*names, *axes})
 
-    architecture = matrix.platform.partition("-")[0]
-    own = "pp" if matrix.platform.endswith("-pypy") else "cp"
-    series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in matrix.interpreters.patches)
-
     def of(name: str) -> Required | None:
         try:
             package = source.package(name)
         except NoPage:
             package = Package(name=name, releases=())
-        releases = tuple(_fitting_files(r, architecture, series) for r in package.releases)
+        patches = matrix.interpreters.patches
+        releases = tuple(_undated(fitting_files(matrix, r, patches)) for r in package.releases)
         package = msgspec.structs.replace(package, releases=releases)
         return _required(package, pins, asked, source)
 
@@ -150,13 +149,20 @@ def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSourc
     return msgspec.structs.replace(release, published=asks)
 
 
-def _fitting_files(release: Release, architecture: str, series: frozenset[str]) -> Release:
-    """The release with the files that a declared Python on the platform's architecture can take,
-    without dates.
+def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) -> Release:
+    """Return the release with the files that such Pythons on the platform's architecture can
+    take.
     """
-    artifacts = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
-    files = tuple(msgspec.structs.replace(artifact, uploaded=None) for artifact in artifacts)
-    return msgspec.structs.replace(release, artifacts=files)
+    architecture = matrix.platform.partition("-")[0]
+    own = "pp" if matrix.platform.endswith("-pypy") else "cp"
+    series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in patches)
+    files = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
+    return msgspec.structs.replace(release, artifacts=tuple(files))
+
+
+def _undated(release: Release) -> Release:
+    files = (msgspec.structs.replace(file, uploaded=None) for file in release.artifacts)
+    return msgspec.structs.replace(release, artifacts=tuple(files))
 
 
 def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
@@ -173,12 +179,28 @@ def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
     )
 
 
+def readable(texts: Iterable[str]) -> Iterator[Requirement]:
+    """Yield the requirements that can be read."""
+    for text in texts:
+        with contextlib.suppress(InvalidRequirement):
+            yield Requirement(text)
+
+
+def lowest_of(specifier: SpecifierSet) -> Version | None:
+    """Return the lowest version that a specifier names (PEP 440: `>=`, `>`, `~=`, `==1.*`); None
+    where it names none, or one version alone.
+    """
+    bounds = [
+        Version(part.version.removesuffix(".*"))
+        for part in specifier
+        if part.operator in (">=", ">", "~=")
+        or (part.operator == "==" and part.version.endswith(".*"))
+    ]
+    return max(bounds, default=None)
+
+
 def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
     """The readable requirements on releases of the index that hold without an extra."""
-    for text in texts:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
+    for requirement in readable(texts):
         if requirement.url is None and "extra" not in str(requirement.marker or ""):
             yield requirement

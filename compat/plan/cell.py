@@ -144,7 +144,8 @@ def readable_cell(text: str, matrix: Matrix) -> Cell | None:
 
 def form(matrix: Matrix) -> str:
     """Return the pattern of the matrix's cell ids, for messages."""
-    return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + "[+dated|+relaxed]"
+    lanes = f"{'|+lowest' * matrix.lowest}{'|+prerelease' * bool(matrix.prerelease_axes)}"
+    return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + f"[+dated|+relaxed{lanes}]"
 
 
 def _parse(part: str, axis: Axis, text: str) -> Coordinate:

@@ -227,6 +227,16 @@ class Feasibility:
         left = (r for r in self.releases(cell, axis) if r.version not in usable)
         return {r.version: self._installable.reason(r, python, ignores)[1] for r in left}
 
+    def has_wheel(self, release: Release, python: Version) -> bool:
+        """Return whether a release can be installed there without being built, or may be built."""
+        return self._installable.has_wheel(release, python)
+
+    def why_no_wheel(self, release: Release, python: Version) -> str:
+        """Return why it cannot, as the end of a sentence."""
+        if self._installable.can_install(release, python):
+            return f"has no wheel for Python {python}, only a source distribution"
+        return self._installable.reason(release, python)[1]
+
     def patch(self, cell: Cell) -> Version:
         """Return the interpreter patch that the cell is locked for."""
         return self._installable.patches[cell.on(self._python).version]

@@ -2,13 +2,14 @@
 
 from functools import cache
 
+import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import target_words
-from compat.index.release import Artifact, Catalogue, Release
+from compat.index.release import Artifact, Catalogue, Release, usable_wheels
 from compat.plan.obstacle import Kind, Obstacle, by_reason
 from compat.plan.platform import accepted_tags, admits
 
@@ -39,6 +40,11 @@ class Installable:
             and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
             for artifact in release.artifacts
         )
+
+    def has_wheel(self, release: Release, python: Version) -> bool:
+        """Return whether it has a wheel for the interpreter, or the matrix lets it be built."""
+        wheels = msgspec.structs.replace(release, artifacts=usable_wheels(release))
+        return self.can_install(wheels, python)
 
     def reason(self, release: Release, python: Version, ignores: bool = False) -> tuple[Kind, str]:
         """Return why the interpreter cannot install the release, as the end of a sentence."""

@@ -4,13 +4,15 @@ all that it breaks.
 
 from collections.abc import Callable, Iterable, Iterator
 
+import msgspec
+from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
 from compat.lock.floors import LockedFloor, locked_floors
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, Recipe
-from compat.plan.lanes import lane_axis
+from compat.plan.lanes import lane_axis, why_not_lowest
 from compat.plan.product import axis_coordinates
 from compat.results.entry import Entry
 from compat.results.run_group import Kind
@@ -82,8 +84,17 @@ def _lane_cell(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | No
         against="" if against is None else against.cell.id,
         in_part=against is not None and against.verdict.kind == "partial",
         is_broken=against is not None and _breaks(entry, against),
-        floors=() if lock is None else locked_floors(lock),
+        floors=() if lock is None else tuple(_floors(known, entry.cell, lock)),
     )
+
+
+def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
+    for floor in locked_floors(lock):
+        because = ""
+        if not floor.is_exact and floor.installed is not None:
+            asked = Requirement(floor.declared)
+            because = why_not_lowest(known.feasibility, cell, asked, floor.installed)
+        yield msgspec.structs.replace(floor, because=because)
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:

@@ -26,10 +26,8 @@ def floor_words(floor: LockedFloor) -> str:
         return f"{floor.installed} installed"
     if floor.installed is None:
         return "nothing installed"
-    return (
-        f"{floor.installed} installed, the lowest that can be had here; {floor.lowest} is not"
-        " tested"
-    )
+    because = f" ({floor.because})" if floor.because else ""
+    return f"{floor.installed} installed, {floor.lowest} is not tested{because}"
 
 
 def lane_blame(matrix: str, cell: LaneCell) -> str:
