@@ -379,7 +379,7 @@ def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
     is_extension = proposal.kind == "extend"
     return Move(
         package=None if isinstance(axis, InterpreterAxis) else axis.package,
-        floor=proposal.current if is_extension else proposal.proposed,
+        floor=proposal.current if is_extension else proposal.lowest_run or proposal.proposed,
         before=proposal.current,
         known=tuple(c.version for c in axis_coordinates(axis, snapshot.catalogue)),
         added=proposal.proposed if is_extension else None,

@@ -324,7 +324,11 @@ class Workspace:
         answered = with_answers(known, self.learnt.asked, self.learnt.clauses, keep)
         whole = with_locks(answered, self.lock, keep, lambda: self.lock_digests.state)
         whole = whole.final(fates) if isinstance(fates, KeptKnown) else whole
-        return whole.with_platforms(partial(self.platforms.installs, self.matrix, catalogue, keep))
+        installs = partial(self.platforms.installs, self.matrix, catalogue, keep)
+        return whole.with_platforms(installs, self._locked_versions)
+
+    def _locked_versions(self, cell: str) -> Mapping[str, Version]:
+        return self.lock_digests.versions(cell) if cell in self.lock_digests else {}
 
     def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
         """Return what `make` returns, which must follow from the matrix, the kept catalogue and

@@ -30,7 +30,6 @@ Against = Literal[
     "stale",
     "isolation",
     "witnesses",
-    "would-be-reverted",
     "one-at-a-time",
 ]
 
@@ -110,6 +109,8 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     """A move of one floor of the subject's `release`, its newest; or, of kind `extend`, a version
     newer than all that an axis has: `current` is the newest one there, and `proposed` the version.
 
+    `lowest_run` is the lowest release of the series `proposed` that the evidence installed, where
+    that is another than its first: a project's own files get this one as their bound.
     `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is
     the first day on which a release may have the new floor by calendar and holds; None where
     neither names one. `lost` and `gained` are what users lose and get. `needs` are the cells that
@@ -132,6 +133,7 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     release: str
     current: Version
     proposed: Version
+    lowest_run: Version | None = None
     because: str = ""
     earliest: datetime.date | None
     grounds: tuple[str, ...]

@@ -44,6 +44,8 @@ from compat.run.outcome import Failed, brief
 T = TypeVar("T")
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
 PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
+# The versions of the axes' packages, by normalised name, in the lock of a cell.
+LockedVersions = Callable[[str], Mapping[str, Version]]
 
 
 class Snapshot:
@@ -80,6 +82,7 @@ class Snapshot:
         self._before: Snapshot | None = None
         self._keeper: KnownKeeper | None = None
         self._platforms: PlatformInstalls = tuple
+        self.versions: LockedVersions = lambda cell: {}
 
     @cached_property
     def disproofs(self) -> tuple[Disproof, ...]:
@@ -91,11 +94,11 @@ class Snapshot:
         self._lanes = lanes
         return self
 
-    def with_platforms(self, installs: PlatformInstalls) -> "Snapshot":
-        """Return the same snapshot, with the plain installs on other platforms as the function
-        makes them.
+    def with_platforms(self, installs: PlatformInstalls, versions: LockedVersions) -> "Snapshot":
+        """Return the same snapshot, with the plain installs on other platforms and the versions of
+        locks as the functions make them.
         """
-        self._platforms = installs
+        self._platforms, self.versions = installs, versions
         return self
 
     @cached_property

@@ -53,8 +53,9 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
         return []
     if move.floor < move.before:
         return _opened(text, items, move)
-    leaving = [item for item in items if move.before <= item.version < move.floor]
-    named = any(is_of(item.version, move.floor) for item in items)
+    leaving = [item for item in items if _leaves(item, move)]
+    # A list of series names that of a floor that is one release.
+    named = any(is_of(i.version, move.floor) or is_of(move.floor, i.version) for i in items)
     plain = [item for item in leaving if item.spell is not None]
     stays = None if named or not plain else max(plain, key=lambda item: item.version)
     changes = []
@@ -72,9 +73,15 @@ def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
     """Return what a move up makes of one version that stands alone; nothing else changes it."""
     if move.before is None or item.spell is None or move.added is not None:
         return []
-    if not move.before <= item.version < move.floor:
+    if not _leaves(item, move):
         return []
     return [TextChange(start=item.start, end=item.end, after=item.spell(move.floor))]
+
+
+def _leaves(item: ListedVersion, move: Move) -> bool:
+    assert move.before is not None
+    is_below = move.before <= item.version < move.floor
+    return is_below and not is_of(move.floor, item.version)
 
 
 def applied_changes(

@@ -120,7 +120,7 @@ HISTORY = (
             "Before its release: a capability has an empty text instead of null in `cause`,"
             " `subject` and `spelling` where there is nothing to say.",
             "Before its release: the objections `rebound` and `together` of a proposal are called"
-            " `would-be-reverted` and `one-at-a-time`.",
+            " and `one-at-a-time`.",
             "Before its release: in the document of a capability `says`, `quick`, `looks_for`,"
             " `file`, `line` and `code` moved into `test`, which is null where the suite no longer"
             " has it, and has `helper` and `of` too. Each of its cells repeats the `id`.",
