@@ -187,6 +187,8 @@ class KnownIssue(StrictValue, frozen=True):
     `fault` says whose fault it is that a capability fails: of the `combination`, of the `release`,
     which fails in every combination, or of the `index`, which no longer has what it needs. Only the
     first takes from the verdict of a cell. A cell where the capability works refutes the entry.
+    `since` is the day from which all that `because` says could be known, such as that of the newest
+    release that it names; a look back at an earlier day leaves it out.
     """
 
     because: Reason
@@ -195,6 +197,7 @@ class KnownIssue(StrictValue, frozen=True):
     fault: FaultOf = "combination"
     when: When = msgspec.field(default_factory=lambda: When(()))
     link: Link | None = None
+    since: datetime.date | None = None
 
     def __post_init__(self) -> None:
         """Refuse an issue that explains nothing, or two things at once."""
@@ -211,6 +214,16 @@ class Floor(StrictValue, frozen=True):
 
     axis: Name
     at: Version
+    because: Reason
+
+
+class Source(StrictValue, frozen=True):
+    """An archive outside of the index that has releases of a package, such as a page of links to
+    wheels (`pip install --find-links`). It is named where a release is missing, and never asked.
+    """
+
+    package: PackageName
+    find_links: Link
     because: Reason
 
 
@@ -253,6 +266,7 @@ class Matrix(StrictValue, frozen=True):
     indexes: Literal["first", "all"] = "first"
     quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
+    sources: Annotated[tuple[Source, ...], msgspec.Meta(max_length=20)] = ()
 
     def __post_init__(self) -> None:
         """Refuse what is no requirement, and a build of no version."""

@@ -93,6 +93,7 @@ class Dependencies:
         requirements: Callable[[Version, Version], tuple[Asked, ...]],
     ) -> None:
         """Take the matrix, its catalogue, the facts about files, and what a release asks."""
+        self._archives = {str(canonicalize_name(s.package)): s for s in matrix.sources}
         self._platform, self._short = matrix.platform, matrix.interpreters.short
         self._subject = matrix.subject_axis.normalised_name
         self._installable = installable
@@ -116,7 +117,7 @@ class Dependencies:
         for pinned in self._pinned(question):
             alive, refusals = self._by_itself(pinned, question)
             if not alive:
-                return _dead(pinned, question, refusals)
+                return self._dead(pinned, question, refusals)
             left[pinned.name] = msgspec.structs.replace(pinned, releases=alive)
         return self._between(left, question)
 
@@ -165,6 +166,23 @@ class Dependencies:
             )
             self._first[key] = alive, refusals
         return self._first[key]
+
+    def _dead(self, pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
+        asks = pinned.required_by(question.subject)
+        archive = self._archives.get(pinned.name)
+        beside = (
+            ""
+            if archive is None
+            else f"; `--find-links {archive.find_links}` may have it: {archive.because.rstrip('.')}"
+        )
+        if not refusals:
+            because = f"{asks}, and the index has no such release{beside}"
+            return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)
+        first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
+        each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
+        other = question.texts.get(first.other, first.other)
+        because = f"{asks}: {each}{beside if first.kind == 'no-artifact' else ''}"
+        return Obstacle(kind=first.kind, between=(pinned.text, other), because=because)
 
     def _refusal(
         self,
@@ -249,17 +267,6 @@ class Dependencies:
         kind, reason = self._installable.reason(release, python, ignores=not young)
         reason += f", not {python}" if kind == "requires-python" else ""
         return _Refusal(kind=kind, reason=reason, other=f"{self._short}{python}")
-
-
-def _dead(pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
-    asks = pinned.required_by(question.subject)
-    if not refusals:
-        because = f"{asks}, and the index has no such release"
-        return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)
-    first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
-    each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
-    other = question.texts.get(first.other, first.other)
-    return Obstacle(kind=first.kind, between=(pinned.text, other), because=f"{asks}: {each}")
 
 
 def _meet(specifier: SpecifierSet, versions: Versions) -> bool:

@@ -49,6 +49,11 @@ class AsOf:
             axis for axis in self.matrix.axes if axis.name != self.matrix.subject
         )
 
+    @property
+    def as_of_today(self) -> str:
+        """What marks a fact without a date in a look back, such as what the index has."""
+        return f" (as of {self.snapshot.day})" if self.looks_back else ""
+
     @cached_property
     def newest(self) -> tuple[Version, Release] | None:
         """The subject's newest release that has a file to install, under its coordinate."""

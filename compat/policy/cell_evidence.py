@@ -8,12 +8,13 @@ for. A cell without such a run moves no floor, whether it works or is broken.
 """
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from packaging.version import Version
 
 from compat.declare.policy import Policy
+from compat.policy.as_of import AsOf
 from compat.policy.proposal import Against, CellEvidence, Objection
 from compat.results.entry import Entry
 from compat.results.ran import Ran
@@ -70,13 +71,11 @@ def merged(
     )
 
 
-def cell_evidence(entry: Entry, snapshot: Snapshot, policy: Policy) -> CellEvidence:
+def cell_evidence(entry: Entry, as_of: AsOf) -> CellEvidence:
     """Return what is known of one cell, and whether it supports the floor that needs it."""
+    snapshot, policy = as_of.snapshot, as_of.policy
     verdict = _without_trouble(entry, snapshot)
-    known = snapshot.explained(entry)
-    because = "; ".join(
-        (*verdict.reasons, *([] if known is None else [f"it is known: {known.because}"]))
-    )
+    because = "; ".join((*verdict.reasons, *_known(entry, as_of)))
     if verdict.kind == "partial" and (failing := verdict.failing("combination", "unexplained")):
         because = f"in this combination these fail: {', '.join(failing)}; {because}"
     days = _isolated_days(entry, policy)
@@ -93,6 +92,16 @@ def cell_evidence(entry: Entry, snapshot: Snapshot, policy: Policy) -> CellEvide
         stale=verdict.stale,
         because=because,
     )
+
+
+def _known(entry: Entry, as_of: AsOf) -> Iterator[str]:
+    """What is declared to be known of a cell, as far as it could be known on the day."""
+    known = as_of.snapshot.explained(entry)
+    if known is None or (known.since is not None and known.since > as_of.day):
+        return
+    # Since when the index lacks something, nobody can tell.
+    is_dated = known.since is not None and known.fault != "index"
+    yield f"it is known{'' if is_dated else as_of.as_of_today}: {known.because}"
 
 
 def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:

@@ -123,7 +123,7 @@ class Evaluation:
         ]
         as_of, deciding = self.as_of, self._deciding(able)
         others = (entry for entry in able if entry is not deciding and entry.verdict.latest)
-        return [cell_evidence(entry, as_of.snapshot, as_of.policy) for entry in (deciding, *others)]
+        return [cell_evidence(entry, as_of) for entry in (deciding, *others)]
 
     def _deciding(self, able: Sequence[Entry]) -> Entry:
         """The cell that decides a place, among those that can be had, strictest recipe first.
@@ -149,11 +149,11 @@ class Evaluation:
 
     def _supporting(self, able: Sequence[Entry]) -> Entry | None:
         """The first that supports the floor with enough runs, else the first that supports it."""
-        snapshot, policy = self.as_of.snapshot, self.as_of.policy
+        policy = self.as_of.policy
         supporting = [
             (entry, len(evidence.days))
             for entry in able
-            if (evidence := cell_evidence(entry, snapshot, policy)).supports
+            if (evidence := cell_evidence(entry, self.as_of)).supports
         ]
         enough = [entry for entry, days in supporting if days >= policy.witnesses]
         return next(iter(enough or [entry for entry, _ in supporting]), None)

@@ -120,7 +120,7 @@ def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
 
 
 def _known(entry: Entry, as_of: AsOf) -> CellEvidence:
-    known = cell_evidence(entry, as_of.snapshot, as_of.policy)
+    known = cell_evidence(entry, as_of)
     works = known.verdict in ("works", "partial") and not known.stale
     days = () if known.latest is None else (known.latest,)
     return msgspec.structs.replace(known, supports=works, days=known.days or days)

@@ -17,6 +17,7 @@ from compat.policy.as_of import AsOf, package_words
 from compat.results.entry import Entry
 
 Place = tuple[Version, ...]
+_OF_THE_INDEX = ("no-artifact", "yanked")
 
 
 class PromisedPlaces:
@@ -137,7 +138,9 @@ class PromisedPlaces:
                 not any(part.startswith(subject) for part in entry.obstacle.between),
                 RECIPES.index(recipe),
                 place,
-                entry.obstacle.because,
+                entry.obstacle.because
+                # What the index lacks today it may have had: nobody can tell since when.
+                + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
             )
             for place, recipes in self.entries.items()
             if place[index] == version and self._is_promised(place, index)
