@@ -47,7 +47,7 @@ from compat.site.why_words import (
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-_OWN: tuple[Keeper, ...] = ("code", "type", "annotation")
+_OWN: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
 AxisName = Annotated[str, typer.Argument(metavar="AXIS", help="The axis, for example python.")]
 Write = Annotated[
     bool,
@@ -183,6 +183,7 @@ def _print_table(floors: list[PythonFloor]) -> None:
             "code",
             "types",
             "annotations (places/files)",
+            "guards",
             "kept by",
             "works on",
             "below",

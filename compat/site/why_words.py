@@ -19,7 +19,9 @@ _KINDS: dict[NeedKind, tuple[str, str]] = {
     "annotation": ("annotation", "annotations"),
     "type": ("type that runs", "types that run"),
     "code": ("place in the code", "places in the code"),
+    "guard": ("test of the version", "tests of the version"),
 }
+_OWN: tuple[NeedKind, ...] = ("code", "type", "annotation", "guard")
 
 
 def keeper_sentence(floor: PythonFloor) -> str:
@@ -41,7 +43,7 @@ def keeper_sentence(floor: PythonFloor) -> str:
     if hardest == "declared":
         if read is None:
             return f"Python {series} is declared; whether its code needs it was not read."
-        own: tuple[Keeper, ...] = ("code", "type", "annotation")
+        own: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
         bounds = [b for keeper in own if (b := _bound(floor, keeper)) is not None]
         most = max(bounds, default=Version("3.6"))
         return (
@@ -58,7 +60,7 @@ def place_lines(floor: PythonFloor) -> tuple[str, ...]:
     if floor.needs is None:
         return ()
     lines = []
-    for kind in ("code", "type", "annotation"):
+    for kind in _OWN:
         for group in floor.needs.needs:
             if group.kind == kind and group.series == floor.series:
                 lines += [f"{p.file}:{p.line}: {p.feature}" for p in group.first]
@@ -100,6 +102,12 @@ def below_sentence(cell: CellBelow, axis: str) -> str:
         return f"{where} it works, except {first.id}{more}: {cut_text(first.subject)}."
     if outcome is None:
         return f"{where} there is no answer."
+    if cell.is_by_rule:
+        what = outcome.subject if isinstance(outcome, Failed) else ""
+        return (
+            f"{where} it was not tested: {what}, which a rule of the matrix lets in, cannot be"
+            " installed there."
+        )
     return f"{where}, {_lower_first(cause_sentence(outcome))}"
 
 
@@ -158,6 +166,7 @@ def short_answer(floor: PythonFloor) -> str:
         "code": "code",
         "type": "types that run",
         "annotation": "annotations only",
+        "guard": "a test of the version",
         "declared": "declared only",
         "dependency": "a dependency",
     }
@@ -194,10 +203,13 @@ def _needed_by(floor: PythonFloor, hardest: Keeper) -> str:
     read = floor.needs
     assert read is not None, "only what was read needs anything"
     groups = {g.kind: g for g in read.needs if g.series == floor.series}
-    words = [_group(groups[kind]) for kind in ("code", "type", "annotation") if kind in groups]
+    words = [_group(groups[kind]) for kind in _OWN if kind in groups]
     sentence = f"Python {floor.series} is needed by {listed(words)}"
     if hardest == "annotation":
-        return f"Python {floor.series} is needed by annotations only: {words[0]}"
+        only = f"Python {floor.series} is needed by annotations only: {words[0]}"
+        return f"{only}; {words[1]} must be lifted as well" if "guard" in groups else only
+    if hardest == "guard":
+        return f"Only {words[0]} asks for Python {floor.series}: it refuses older ones at import"
     if hardest == "type":
         return f"{sentence}; `typing` has older names for these types"
     return sentence

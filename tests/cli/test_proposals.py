@@ -351,6 +351,12 @@ class TestTheRealMatrices:
                 part in later for each in one["evidence"] for part in each["cell"].split("-")
             )
 
+    def test_mark_what_only_the_index_of_today_tells_of_another_day(self, run: Run) -> None:
+        told = run("propose", "tff", "--root", self.ROOT, "--today", "2024-10-01").out
+        (line,) = (line for line in told.splitlines() if "the index has no such release" in line)
+        assert " (as of 20" in line
+        assert "--find-links https://" in line
+
     def test_have_a_schedule_of_three_years(self, run: Run) -> None:
         data = run("schedule", "tff", "--root", self.ROOT, "--json").json["data"]
         assert {move["axis"] for move in data["moves"]} == {"python", "tf"}

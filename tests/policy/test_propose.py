@@ -34,8 +34,11 @@ from support.floors import (
 )
 
 from compat.declare.load import Declared
+from compat.declare.matrix import FaultOf, KnownIssue
 from compat.index.release import Catalogue, Package
 from compat.policy.calendar import schedule
+from compat.policy.cell_evidence import cell_evidence
+from compat.policy.evaluation import evaluation_on
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Capability, Record
@@ -332,6 +335,37 @@ class TestLookingBack:
     def test_leaves_out_what_a_plain_install_gives_now(self) -> None:
         runs = green(cell("3.8", "1.1", "", "1.0"), cell("3.11", "1.1", "", "1.0"))
         assert not [p for p in proposals(seen(runs), datetime.date(2023, 4, 2)) if p.is_open]
+
+
+@pytest.mark.parametrize(
+    ("since", "fault", "words"),
+    [
+        (datetime.date(2023, 4, 2), "combination", "it is known: a matter of taste"),
+        (datetime.date(2023, 4, 3), "combination", ""),
+        (None, "combination", "it is known (as of 2026-06-15): a matter of taste"),
+        (datetime.date(2023, 4, 2), "index", "it is known (as of 2026-06-15): a matter of taste"),
+    ],
+)
+def test_a_look_back_tells_what_was_known_on_the_day(
+    since: datetime.date | None, fault: FaultOf, words: str
+) -> None:
+    day = datetime.date(2023, 4, 2)
+    issue = KnownIssue(
+        because="a matter of taste", capability="adding up", fault=fault, since=since
+    )
+    ask = declared()
+    ask = msgspec.structs.replace(ask, matrix=msgspec.structs.replace(ask.matrix, known=(issue,)))
+    name = cell("3.8", "1.1", "dated", "1.0")
+    runs = [
+        ran(name, "test-fail:assertion(adding up)", ago, **lacking("adding up")) for ago in (1, 2)
+    ]
+    evaluation = evaluation_on(seen(runs, ask), day)
+    assert evaluation is not None
+    told = cell_evidence(evaluation.as_of.snapshot.by_id[name], evaluation.as_of).because
+    assert told.endswith(words) if words else "known" not in told
+    today = evaluation_on(seen(runs, ask), DAY)
+    assert today is not None
+    assert "it is known: " in cell_evidence(today.as_of.snapshot.by_id[name], today.as_of).because
 
 
 def test_a_matrix_without_a_policy_proposes_nothing() -> None:
