@@ -140,7 +140,6 @@ def tree_states(folder: Path) -> list[str]:
 
 
 def state_digest(states: Iterable[str]) -> bytes:
-    """Return the digest of what `tree_states` returned."""
     return _sha256(os.fsencode("\n".join(states)))
 
 
@@ -159,7 +158,6 @@ class DerivedFiles:
     """Bytes that follow from others, kept in the cache folder; nothing is lost with them."""
 
     def __init__(self, cache_folder: Callable[[], Path]) -> None:
-        """Take where the cache folder is; raising UsageError, it says that there is none."""
         self._cache_folder = cache_folder
 
     def of(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
@@ -188,7 +186,6 @@ class DerivedFiles:
 
 
 def not_kept(_kind: str, _sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-    """Return what `make` returns: a `Keep` that keeps nothing."""
     return make()
 
 
@@ -205,7 +202,6 @@ def code_of(*rooms: str) -> bytes:
 
 @cache
 def code_digest() -> str:
-    """Return the sha256 of all of compat's own code, whatever Python runs it."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(_sha256(path.read_bytes()))
@@ -309,7 +305,6 @@ def remove_tree(path: Path) -> None:
 
 
 def _dissolve(name: str, top: int, names: Iterator[str]) -> None:
-    """Remove what has that name in the folder `top`; its own folders get new names in `top`."""
     try:
         folder = _opened(name, top)
     except FileNotFoundError:

@@ -86,12 +86,10 @@ class ProposedMoves(Value, frozen=True, kw_only=True):
 
     @property
     def opened(self) -> tuple[Proposal, ...]:
-        """The proposals that nothing speaks against."""
         return tuple(proposal for proposal in self.proposals if proposal.is_open)
 
     @property
     def changed(self) -> tuple[RepositoryFile, ...]:
-        """The files that the open moves change."""
         return tuple(file for file in self.files.values() if file.before != file.after)
 
 
@@ -140,7 +138,6 @@ def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) ->
 
 
 def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> LockResult:
-    """Lock: turn one cell into exact pins, or say why not."""
     from compat.lock.recipe import locked_cell
 
     facts = facts_for(facts, cell)
@@ -206,7 +203,6 @@ def run_postponed(
 def _steps_of(
     workspace: Workspace, machine: Machine, record: Callable[[Job, Sequence[JudgedRun]], Record]
 ) -> BatchSteps:
-    """How a batch locks, records what `record` makes of attempts, and records a refusal."""
     from compat.fleet.batch import BatchSteps
 
     def record_refusal(cell: str, refusal: Refusal) -> Record:
@@ -221,7 +217,6 @@ def _steps_of(
 
 
 def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResult]:
-    """What locks a cell of a batch; the index is asked only when it is made."""
     facts, locker = workspace.feasibility, machine.locker()
     return lambda cell: locked(facts, parse_cell(cell, facts.matrix), locker, workspace.source)
 
@@ -331,7 +326,6 @@ def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:
 
 
 def applied(moves: ProposedMoves) -> None:
-    """Propose: write the files as the open moves make them."""
     for path, file in moves.files.items():
         write(path, file.after)
 
@@ -339,7 +333,6 @@ def applied(moves: ProposedMoves) -> None:
 def edition_of(
     workspaces: Iterable[Workspace], base_url: str, day: datetime.date, repository: str = ""
 ) -> Edition:
-    """Publish: gather everything that a site tells of these matrices."""
     from compat.results.clause_file import kept_audit
     from compat.search.needs import kept_needs
     from compat.site.edition import Edition, MatrixReport
@@ -389,7 +382,6 @@ def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
 def _rewritten(
     snapshot: Snapshot, path: str, text: str, opened: Sequence[Proposal], left: list[str]
 ) -> str:
-    """The text of a target after the open moves; what stays as it is, is added to `left`."""
     from compat.rewrite.file import nearest_floor, rewritten
     from compat.rewrite.ranges import Unsatisfiable
 
@@ -412,7 +404,6 @@ def _left(path: str, skipped: Skipped) -> str:
 
 
 def _below(path: Path, repository: Path) -> str:
-    """The path as the repository has it; the file's name where it lies elsewhere."""
     full = path.resolve()
     inside = full.is_relative_to(repository.resolve())
     return full.relative_to(repository.resolve()).as_posix() if inside else path.name

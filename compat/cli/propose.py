@@ -106,7 +106,6 @@ def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: 
 
 
 def _files(targets: Sequence[Path]) -> list[Path]:
-    """The files of the targets: a folder stands for all that state a floor in it."""
     if not targets:
         return []
     from compat.rewrite.file import PROJECT_FILES

@@ -124,7 +124,6 @@ def _axis(
 
 
 def _release(snapshot: Snapshot, versions: dict[str, Version]) -> Version | None:
-    """The coordinate of the subject that is asked for; None for all."""
     axis = snapshot.matrix.subject_axis
     asked = versions.get(axis.name)
     if asked is None:
@@ -209,7 +208,6 @@ def _row(floor: PythonFloor) -> tuple[str, ...]:
 
 
 def _need(floor: PythonFloor, kind: Keeper) -> str:
-    """The series that a kind needs, with its places and files: `3.9 (7/6)`."""
     if floor.needs is None:
         return "?"
     series = floor.bounds.get(kind, "-")

@@ -43,7 +43,6 @@ class Described(StrictValue, frozen=True):
 
     @property
     def group(self) -> str:
-        """The group that it is shown in."""
         return group_of(self.id)
 
 
@@ -186,7 +185,6 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
 
 
 def _unmarked(name: str, text: str) -> Iterator[Described]:
-    """The tests at the top of a file and of its classes that have no marker of their own."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):

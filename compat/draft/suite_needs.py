@@ -157,7 +157,6 @@ def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement
 
 
 def _requires(release: Release, source: ReleaseSource) -> list[Requirement]:
-    """What a release asks for, with all that its extras do; nothing where that cannot be read."""
     wheel = wheel_to_read(release)
     published = None if wheel is None else source.published(wheel)
     requirements = []

@@ -22,7 +22,6 @@ class Branches(Value, frozen=True, kw_only=True):
     base: str
 
     def __post_init__(self) -> None:
-        """Refuse names that are no branches, and a pull request onto itself."""
         for name in (self.own, self.base):
             if (
                 not re.fullmatch(
@@ -44,7 +43,6 @@ class DesiredPullRequest(Words, frozen=True, kw_only=True):
 
     @property
     def diff(self) -> str:
-        """Return what the pull request changes, as one unified diff."""
         return "".join(unified_diff(file.path, file.before, file.after) for file in self.files)
 
 
@@ -208,7 +206,6 @@ def decision(wanted: DesiredPullRequest | None, branches: Branches, state: Repos
 
 
 def _needed(wanted: DesiredPullRequest | None, state: RepositoryState) -> DesiredPullRequest | None:
-    """Return what is wanted, or None when the base has it already."""
     if wanted is None or all(
         text == file.after for file, text in zip(wanted.files, state.texts, strict=True)
     ):
@@ -217,7 +214,6 @@ def _needed(wanted: DesiredPullRequest | None, state: RepositoryState) -> Desire
 
 
 def _person(state: RepositoryState) -> str | None:
-    """Return who has a commit on the branch that overwriting would lose, if anybody."""
     head = state.head
     if head is None or sealed(head) is not None or head.sha == state.base.sha:
         return None

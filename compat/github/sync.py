@@ -117,7 +117,6 @@ def _unsigned(wanted: Words | None, dry_run: bool, diff: str) -> Outcome:
 
 
 def _in_rounds(github: GitHub, attempt: Callable[[], Outcome | None]) -> Outcome:
-    """Read, decide and act until that is settled: a write that met another one is decided anew."""
     trouble = "others keep writing to it"
     for number in range(ROUNDS):
         try:

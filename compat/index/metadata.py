@@ -73,7 +73,6 @@ class MetadataReader:
     def __init__(
         self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
     ) -> None:
-        """Open no connection yet; keep metadata below the folder, if there is one."""
         self._limits = limits
         self._web = Web(settings, limits)
         self._wheels = Web(settings, whole_wheel_limits(limits))
@@ -121,7 +120,6 @@ class MetadataReader:
             return {}
 
     def close(self) -> None:
-        """Close the connections."""
         self._web.close()
         self._wheels.close()
 

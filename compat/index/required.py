@@ -35,14 +35,12 @@ class Pins(Value, frozen=True, kw_only=True):
     free: frozenset[str]
 
     def admit(self, name: str, release: Release) -> bool:
-        """Return whether some pin admits the release."""
         return any(
             pin.contains(release.version, prereleases=True) for pin in self.pins.get(name, ())
         )
 
 
 def is_pin(specifier: SpecifierSet) -> bool:
-    """Return whether a requirement leaves one release or one series."""
     return any(part.operator in _PINS for part in specifier)
 
 
@@ -125,7 +123,6 @@ def _relevant(release: Release, asked: frozenset[str], source: ReleaseSource) ->
 
 
 def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSource) -> Release:
-    """The release with what its first wheel for the platform asks of the packages in question."""
     wheel = next((artifact for artifact in release.artifacts if artifact.is_wheel), None)
     if wheel is None:
         return release
@@ -180,7 +177,6 @@ def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
 
 
 def readable(texts: Iterable[str]) -> Iterator[Requirement]:
-    """Yield the requirements that can be read."""
     for text in texts:
         with contextlib.suppress(InvalidRequirement):
             yield Requirement(text)
@@ -200,7 +196,6 @@ def lowest_of(specifier: SpecifierSet) -> Version | None:
 
 
 def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
-    """The readable requirements on releases of the index that hold without an extra."""
     for requirement in readable(texts):
         if requirement.url is None and "extra" not in str(requirement.marker or ""):
             yield requirement

@@ -27,7 +27,6 @@ class LockedFloor(Value, frozen=True, kw_only=True):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the very version that is declared as lowest is installed."""
         return self.installed == self.lowest
 
 

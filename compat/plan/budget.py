@@ -37,7 +37,6 @@ class Budget(Value, frozen=True, kw_only=True):
 
     @property
     def most(self) -> int:
-        """How many shards there can be."""
         return max(1, min(self.shards, MOST_SHARDS))
 
 
@@ -49,7 +48,6 @@ class Shard(Value, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """How long the shard takes."""
         return self.overhead + sum(task.seconds for task in self.tasks)
 
 
@@ -72,7 +70,6 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
     @property
     def tasks(self) -> Iterator[Task]:
-        """Every task, shard by shard."""
         return (task for shard in self.shards for task in shard.tasks)
 
     @property

@@ -76,12 +76,10 @@ def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
 
 
 def is_lane_cell(facts: Feasibility, cell: Cell) -> bool:
-    """Return whether the cell stands in a lane that the matrix declares."""
     return any(cell.id == known.id for known in lane_cells(facts))
 
 
 def _with_prerelease(facts: Feasibility, axis: PackageAxis) -> Feasibility | None:
-    """The facts with the pre-release alone on its axis; None where there is none to try."""
     release = facts.catalogue.prerelease(axis)
     if release is None:
         return None
@@ -101,7 +99,6 @@ def _with_prerelease(facts: Feasibility, axis: PackageAxis) -> Feasibility | Non
 
 
 def _with_lowest(facts: Feasibility) -> Feasibility:
-    """The facts with the lowest declared releases also where an axis begins above them."""
     beside = {package.name: package.releases for package in facts.catalogue.lowest}
     if not any(beside.values()):
         return facts

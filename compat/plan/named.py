@@ -89,7 +89,6 @@ def _named(
 
 
 def _names_a_lane(matrix: Matrix, every: dict[str, Cell], pattern: str) -> bool:
-    """Whether a glob names the cells of a declared lane, whatever that has today."""
     place, _, lane = pattern.rpartition("+")
     is_declared = matrix.lowest if lane == "lowest" else bool(matrix.prerelease_axes)
     return (

@@ -42,17 +42,14 @@ class FloorEvidence(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_green(self) -> bool:
-        """Whether every corner supports it, however often."""
         return self.state in ("proven", "green")
 
     @property
     def is_tested(self) -> bool:
-        """Whether any run says something about it."""
         return any(cell.latest is not None for cell in self.evidence)
 
 
 def no_evidence(version: Version, because: str) -> FloorEvidence:
-    """Return what is known of a floor that no cell says anything about."""
     against = Objection(against="missing", because=because)
     return FloorEvidence(
         version=version, state="open", evidence=(), objections=(against,), needs=()
@@ -62,7 +59,6 @@ def no_evidence(version: Version, because: str) -> FloorEvidence:
 def merged(
     floors: Iterable[FloorEvidence],
 ) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
-    """Return the evidence, the objections and the needs of several floors, each once."""
     several = tuple(floors)
     return (
         tuple(dict.fromkeys(cell for floor in several for cell in floor.evidence)),
@@ -95,7 +91,6 @@ def cell_evidence(entry: Entry, as_of: AsOf) -> CellEvidence:
 
 
 def _known(entry: Entry, as_of: AsOf) -> Iterator[str]:
-    """What is declared to be known of a cell, as far as it could be known on the day."""
     known = as_of.snapshot.explained(entry)
     if known is None or (known.since is not None and known.since > as_of.day):
         return
@@ -132,7 +127,6 @@ def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
 
 
 def is_red(evidence: CellEvidence) -> bool:
-    """Return whether the cell is broken, by runs that count for a floor."""
     return evidence.verdict == "broken" and bool(evidence.days) and not evidence.stale
 
 
@@ -160,12 +154,10 @@ def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:
 
 
 def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
-    """Whether a verdict rests on as much of the suite as the policy asks for."""
     return evidence == "tested" or (evidence == "smoke" and policy.tier == "smoke")
 
 
 def _is_asked_for(run: Ran, policy: Policy) -> bool:
-    """Whether the run asked for as much as the policy does, or failed before any test."""
     return policy.tier == "smoke" or is_whole(run)
 
 

@@ -43,13 +43,11 @@ class Evaluation:
     """What supports or forbids a floor, on one day; each version is judged once."""
 
     def __init__(self, as_of: AsOf) -> None:
-        """Take the day."""
         self.as_of = as_of
         self.places = PromisedPlaces(as_of)
         self._floors: dict[tuple[str, Version], FloorEvidence] = {}
 
     def floor(self, axis: str, version: Version) -> FloorEvidence:
-        """Return what is known of a floor of the axis at that version."""
         key = (axis, version)
         if key not in self._floors:
             self._floors[key] = self._floor(axis, version)
@@ -113,7 +111,6 @@ class Evaluation:
         )
 
     def _corner(self, place: Place) -> list[CellEvidence]:
-        """The evidence of a place that can be had: the cell that decides, then others that ran."""
         recipes = self.places.entries[place]
         able = [
             recipes[recipe]
@@ -148,7 +145,6 @@ class Evaluation:
         return waiting[0] if waiting else able[-1]
 
     def _supporting(self, able: Sequence[Entry]) -> Entry | None:
-        """The first that supports the floor with enough runs, else the first that supports it."""
         policy = self.as_of.policy
         supporting = [
             (entry, len(evidence.days))

@@ -41,7 +41,6 @@ def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposa
 
 
 def _release_words(as_of: AsOf, extension: Extension) -> str | None:
-    """When and by which source the version came out; None where that is not before the day."""
     if isinstance(extension.axis, InterpreterAxis):
         series = next((s for s in PYTHONS if s.version == extension.version), None)
         if series is None or series.released > as_of.day:
@@ -96,7 +95,6 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
 
 
 def _taken_in(as_of: AsOf, axis: Axis, version: Version) -> list[Version]:
-    """The versions that come with a proposal: of a package also the series on the way."""
     if isinstance(axis, InterpreterAxis):
         return [version]
     releases = as_of.snapshot.catalogue.newer_than(axis)
@@ -164,7 +162,6 @@ def _ruled_out(as_of: AsOf, extension: Extension) -> str:
 
 
 def _needs(extension: Extension, objections: tuple[Objection, ...]) -> tuple[str, ...]:
-    """The cell whose run would answer; none where the answer is known, whatever it is."""
     asked = [objection for objection in objections if objection.against != "red"]
     cells = [cell for objection in asked for cell in objection.cells]
     return tuple(cells[:1]) if objections else ()

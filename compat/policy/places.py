@@ -26,14 +26,12 @@ class PromisedPlaces:
     """
 
     def __init__(self, as_of: AsOf) -> None:
-        """Take the day."""
         self.as_of = as_of
         self.names = tuple(axis.name for axis in as_of.others)
         self._axes = {axis.name: axis for axis in as_of.others}
 
     @cached_property
     def entries(self) -> dict[Place, dict[Recipe, Entry]]:
-        """The entries of each place, by recipe."""
         entries: dict[Place, dict[Recipe, Entry]] = {}
         for entry in self.as_of.cells:
             place = tuple(entry.cell.on(name).version for name in self.names)
@@ -83,7 +81,6 @@ class PromisedPlaces:
         )
 
     def can_be_had(self, place: Place) -> bool:
-        """Return whether the plan or a run lets a user have the place."""
         recipes = self.entries.get(place, {}).values()
         return any(entry.obstacle is None or entry.is_tested for entry in recipes)
 
@@ -131,7 +128,6 @@ class PromisedPlaces:
     def _obstacles(
         self, axis: str, version: Version, as_published: bool
     ) -> list[tuple[bool, int, Place, str]]:
-        """The obstacles of cells with that version, those of the subject itself first."""
         index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
         return [
             (
@@ -152,7 +148,6 @@ class PromisedPlaces:
         return f"{package_words(self._axes[axis])} {version}"
 
     def _unpromised(self, besides: str) -> str:
-        """Which other axis promises nothing that exists."""
         empty = [
             (package_words(axis), self.as_of.floors.get(axis.name))
             for axis in self.as_of.others

@@ -56,7 +56,6 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """What it says about the move, in a word or two."""
         if self.supports:
             return "supports"
         if self.latest is None:
@@ -71,7 +70,6 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The cell's id without its recipe."""
         return self.cell.partition("+")[0]
 
 
@@ -145,20 +143,17 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Derive what is printed too, so that the encoded value is all that readers get."""
         derive(self, id=f"{self.kind}-{self.axis}-{self.current}-to-{self.proposed}")
         derive(self, is_open=not self.objections, because=self._because(), digest=self._digest())
 
     @property
     def is_supported(self) -> bool:
-        """Whether every representative cell supports it, however often."""
         return bool(self.evidence) and not any(
             objection.against in DOUBTS for objection in self.objections
         )
 
     @property
     def reason(self) -> str:
-        """The reason of the new floor, for its declaration, whatever it still waits for."""
         return f"{self._claim}{self._caveat}"
 
     def _because(self) -> str:
@@ -185,7 +180,6 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
 
     @property
     def _caveat(self) -> str:
-        """What `works` leaves out: places where only changed pins work."""
         working = [cell for cell in self.evidence if cell.supports and cell.verdict != "broken"]
         published = {cell.place for cell in working if cell.recipe != "relaxed"}
         changed = {cell.place for cell in working} - published

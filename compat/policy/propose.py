@@ -91,7 +91,6 @@ class _Mover:
         self.at, self.hold = self.steps.at, self.steps.hold
 
     def proposals(self) -> Iterator[Proposal]:
-        """Yield the moves: raises, then an early move, then a lowering."""
         raises = self._with_nearest([self._raise(step) for step in self.steps.proposed])
         yield from raises
         early = self._early()
@@ -107,7 +106,6 @@ class _Mover:
         return self.evaluation.floor(self.axis.name, version)
 
     def _with_nearest(self, raises: list[Proposal]) -> list[Proposal]:
-        """The raises, where each that waits names the nearest that is possible now."""
         nearest = max((raised.proposed for raised in raises if raised.is_open), default=None)
         if nearest is None:
             return raises
@@ -149,7 +147,6 @@ class _Mover:
         return None if lowest == first else lowest
 
     def _too_young(self, to: Version, ran: Version | None) -> Iterator[Objection]:
-        """That what ran of a series has not been out for as long as its first release has."""
         months = window_of(self.as_of.policy, self.axis.name).months
         if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
             return
@@ -218,7 +215,6 @@ class _Mover:
         )
 
     def _next(self, above: Sequence[Version]) -> Version:
-        """The next that works, else the next that is not red; what a hold allows comes first."""
         held = [v for v in above if self.hold is None or v <= self.hold.at]
         green = [v for v in held if self.proof(v).is_green]
         hopeful = [v for v in held if self.proof(v).state != "red"]
@@ -306,7 +302,6 @@ class _Mover:
         )
 
     def _earliest(self, draft: "_Draft") -> datetime.date | None:
-        """The first day by the calendar and after the holds; a lowering waits for neither."""
         lifted = None if draft.kind == "lower" else self.as_of.lifted(self.axis.name, draft.to)
         return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
 
@@ -324,7 +319,6 @@ class _Mover:
                 return f"every representative cell of {release} at the floor, {floor}, is broken"
 
     def _lapsed(self, draft: "_Draft") -> Iterator[str]:
-        """That the floor itself promises nothing that can be had."""
         because = (
             "" if draft.kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
         )
@@ -364,7 +358,6 @@ class _Draft(StrictValue, frozen=True, kw_only=True):
 
 
 def _leaving(broken: FloorEvidence | None) -> Iterator[CellEvidence]:
-    """The cells of the floor that an early move leaves: that they are broken supports it."""
     for cell in () if broken is None else broken.evidence:
         yield msgspec.structs.replace(
             cell, supports=cell.verdict == "broken" and bool(cell.days) and not cell.stale

@@ -31,7 +31,6 @@ class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_worse(self) -> bool:
-        """Whether it worked before and does not any more."""
         return self.before == "yes"
 
 

@@ -98,7 +98,6 @@ def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:
-    """The ordinary cell to hold it against, where that works, if only in part."""
     axis = lane_axis(known.matrix, cell)
     entry = _highest(known, cell) if axis is None else _before(known, cell, axis)
     is_working = entry is not None and entry.is_tested and entry.verdict.kind in _WORKING
@@ -106,7 +105,6 @@ def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:
 
 
 def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Entry | None:
-    """The cell with the newest coordinate before a pre-release, and the same ones otherwise."""
     awaited = cell.on(axis.name).version
     earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
     place = tuple(earlier[-1] if c.axis == axis.name and earlier else c for c in cell.coordinates)
@@ -150,7 +148,6 @@ def _breaks(entry: Entry, against: Entry) -> bool:
 
 
 def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:
-    """One alert for each thing that breaks some cells: what it is, and what works beside it."""
     groups: dict[tuple[str, str], list[LaneCell]] = {}
     for cell, row in pairs:
         if row.against and row.verdict != "unknown":
@@ -171,7 +168,6 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
 
 
 def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
-    """What a cell of a lane tries, and beside what the other works: `numpy 2.5rc1`, `with 2.4`."""
     axis = lane_axis(known.matrix, cell)
     if axis is None:
         return "the lowest declared versions", "with newer ones"
@@ -180,7 +176,6 @@ def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
 
 
 def _compared(in_part: int, number: int, beside: str) -> str:
-    """How many cells there are beside which a lane is held: `3 cells that work with 2.4`."""
     if number == 1:
         return f"1 cell that works {'in part ' if in_part else ''}{beside}"
     those = "all" if in_part == number else f"{in_part}"

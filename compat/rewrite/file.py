@@ -88,7 +88,6 @@ def _is_line(skipped: Skipped) -> bool:
 
 
 def _classified(outcome: Rewritten | Unsatisfiable, move: Move) -> Rewritten | Unsatisfiable:
-    """The outcome with the classifiers in step."""
     if isinstance(outcome, Unsatisfiable):
         return outcome
     changes = classifier_changes(outcome.text, move)

@@ -92,7 +92,6 @@ def _python_lines(name: str, text: str, move: Move) -> Iterator[tuple[int, str, 
 
 
 def _is_left(head: str, version: Version, move: Move) -> bool:
-    """Whether a version, with what stands before it in its line, is one that the move leaves."""
     assert move.before is not None
     if move.floor < move.before:
         return version == move.before and re.search(r"[>~]=\s*['\"]?\Z", head) is not None

@@ -41,7 +41,6 @@ class PythonSource:
     """The string literals of a Python text, with where they stand."""
 
     def __init__(self, text: str) -> None:
-        """Parse the text; raise DeclarationError where it is not Python."""
         try:
             self.tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
@@ -135,7 +134,6 @@ def _ranges(source: PythonSource, call: ast.Call, move: Move) -> Iterator[tuple[
 
 
 def _python_lists(source: PythonSource) -> Iterator[Sequence[_Text]]:
-    """The lists of Pythons: of `python=`, and of the names that such or usual names have."""
     values = [
         keyword.value
         for call in ast.walk(source.tree)

@@ -29,7 +29,6 @@ class Move(Value, frozen=True, kw_only=True):
     added: Version | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a floor that no `>=` can carry."""
         if self.floor.local:
             raise ValueError(f"a floor has no local part: {self.floor}")
 
@@ -150,7 +149,6 @@ def moved(places: Sequence[RangePlace], move: Move) -> RewrittenRanges | Unsatis
 
 
 def names_package(text: str, package: str) -> bool:
-    """Return whether a requirement's text begins with the package's name, however spelled."""
     match = _NAME.match(text)
     return match is not None and canonicalize_name(match[1]) == canonicalize_name(package)
 
@@ -199,7 +197,6 @@ def _pinned(parsed: _Range | Skipped | None, move: Move) -> str | None:
 
 
 def is_of(version: Version, series: Version | None) -> bool:
-    """Return whether a version is the series, or one of it."""
     if series is None:
         return False
     return version.release[: len(series.release)] == series.release or version == series

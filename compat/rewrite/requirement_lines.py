@@ -73,7 +73,6 @@ def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def rewritten_deps(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a tox.ini after the move of a package: `deps` of its environments."""
     package = move.package or ""
     pieces = [
         piece

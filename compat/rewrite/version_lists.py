@@ -124,7 +124,6 @@ def _extended(
 def _beside_the_end(
     text: str, items: Sequence[ListedVersion], end: ListedVersion, versions: Sequence[Version]
 ) -> list[TextChange]:
-    """Versions in rising order, put outside of the item at an end of a list, separated as it is."""
     position = items.index(end)
     is_first = position == 0
     neighbour = position + 1 if is_first else position - 1
@@ -142,7 +141,6 @@ def _beside_the_end(
 
 
 def _without(text: str, start: int, end: int) -> tuple[int, int]:
-    """The stretch that goes with an item: its line where it has one alone, else its separator."""
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)
     line_end = len(text) if line_end < 0 else line_end + 1

@@ -62,7 +62,6 @@ def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
 def _values(
     node: yaml.Node | None, move: Move, keys: frozenset[str]
 ) -> Iterator[tuple[yaml.Node, frozenset[str]]]:
-    """The values of the keys that name versions, with the keys above them."""
     if isinstance(node, yaml.SequenceNode):
         for element in node.value:
             yield from _values(element, move, keys)

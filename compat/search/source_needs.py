@@ -78,7 +78,6 @@ def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
 
 
 def is_annotated(source: bytes) -> bool:
-    """Return whether a module has annotations that are evaluated when it is loaded."""
     try:
         tree = ast.parse(source)
         return bool(_annotations(tree)[1]) and not has_future_annotations(tree)
@@ -133,7 +132,6 @@ def _needs(text: str) -> tuple[Need, ...]:
 
 
 def _guards(body: list[ast.stmt]) -> Iterator[tuple[int, Series]]:
-    """The tests of a module that raise on every Python below some series, with their lines."""
     for node in body:
         if isinstance(node, ast.If | ast.Assert) and "version_info" in _names(node.test):
             with contextlib.suppress(ValueError, TypeError, IndexError):
@@ -161,7 +159,6 @@ def _refuses(node: ast.If | ast.Assert, minor: int) -> bool:
 
 
 def _value(node: ast.expr, version: tuple[Any, ...]) -> Any:
-    """What a look at the version says on a Python; ValueError where it asks for something else."""
     match node:
         case ast.Constant():
             return node.value
@@ -280,7 +277,6 @@ def _annotations(tree: ast.Module) -> tuple[list[ast.expr], list[ast.expr]]:
 
 
 def _masked(text: str, annotations: list[ast.expr]) -> str:
-    """The text with a literal in the place of each annotation; every line keeps its number."""
     lines = [line.encode() for line in text.split("\n")]
     for node in annotations:
         first, start = node.lineno - 1, node.col_offset

@@ -97,13 +97,11 @@ def subject_release(snapshot: Snapshot, version: Version) -> Release | None:
 
 
 def subject_coordinates(snapshot: Snapshot) -> tuple[Version, ...]:
-    """Return the coordinates of the subject, oldest first."""
     axis = snapshot.matrix.subject_axis
     return snapshot.catalogue.of(axis).coordinates(axis.select)
 
 
 def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFloor:
-    """Return what keeps a release of the subject from an older Python."""
     matrix = snapshot.matrix
     release = subject_release(snapshot, version)
     published = None if release is None else release.published
@@ -253,7 +251,6 @@ def _is_unobtainable(outcome: Outcome | None) -> bool:
 
 
 def _newly_failing(changed: tuple[ChangedRun, ...], above: list[Entry]) -> tuple[str, ...]:
-    """What fails in the newest run of a changed copy, and in no cell that works above."""
     if not changed or not above:
         return ()
     known = {c.id for e in above for c in e.verdict.capabilities if c.status == "no"}

@@ -100,7 +100,6 @@ def _is_repeated(last: Ran, run: Ran) -> bool:
 
 
 def _beside(last: Ran, run: Ran) -> tuple[Beside, ...]:
-    """What two runs differ in; one that came to no lock, or to no suite, says nothing of it."""
     digests: tuple[tuple[Beside, str, str], ...] = (
         ("lock", last.lock_digest, run.lock_digest),
         ("suite", last.suite_digest, run.suite_digest),

@@ -77,7 +77,6 @@ def _side_by_side(
 
 @contextlib.contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Write the folder with nobody else: two editions in one folder are neither of them."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         lock = files.lock(out)

@@ -25,7 +25,6 @@ _OWN: tuple[NeedKind, ...] = ("code", "type", "annotation", "guard")
 
 
 def keeper_sentence(floor: PythonFloor) -> str:
-    """Return what keeps a release from an older Python, in one sentence."""
     series, read = floor.series, floor.needs
     if not floor.keepers:
         if read is None:
@@ -88,7 +87,6 @@ def unreached_sentence(floor: PythonFloor) -> str:
 
 
 def below_sentence(cell: CellBelow, axis: str) -> str:
-    """Return what a cell below came to, and the first that fails there."""
     preposition = "On" if axis == "Python" else "With"
     where = f"{preposition} {axis} {cell.version} ({cell.cell})"
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
@@ -138,7 +136,6 @@ def changed_sentence(floor: PythonFloor, run: ChangedRun) -> str:
 
 
 def package_sentence(floor: PackageFloor) -> str:
-    """Return which requirement keeps a release from an older version of a package."""
     if not floor.requirements:
         return f"{floor.release} does not require {floor.package}."
     lines = listed([f"`{line}`" for line in floor.requirements])
@@ -148,7 +145,6 @@ def package_sentence(floor: PackageFloor) -> str:
 
 
 def api_gone(cell: CellBelow) -> tuple[str, ...]:
-    """Return what of a dependency's API a cell's failures name, as what it lacks."""
     names = [c.failed.by for c in cell.failing if c.failed is not None and c.failed.by]
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
     is_missing = isinstance(outcome, Failed) and outcome.cause.startswith("missing-")
@@ -158,7 +154,6 @@ def api_gone(cell: CellBelow) -> tuple[str, ...]:
 
 
 def short_answer(floor: PythonFloor) -> str:
-    """Return what keeps a release in a few words, for a table."""
     if not floor.keepers:
         return "nothing"
     words: dict[Keeper, str] = {
@@ -187,7 +182,6 @@ def below_words(floor: PythonFloor) -> str:
 
 
 def tried_words(floor: PythonFloor) -> str:
-    """Return in a few words whether a changed copy ran below: `yes`, `no (type-error)`."""
     if not floor.changed:
         return ""
     run = max(floor.changed, key=lambda run: run.on)

@@ -29,7 +29,6 @@ class SharedColumn(Value, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Its release, or the first and the last of its releases."""
         first, last = self.releases[0].version, self.releases[-1].version
         return str(first) if first == last else f"{first} to {last}"
 
