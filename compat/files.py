@@ -331,9 +331,8 @@ def _dissolve(name: str, top: int, names: Iterator[str]) -> None:
 
 
 def _opened(name: str, parent: int | None) -> int:
-    """Return a descriptor of a folder, after its owner may do everything with it; never of a link's
-    target.
-    """
+    # Return a descriptor of a folder, after its owner may do everything with it; never of a link's
+    # target.
     flags = os.O_DIRECTORY | os.O_CLOEXEC
     handle = os.open(name, flags | os.O_PATH | os.O_NOFOLLOW, dir_fd=parent)
     try:

@@ -125,9 +125,8 @@ def _packages(folders: Iterable[str], python: Version | None) -> PackageList:
 
 
 def _package(distribution: Distribution) -> tuple[str, Version, Published] | None:
-    """The name, the version and the requirements of a distribution; None where its metadata cannot
-    be read.
-    """
+    # The name, the version and the requirements of a distribution; None where its metadata cannot
+    # be read.
     try:
         text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
     except (OSError, UnicodeDecodeError):

@@ -95,9 +95,8 @@ def _is_plain(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefi
 
 
 def _has_init(node: ast.ClassDef) -> bool:
-    """Whether pytest passes over the class, or may: it has a constructor, its own or one that it
-    inherits.
-    """
+    # Whether pytest passes over the class, or may: it has a constructor, its own or one that it
+    # inherits.
     return bool(node.bases) or any(
         isinstance(inner, _FUNCTIONS) and inner.name == "__init__" for inner in node.body
     )

@@ -54,9 +54,8 @@ def _ids(texts: Mapping[str, str]) -> frozenset[str]:
 
 
 def _reported(texts: Mapping[str, str]) -> dict[str, str]:
-    """Under which id each test reports: that of its nearest marker, or its own; empty where the
-    marker's id is not a literal.
-    """
+    # Under which id each test reports: that of its nearest marker, or its own; empty where the
+    # marker's id is not a literal.
     return {
         f"{name}::{test}": f"{name}::{test}" if capability is None else capability
         for name, text in texts.items()
@@ -94,9 +93,8 @@ def _module_marks(tree: ast.Module) -> list[ast.expr]:
 
 
 def _marker_id(marks: Iterable[ast.expr], farther: str | None) -> str | None:
-    """The id of the first capability among the marks, empty where it is not a literal; without one
-    that of what stands farther out.
-    """
+    # The id of the first capability among the marks, empty where it is not a literal; without one
+    # that of what stands farther out.
     for mark in marks:
         name, arguments = mark_of(mark) or ("", {})
         if name == "capability":

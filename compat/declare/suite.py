@@ -69,9 +69,8 @@ def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
 
 
 def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
-    """Yield the files that the matrix's oldest interpreter cannot parse, as far as this one can
-    tell.
-    """
+    # Yield the files that the matrix's oldest interpreter cannot parse, as far as this one can
+    # tell.
     oldest = min(release.release[:2] for release in matrix.interpreters.releases)
     running = sys.version_info[:2]
     if oldest > running or any("collect_ignore" in text for text in texts.values()):

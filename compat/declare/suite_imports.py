@@ -154,9 +154,8 @@ def _certain(texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tuple[str, str, int]]:
-    """Yield each import of what is not the suite's own, from files that are collected and those of
-    the suite that they import: file, module, line.
-    """
+    # Yield each import of what is not the suite's own, from files that are collected and those of
+    # the suite that they import: file, module, line.
     own = {part.removesuffix(".py") for path in texts for part in path.split("/")}
     waiting = list(collected)
     read = set(waiting)

@@ -66,9 +66,8 @@ def discover(
 
 
 def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Package) -> Package:
-    """The package with the releases that the axis leaves out and that some release of the subject
-    declares as the lowest: the first at all, and the first with a wheel for each Python.
-    """
+    # The package with the releases that the axis leaves out and that some release of the subject
+    # declares as the lowest: the first at all, and the first with a wheel for each Python.
     releases = [
         release
         for release in package.releases
@@ -110,9 +109,8 @@ def _has_wheel(release: Release, patch: Version) -> bool:
 
 
 def _newer(axis: PackageAxis, package: Package) -> Package:
-    """The package with the final releases that came after all that the axis selects, and that it
-    would select with a higher bound.
-    """
+    # The package with the final releases that came after all that the axis selects, and that it
+    # would select with a higher bound.
     newest = max((release.version for release in package.selected(axis.select)), default=None)
     releases = tuple(
         release
@@ -130,9 +128,8 @@ def _newer(axis: PackageAxis, package: Package) -> Package:
 def _awaited(
     matrix: Matrix, axis: PackageAxis, packages: dict[str, Package], source: ReleaseSource
 ) -> Package:
-    """The package of a lane with the newest pre-release that is newer than every final release, as
-    far as the lane looks; without a release where there is none.
-    """
+    # The package of a lane with the newest pre-release that is newer than every final release, as
+    # far as the lane looks; without a release where there is none.
     lane, name = matrix.prereleases, axis.normalised_name
     assert lane is not None, "only a lane has such axes"
     until = None if lane.as_of is None else _midnight(lane.as_of)
@@ -169,9 +166,8 @@ def _page(source: ReleaseSource, name: str) -> Package | None:
 def _unknown(
     matrix: Matrix, packages: dict[str, Package], source: ReleaseSource
 ) -> Iterator[Fault]:
-    """One fault for each axis whose package the index does not have, with the nearest name that is
-    known here.
-    """
+    # One fault for each axis whose package the index does not have, with the nearest name that is
+    # known here.
     known = sorted(_names_at_hand(matrix, packages, source))
     for number, axis in enumerate(matrix.axes):
         if not isinstance(axis, PackageAxis) or axis.normalised_name in packages:
@@ -186,9 +182,8 @@ def _unknown(
 
 
 def _names_at_hand(matrix: Matrix, packages: dict[str, Package], source: ReleaseSource) -> set[str]:
-    """The packages that the matrix speaks of elsewhere, and those that its subject's newest release
-    requires.
-    """
+    # The packages that the matrix speaks of elsewhere, and those that its subject's newest release
+    # requires.
     texts = [*matrix.requirements, *matrix.suite.requirements]
     subject = packages.get(matrix.subject_axis.normalised_name)
     for release in () if subject is None else subject.selected(matrix.subject_axis.select)[-1:]:

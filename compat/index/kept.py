@@ -197,9 +197,8 @@ def _kept_release(release: Release) -> _Release:
 
 
 def _one_file_a_line(body: dict[str, object]) -> str:
-    """The JSON with a line break before each package, release and file: small, and a diff shows
-    what came.
-    """
+    # The JSON with a line break before each package, release and file: small, and a diff shows what
+    # came.
     text = msgspec.json.encode(body).decode()
     for mark, indent in (('{"name":', "    "), ('{"version":', "  ")):
         text = text.replace(mark, f"\n{indent}{mark}")

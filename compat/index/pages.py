@@ -88,9 +88,8 @@ def _is_sound(path: Path) -> bool:
 
 
 def _prove_writable(path: Path) -> None:
-    """Raise sqlite3.Error unless the file can be written now: requests-cache would try again
-    without end.
-    """
+    # Raise sqlite3.Error unless the file can be written now: requests-cache would try again without
+    # end.
     with contextlib.closing(
         sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None)
     ) as connection:

@@ -144,9 +144,8 @@ def _public_index() -> str:
 
 
 def _pip_config_list() -> str:
-    """Return what pip says about its configuration; `-I` keeps a folder `pip` of the working
-    directory out.
-    """
+    # Return what pip says about its configuration; `-I` keeps a folder `pip` of the working
+    # directory out.
     import subprocess
 
     command = [sys.executable, "-I", "-m", "pip", "config", "list"]

@@ -218,9 +218,8 @@ def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
 
 
 def _over(raw: BaseHTTPResponse, body: IO[bytes]) -> HTTPResponse:
-    """Return the response over the body that was read and decoded: headers about its encoding no
-    longer hold.
-    """
+    # Return the response over the body that was read and decoded: headers about its encoding no
+    # longer hold.
     headers = raw.headers.copy()
     for name in ("Content-Encoding", "Transfer-Encoding", "Content-Length"):
         headers.discard(name)

@@ -131,9 +131,7 @@ def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
 
 
 def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
-    """The tasks in shards, each in the one with most room left, or in none where that is too
-    little.
-    """
+    # The tasks in shards, each in the one with most room left, or in none where that is too little.
     shards: list[list[Task]] = [[] for _ in range(budget.most)]
     loads = [(0.0, number) for number in range(budget.most)]
     for task in tasks:
@@ -145,9 +143,8 @@ def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
 
 
 def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
-    """Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
-    with many tasks.
-    """
+    # Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
+    # with many tasks.
     shards: list[list[Task]] = [[] for _ in range(count)]
     loads = [(0.0, number) for number in range(count)]
     for task in sorted(tasks, key=lambda task: (-task.seconds, task.cell)):

@@ -148,9 +148,8 @@ class Dependencies:
         return pin, tuple(v for v in self._releases[name] if pin.contains(v, prereleases=True))
 
     def _by_itself(self, pinned: Pinned, question: Question) -> tuple[Versions, _Refusals]:
-        """What the Python and the coordinates leave of a pin; when that is nothing, why each
-        release falls away.
-        """
+        # What the Python and the coordinates leave of a pin; when that is nothing, why each release
+        # falls away.
         names = self._names(pinned.name)
         coordinates = {n: question.coordinates[n] for n in names & question.coordinates.keys()}
         deep = names & question.deep

@@ -136,9 +136,8 @@ def _feasible(
     version: Version,
     obstacles: dict[Recipe, tuple[str, Obstacle]],
 ) -> Iterator[Cell]:
-    """The cells with the version and the subject's newest release that could work, newest versions
-    of the others first; the first obstacle of each recipe is kept.
-    """
+    # The cells with the version and the subject's newest release that could work, newest versions
+    # of the others first; the first obstacle of each recipe is kept.
     for recipe in RECIPES:
         if recipe == "dated":
             continue

@@ -249,9 +249,8 @@ class Feasibility:
         return relaxation.specifier
 
     def _together(self, cell: Cell, release: Release) -> datetime.datetime | None:
-        """When a subject's release and a release that it admits of each other coordinate were all
-        out.
-        """
+        # When a subject's release and a release that it admits of each other coordinate were all
+        # out.
         relaxations = self.rules.relaxations(cell)
         dates = [release.uploaded]
         for axis in self._others:
@@ -261,9 +260,7 @@ class Feasibility:
         return max(known) if len(known) == len(dates) else None
 
     def _published_pin(self, release: Version, python: Version, axis: str) -> SpecifierSet | None:
-        """The release's published specifier on an axis's package; None when it does not ask for
-        it.
-        """
+        # The release's published specifier on an axis's package; None when it does not ask for it.
         asked = named(self.requirements(release, python), self._names[axis])
         if not asked:
             return None

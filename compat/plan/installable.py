@@ -68,9 +68,7 @@ class Installable:
     def _usable(
         self, axis: str, version: Version, python: Version, ignores: bool
     ) -> tuple[Release, ...]:
-        """The coordinate's releases with a file to install; `ignores` sets `Requires-Python`
-        aside.
-        """
+        # The coordinate's releases with a file to install; `ignores` sets `Requires-Python` aside.
         releases = self.releases(axis, version)
         return tuple(release for release in releases if self.can_install(release, python, ignores))
 
@@ -80,9 +78,8 @@ class Installable:
     def _obstacle(
         self, axis_name: str, version: Version, python: Version, ignores: bool
     ) -> Obstacle:
-        """Why the coordinate has nothing to install; for a series whose releases differ, each one's
-        reason.
-        """
+        # Why the coordinate has nothing to install; for a series whose releases differ, each one's
+        # reason.
         axis, releases = self._axes[axis_name], self.releases(axis_name, version)
         pair = (f"{axis.short}{version}", f"{self._matrix.interpreters.short}{python}")
         coordinate = f"{axis.package} {version}"

@@ -142,9 +142,8 @@ def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has
 
 
 def _lowest(facts: Feasibility) -> Iterator[Cell]:
-    """For each Python and release of the subject, the place of the lowest other coordinates that
-    it admits and that the Python can install.
-    """
+    # For each Python and release of the subject, the place of the lowest other coordinates that it
+    # admits and that the Python can install.
     matrix, catalogue = facts.matrix, facts.catalogue
     first = {
         axis.name: coordinates
@@ -163,9 +162,8 @@ def _lowest(facts: Feasibility) -> Iterator[Cell]:
 
 
 def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | None:
-    """The lowest cell with the Python and the subject of the place; None where the subject cannot
-    be installed, or nothing of some axis can.
-    """
+    # The lowest cell with the Python and the subject of the place; None where the subject cannot be
+    # installed, or nothing of some axis can.
     matrix = facts.matrix
 
     def cell_at(chosen: dict[str, Coordinate]) -> Cell:

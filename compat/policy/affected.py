@@ -38,9 +38,8 @@ def gained(
 
 
 def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
-    """The promised versions of another axis that can be had with some promised version of this one
-    from a floor on.
-    """
+    # The promised versions of another axis that can be had with some promised version of this one
+    # from a floor on.
     position = [other.name for other in evaluation.as_of.others].index(other.name)
     versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
     return {

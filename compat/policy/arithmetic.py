@@ -109,9 +109,7 @@ def _admits(as_of: AsOf, axis: Axis) -> Iterator[str]:
 
 
 def _asked(as_of: AsOf, axis: Axis) -> str:
-    """What the newest release asks of an axis; of a package, with the newest Python of the
-    matrix.
-    """
+    # What the newest release asks of an axis; of a package, with the newest Python of the matrix.
     asked = as_of.asks(axis)
     what = f"{package_words(axis)} {asked}" if asked else f"any {package_words(axis)}"
     return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {as_of.newest_python}"

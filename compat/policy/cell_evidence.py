@@ -131,9 +131,8 @@ def is_red(evidence: CellEvidence) -> bool:
 
 
 def _without_trouble(entry: Entry, snapshot: Snapshot) -> Verdict:
-    """The verdict without the newer run that says nothing: trouble neither moves a floor nor
-    stops it.
-    """
+    # The verdict without the newer run that says nothing: trouble neither moves a floor nor stops
+    # it.
     if entry.history.unanswered is None:
         return entry.verdict
     present = snapshot.attribution.context(entry.cell, snapshot.present)
@@ -143,9 +142,7 @@ def _without_trouble(entry: Entry, snapshot: Snapshot) -> Verdict:
 
 
 def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:
-    """The days of the isolated runs that made the verdict: those of the newest run's lock and
-    suite.
-    """
+    # The days of the isolated runs that made the verdict: those of the newest run's lock and suite.
     if not entry.counted:
         return ()
     runs = [counted.run for counted in entry.history.deciding]

@@ -156,9 +156,8 @@ class Evaluation:
 
     @cached_property
     def _hopeless(self) -> frozenset[Recipe]:
-        """Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it
-        asks of the past.
-        """
+        # Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it
+        # asks of the past.
         refused = {entry.cell.recipe for entry in self.as_of.cells if _is_refused(entry)} - {
             "relaxed"
         }

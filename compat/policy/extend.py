@@ -102,9 +102,8 @@ def _taken_in(as_of: AsOf, axis: Axis, version: Version) -> list[Version]:
 
 
 def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
-    """What is known of the cells of the newest release with the version that were run, the best
-    of them first.
-    """
+    # What is known of the cells of the newest release with the version that were run, the best of
+    # them first.
     assert as_of.newest is not None, "without a release nothing is extended"
     subject = as_of.matrix.subject
     tried = [

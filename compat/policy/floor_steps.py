@@ -115,9 +115,8 @@ class FloorSteps:
         return [v for v in existing if v in allowed and v in reach and v not in bad]
 
     def _best(self) -> list[Version]:
-        """The newest proven version above the floor up to the limit; else the newest green one,
-        else the newest.
-        """
+        # The newest proven version above the floor up to the limit; else the newest green one, else
+        # the newest.
         within = [v for v in self.reachable() if self.at < v <= self.limit]
         green = [v for v in within if self.proof(v).is_green]
         proven = [v for v in green if self.proof(v).state == "proven"]
@@ -125,9 +124,8 @@ class FloorSteps:
 
     @cached_property
     def _above(self) -> tuple[FloorStep, ...]:
-        """A step for each version above the floor whose day is known and that is not known to be
-        bad.
-        """
+        # A step for each version above the floor whose day is known and that is not known to be
+        # bad.
         return tuple(self._dated())
 
     def _dated(self) -> Iterator[FloorStep]:

@@ -131,9 +131,8 @@ class _Mover:
         )
 
     def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
-        """The lowest release of a series that its supporting cells installed, where that is not
-        its first; None where no lock tells.
-        """
+        # The lowest release of a series that its supporting cells installed, where that is not its
+        # first; None where no lock tells.
         if isinstance(self.axis, InterpreterAxis) or self.as_of.looks_back:
             return None
         snapshot, name = self.as_of.snapshot, self.axis.normalised_name
@@ -234,18 +233,16 @@ class _Mover:
         return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
 
     def _pull(self) -> Version | None:
-        """Where the calendar would raise a lowered floor to: the newest green version that it
-        allows.
-        """
+        # Where the calendar would raise a lowered floor to: the newest green version that it
+        # allows.
         return max(
             (v for v in self.steps.reachable() if v <= self.steps.limit and self.proof(v).is_green),
             default=None,
         )
 
     def _lowest(self) -> Version | None:
-        """How far down to propose: proven ground first, then green, then the next version, if there
-        is reason to; nothing that the calendar would raise again.
-        """
+        # How far down to propose: proven ground first, then green, then the next version, if there
+        # is reason to; nothing that the calendar would raise again.
         below = [v for v in reversed(self.as_of.existing[self.axis.name]) if v < self.at]
         if not below or self.at not in self.as_of.existing[self.axis.name]:
             return None
@@ -263,9 +260,8 @@ class _Mover:
         return below[0] if has_reason and below[0] not in bad else None
 
     def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
-        """The unbroken run of versions downward from the floor, which counts itself, that have one
-        of the states.
-        """
+        # The unbroken run of versions downward from the floor, which counts itself, that have one
+        # of the states.
         chain: list[Version] = []
         if self.proof(self.at).state not in states:
             return chain

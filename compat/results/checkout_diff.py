@@ -98,9 +98,8 @@ def _was_not_installed(verdict: Verdict) -> bool:
 
 
 def _capabilities(before: Verdict, after: Verdict) -> tuple[CapabilityDifference, ...]:
-    """The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
-    outcome says it all.
-    """
+    # The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
+    # outcome says it all.
     if not (_reached_tests(before) and _reached_tests(after)):
         return ()
     earlier = {capability.id: capability for capability in before.capabilities}

@@ -172,9 +172,8 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
 
 
 def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Everything below the folder but folders, by name; a folder that lies too deep stands for
-    itself.
-    """
+    # Everything below the folder but folders, by name; a folder that lies too deep stands for
+    # itself.
     with os.scandir(folder) as entries:
         ordered = sorted(entries, key=lambda entry: entry.name)
     for entry in ordered:
@@ -187,9 +186,8 @@ def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.
 
 
 def _asked_once(name: str, checkout: Checkout) -> str:
-    """What there may be one record of: a cell, or with a plan its folder, so that no shard spoils
-    another's record.
-    """
+    # What there may be one record of: a cell, or with a plan its folder, so that no shard spoils
+    # another's record.
     return name.rpartition("/")[0] if checkout.shards is not None else _cell(name)
 
 

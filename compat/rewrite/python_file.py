@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.errors import DeclarationError
@@ -159,7 +160,11 @@ def _parametrized(source: PythonSource, package: str) -> Iterator[Sequence[_Text
         if not isinstance(call, ast.Call) or _called(call.func) != "parametrize":
             continue
         first = source.literal(call.args[0]) if call.args else None
-        if first is not None and _same_name(first.text, package) and len(call.args) > 1:
+        if (
+            first is not None
+            and canonicalize_name(first.text) == canonicalize_name(package)
+            and len(call.args) > 1
+        ):
             yield source.literals(call.args[1]) or []
 
 
@@ -184,7 +189,3 @@ def _called(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
-
-
-def _same_name(text: str, package: str) -> bool:
-    return re.sub(r"[-_.]+", "-", text).lower() == re.sub(r"[-_.]+", "-", package).lower()

@@ -180,9 +180,8 @@ def with_floor(text: str, floor: Version) -> str:
 
 
 def _pinned(parsed: _Range | Skipped | None, move: Move) -> str | None:
-    """The text of a lone pin after the move: the new floor where it was the old one, itself where
-    it is another version below the new floor; None where the move does not concern it.
-    """
+    # The text of a lone pin after the move: the new floor where it was the old one, itself where it
+    # is another version below the new floor; None where the move does not concern it.
     if not isinstance(parsed, _Range) or move.before is None or len(parsed.clauses) != 1:
         return None
     (clause,) = parsed.clauses
@@ -210,9 +209,7 @@ def _concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
 
 
 def _range(place: RangePlace, move: Move) -> _Range | Skipped | None:
-    """Return the range at a place, why it cannot be moved, or None when it is about something
-    else.
-    """
+    # Return the range at a place, why it cannot be moved, or None when it is about something else.
     if move.package is None:
         return _parsed("", place.text, "", place)
     if not names_package(place.text, move.package):
@@ -279,9 +276,8 @@ def _with_floor(clause: _Clause, floor: Version, comma: str) -> str:
 
 
 def _compatible(version: Version, floor: Version) -> str | None:
-    """Return what follows `~=` so that it starts at the floor and ends where it ended; None when
-    nothing does.
-    """
+    # Return what follows `~=` so that it starts at the floor and ends where it ended; None when
+    # nothing does.
     length = len(version.release)
     if (
         len(floor.release) > length
@@ -294,9 +290,7 @@ def _compatible(version: Version, floor: Version) -> str | None:
 
 
 def _after(version: Version, dropped: int) -> str:
-    """Return the first version after the series that is left when `dropped` components are cut
-    off.
-    """
+    # Return the first version after the series that is left when `dropped` components are cut off.
     series = version.release[: len(version.release) - dropped]
     return _numbers(version.epoch, (*series[:-1], series[-1] + 1))
 

@@ -131,9 +131,7 @@ def _requirement_pieces(text: str, package: str) -> Iterator[_Piece]:
 
 
 def _logical(text: str) -> Iterator[list[_Line]]:
-    """Yield lines, those joined by a backslash together; as for pip, a comment ends what is
-    joined.
-    """
+    # Yield lines, those joined by a backslash together; as for pip, a comment ends what is joined.
     group: list[_Line] = []
     for line in _lines(text):
         group.append(line)
@@ -182,9 +180,8 @@ def _python_pieces(value: _Value, place: str) -> Iterator[_Piece]:
 
 
 def _list_pieces(value: _Value, place: str, package: str) -> Iterator[_Piece]:
-    """Yield a list's requirements as setuptools reads them: one a line, or on a single line between
-    semicolons.
-    """
+    # Yield a list's requirements as setuptools reads them: one a line, or on a single line between
+    # semicolons.
     first = value.lines[0]
     if first.text.startswith("file:"):
         yield _stripped(first, place, "it is read from another file; move that one")

@@ -112,9 +112,8 @@ def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ListedVer
 
 
 def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
-    """The lines of tox-gh and tox-gh-actions whose Python goes, and one for a Python that is
-    added, like that of the newest.
-    """
+    # The lines of tox-gh and tox-gh-actions whose Python goes, and one for a Python that is added,
+    # like that of the newest.
     if move.before is None or move.floor < move.before:
         return
     lines = list(_MAPPING.finditer(match.string, *match.span("body")))

@@ -65,9 +65,8 @@ def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Mad
 def _side_by_side(
     pages: Iterable[SiteFile | Made], documents: Iterator[Made]
 ) -> Iterator[SiteFile | Made]:
-    """Yield the pages, and right after that of a cell its document: both read the records of the
-    cell, which are many.
-    """
+    # Yield the pages, and right after that of a cell its document: both read the records of the
+    # cell, which are many.
     for page in pages:
         yield page
         if is_cell_page(page.path):

@@ -3,7 +3,7 @@
 from packaging.version import Version
 
 from compat.run.outcome import Failed, parse_outcome
-from compat.search.needs import ChangedRun, ReleaseNeeds, SeriesNeeds
+from compat.search.needs import ChangedRun, SeriesNeeds
 from compat.search.source_needs import NeedKind
 from compat.search.why import CellBelow, Keeper, PackageFloor, PythonFloor
 from compat.site.wording import cause_sentence, count, cut_text, listed
@@ -224,8 +224,3 @@ def _declared(floor: PythonFloor) -> str:
 
 def _bound(floor: PythonFloor, keeper: Keeper) -> Version | None:
     return Version(floor.bounds[keeper]) if keeper in floor.bounds else None
-
-
-def unread_words(read: ReleaseNeeds) -> str:
-    """Return how many modules could not be read; empty where all could."""
-    return f"{count(read.unread, 'module')} could not be read" if read.unread else ""
