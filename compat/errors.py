@@ -18,7 +18,6 @@ class Fault(Value, frozen=True, kw_only=True):
     hint: str = ""
 
     def line(self) -> str:
-        """Return the fault as one printable line."""
         text = ": ".join(part for part in (self.path, self.message) if part)
         return one_line(f"{text} ({self.hint})" if self.hint else text)
 
@@ -36,7 +35,6 @@ class CompatError(Exception):
     code: ClassVar[str] = "broken"
 
     def __init__(self, *faults: Fault) -> None:
-        """Carry at least one fault."""
         super().__init__("\n".join(fault.line() for fault in faults))
         self.faults = faults
 
@@ -58,6 +56,13 @@ class NothingToDo(CompatError):
 
     exit_code = 1
     code = "nothing-to-do"
+
+
+class EmptyLane(CompatError):
+    """What a lane tries is not there today, which is no fault."""
+
+    exit_code = 0
+    code = "empty-lane"
 
 
 class DeclarationError(CompatError):
@@ -135,7 +140,6 @@ class ServiceUnreachable(CompatError):
 
 
 def reason(fault: OSError) -> str:
-    """Return why the operating system refused, in its own words."""
     return (fault.strerror or "unknown fault").lower()
 
 

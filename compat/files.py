@@ -8,6 +8,7 @@ import fcntl
 import hashlib
 import itertools
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -23,6 +24,12 @@ from compat.errors import CompatError, UsageError, reason
 # forth between branches and matrices needs a few.
 MOST_DERIVED = 32
 _DIGEST = 32  # bytes of SHA-256
+# Folders that tools make in a project.
+_OF_TOOLS = re.compile(
+    r"\.(?:git|hg|eggs|tox|nox|venv|hypothesis|\w+_cache)|__pycache__|node_modules|site-packages"
+    r"|.*\.egg-info"
+)
+_LARGEST_TEXT = 4_000_000
 
 # Takes what `DerivedFiles.of` takes, and returns what that returns.
 Keep = Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes]
@@ -133,7 +140,6 @@ def tree_states(folder: Path) -> list[str]:
 
 
 def state_digest(states: Iterable[str]) -> bytes:
-    """Return the digest of what `tree_states` returned."""
     return _sha256(os.fsencode("\n".join(states)))
 
 
@@ -152,7 +158,6 @@ class DerivedFiles:
     """Bytes that follow from others, kept in the cache folder; nothing is lost with them."""
 
     def __init__(self, cache_folder: Callable[[], Path]) -> None:
-        """Take where the cache folder is; raising UsageError, it says that there is none."""
         self._cache_folder = cache_folder
 
     def of(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
@@ -181,7 +186,6 @@ class DerivedFiles:
 
 
 def not_kept(_kind: str, _sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-    """Return what `make` returns: a `Keep` that keeps nothing."""
     return make()
 
 
@@ -198,7 +202,6 @@ def code_of(*rooms: str) -> bytes:
 
 @cache
 def code_digest() -> str:
-    """Return the sha256 of all of compat's own code, whatever Python runs it."""
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.rglob("*.py")):
         digest.update(_sha256(path.read_bytes()))
@@ -207,6 +210,26 @@ def code_digest() -> str:
 
 def _sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
+
+
+def texts_below(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield path and text of each file below a folder that people write: what tools keep for
+    themselves, large files and those that are no text are passed over.
+    """
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(
+            name
+            for name in folders
+            if not _OF_TOOLS.fullmatch(name)
+            and not (name in ("build", "dist") and os.path.samefile(top, folder))
+            and not os.path.exists(os.path.join(top, name, "pyvenv.cfg"))
+        )
+        for path in (os.path.join(top, name) for name in sorted(names)):
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                if os.path.isfile(path) and os.path.getsize(path) <= _LARGEST_TEXT:
+                    text = read(Path(path)).decode()
+                    if "\0" not in text:
+                        yield os.path.relpath(path, folder).replace(os.sep, "/"), text
 
 
 def unified_diff(name: str, before: str, after: str) -> str:
@@ -282,7 +305,6 @@ def remove_tree(path: Path) -> None:
 
 
 def _dissolve(name: str, top: int, names: Iterator[str]) -> None:
-    """Remove what has that name in the folder `top`; its own folders get new names in `top`."""
     try:
         folder = _opened(name, top)
     except FileNotFoundError:
@@ -309,9 +331,8 @@ def _dissolve(name: str, top: int, names: Iterator[str]) -> None:
 
 
 def _opened(name: str, parent: int | None) -> int:
-    """Return a descriptor of a folder, after its owner may do everything with it; never of a link's
-    target.
-    """
+    # Return a descriptor of a folder, after its owner may do everything with it; never of a link's
+    # target.
     flags = os.O_DIRECTORY | os.O_CLOEXEC
     handle = os.open(name, flags | os.O_PATH | os.O_NOFOLLOW, dir_fd=parent)
     try:

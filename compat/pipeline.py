@@ -17,7 +17,7 @@ from packaging.version import Version
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.suite_table import Tier
 from compat.errors import RecordError
-from compat.files import read, read_if_there, tree_state, write
+from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import Cell, parse_cell
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
+    from compat.rewrite.ranges import Move, Skipped
     from compat.rewrite.repository_file import RepositoryFile
     from compat.run.job import Job
     from compat.site.edition import Edition
@@ -75,22 +76,20 @@ class RejudgedRecords(Value, frozen=True, kw_only=True):
 class ProposedMoves(Value, frozen=True, kw_only=True):
     """What is proposed on a day, what is known then, and what the open moves make of the files.
 
-    `skipped` says, one line each, which places in the files stay as they are, and why.
+    `left` says, one line each, which places in the files stay as they are, and why.
     """
 
     snapshot: Snapshot
     proposals: tuple[Proposal, ...]
     files: Mapping[Path, RepositoryFile]
-    skipped: tuple[str, ...]
+    left: tuple[str, ...]
 
     @property
     def opened(self) -> tuple[Proposal, ...]:
-        """The proposals that nothing speaks against."""
         return tuple(proposal for proposal in self.proposals if proposal.is_open)
 
     @property
     def changed(self) -> tuple[RepositoryFile, ...]:
-        """The files that the open moves change."""
         return tuple(file for file in self.files.values() if file.before != file.after)
 
 
@@ -139,7 +138,6 @@ def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) ->
 
 
 def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> LockResult:
-    """Lock: turn one cell into exact pins, or say why not."""
     from compat.lock.recipe import locked_cell
 
     facts = facts_for(facts, cell)
@@ -205,7 +203,6 @@ def run_postponed(
 def _steps_of(
     workspace: Workspace, machine: Machine, record: Callable[[Job, Sequence[JudgedRun]], Record]
 ) -> BatchSteps:
-    """How a batch locks, records what `record` makes of attempts, and records a refusal."""
     from compat.fleet.batch import BatchSteps
 
     def record_refusal(cell: str, refusal: Refusal) -> Record:
@@ -220,7 +217,6 @@ def _steps_of(
 
 
 def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResult]:
-    """What locks a cell of a batch; the index is asked only when it is made."""
     facts, locker = workspace.feasibility, machine.locker()
     return lambda cell: locked(facts, parse_cell(cell, facts.matrix), locker, workspace.source)
 
@@ -281,20 +277,26 @@ def rejudged(workspace: Workspace, redacted: Callable[[str], str]) -> RejudgedRe
 
 
 def proposed(
-    workspace: Workspace, day: datetime.date, targets: Sequence[Path] = ()
+    workspace: Workspace,
+    day: datetime.date,
+    targets: Sequence[Path] = (),
+    folders: Sequence[Path] = (),
 ) -> ProposedMoves:
     """Propose: find the moves of minimum versions that policy, releases and records allow on that
     day, and the versions that the matrix could be extended by; and what the open ones make of the
     matrix and of the target files. Writes nothing.
+
+    Lines of the `folders` that still mention what a move leaves are named.
     """
     from compat.policy.extend import proposed_extensions
     from compat.policy.propose import proposals
+    from compat.rewrite.mentions import mentions
     from compat.rewrite.repository_file import RepositoryFile
 
     snapshot = known_on(workspace, day)
     every = (*proposals(snapshot, day), *proposed_extensions(snapshot, day))
     opened = [proposal for proposal in every if proposal.is_open]
-    skipped: list[str] = []
+    left: list[str] = []
     before = read(workspace.matrix_path).decode(errors="replace")
     after = before
     for proposal in opened:
@@ -305,10 +307,17 @@ def proposed(
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
     for target in targets:
         text = read(target).decode(errors="replace")
-        after = _rewritten(snapshot, str(target), text, opened, skipped)
+        after = _rewritten(snapshot, str(target), text, opened, left)
         inside = _below(target, workspace.folder.parents[1])
         moved[target] = RepositoryFile(path=inside, before=text, after=after)
-    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, skipped=tuple(skipped))
+    moves = [_move(snapshot, proposal) for proposal in opened]
+    passed = {path.resolve() for path in moved}
+    for folder in folders if moves else ():
+        for name, text in texts_below(folder):
+            path = (folder / name).resolve()
+            if path not in passed and not path.is_relative_to(workspace.folder.parent.resolve()):
+                left += (_left(name, s) for move in moves for s in mentions(name, text, move))
+    return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, left=tuple(left))
 
 
 def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:
@@ -317,7 +326,6 @@ def known_on(workspace: Workspace, day: datetime.date) -> Snapshot:
 
 
 def applied(moves: ProposedMoves) -> None:
-    """Propose: write the files as the open moves make them."""
     for path, file in moves.files.items():
         write(path, file.after)
 
@@ -325,7 +333,6 @@ def applied(moves: ProposedMoves) -> None:
 def edition_of(
     workspaces: Iterable[Workspace], base_url: str, day: datetime.date, repository: str = ""
 ) -> Edition:
-    """Publish: gather everything that a site tells of these matrices."""
     from compat.results.clause_file import kept_audit
     from compat.search.needs import kept_needs
     from compat.site.edition import Edition, MatrixReport
@@ -358,43 +365,45 @@ def published(
     return write_site(make, out, matrices / URLS, (tree_state(matrices), *sources))
 
 
-def _rewritten(
-    snapshot: Snapshot, path: str, text: str, opened: Sequence[Proposal], skipped: list[str]
-) -> str:
-    """The text of a target after the open moves; what stays as it is, is added to `skipped`."""
-    matrix, catalogue = snapshot.matrix, snapshot.catalogue
-    from compat.rewrite.file import nearest_floor, rewritten
-    from compat.rewrite.ranges import Move, Unsatisfiable
+def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
+    from compat.rewrite.ranges import Move
 
-    for proposal in opened:
-        axis = next(axis for axis in matrix.axes if axis.name == proposal.axis)
-        is_extension = proposal.kind == "extend"
-        move = Move(
-            package=None if isinstance(axis, InterpreterAxis) else axis.package,
-            floor=proposal.current if is_extension else proposal.proposed,
-            before=proposal.current,
-            known=tuple(c.version for c in axis_coordinates(axis, catalogue)),
-            added=proposal.proposed if is_extension else None,
-        )
+    axis = next(axis for axis in snapshot.matrix.axes if axis.name == proposal.axis)
+    is_extension = proposal.kind == "extend"
+    return Move(
+        package=None if isinstance(axis, InterpreterAxis) else axis.package,
+        floor=proposal.current if is_extension else proposal.lowest_run or proposal.proposed,
+        before=proposal.current,
+        known=tuple(c.version for c in axis_coordinates(axis, snapshot.catalogue)),
+        added=proposal.proposed if is_extension else None,
+    )
+
+
+def _rewritten(
+    snapshot: Snapshot, path: str, text: str, opened: Sequence[Proposal], left: list[str]
+) -> str:
+    from compat.rewrite.file import nearest_floor, rewritten
+    from compat.rewrite.ranges import Unsatisfiable
+
+    for move in (_move(snapshot, proposal) for proposal in opened):
         outcome = rewritten(path, text, move)
         if isinstance(outcome, Unsatisfiable):
             nearest = nearest_floor(path, text, move)
             possible = "" if nearest is None else f"; the nearest that fits is {nearest}"
-            skipped.append(
-                f"{path}: {outcome.place}: {outcome.because}; left as it is: {outcome.before}"
-                f"{possible}"
-            )
+            left.append(f"{path}: {outcome.place}: {outcome.because}{possible}: {outcome.before}")
             continue
-        skipped += [
-            f"{path}: {place.place}: {place.because}; left as it is: {place.text}"
-            for place in outcome.left
-        ]
+        left += (_left(path, skipped) for skipped in outcome.left)
         text = outcome.text
     return text
 
 
+def _left(path: str, skipped: Skipped) -> str:
+    place = skipped.place.removeprefix("line ")
+    where = f"{path}:{place}" if place != skipped.place else f"{path}: {place}".rstrip(": ")
+    return f"{where}: {skipped.because}{f': {skipped.text}' if skipped.text else ''}"
+
+
 def _below(path: Path, repository: Path) -> str:
-    """The path as the repository has it; the file's name where it lies elsewhere."""
     full = path.resolve()
     inside = full.is_relative_to(repository.resolve())
     return full.relative_to(repository.resolve()).as_posix() if inside else path.name

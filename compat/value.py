@@ -43,7 +43,6 @@ def encode_hook(value: Any) -> str:
 
 
 def schema_hook(kind: type) -> dict[str, Any]:
-    """Return the JSON schema of what `encode_hook` writes: the `schema_hook` beside it."""
     if kind is Version:
         return {"type": "string", "format": "pep440-version"}
     if kind is SpecifierSet:

@@ -88,17 +88,14 @@ class Workspace:
 
     @property
     def name(self) -> str:
-        """The matrix's name: that of its folder."""
         return self.folder.name
 
     @property
     def matrix(self) -> Matrix:
-        """The declared matrix."""
         return self.declared.matrix
 
     @cached_property
     def declared(self) -> Declared:
-        """The declarations."""
         policy = read_if_there(self.folder / "policy.toml")
         declared = load(self._matrix_text, policy, folder=self.name, today=self._date)
         matrix = with_groups(declared.matrix, self._project, f"matrices/{self.name}/matrix.toml")
@@ -114,7 +111,6 @@ class Workspace:
 
     @property
     def matrix_path(self) -> Path:
-        """Where the matrix is declared."""
         return self.folder / "matrix.toml"
 
     @cached_property
@@ -124,19 +120,16 @@ class Workspace:
 
     @cached_property
     def suite_texts(self) -> dict[str, str]:
-        """The Python files of the suite, by their path below it."""
         return python_texts(self.suite_folder)
 
     @cached_property
     def described(self) -> tuple[Described, ...]:
-        """What the suite says of its capabilities."""
         keep = partial(self._derived.of, "described")
         texts, is_own = self.suite_texts, bool(self.matrix.suite.tests)
         return kept_described(texts, code_of("declare"), keep, unmarked=is_own)
 
     @cached_property
     def index(self) -> IndexSettings:
-        """Where the package index is."""
         from compat.index.settings import settings
 
         configured = settings(
@@ -146,14 +139,12 @@ class Workspace:
 
     @cached_property
     def source(self) -> PyPISource:
-        """The package index."""
         from compat.index.pypi import PyPISource
 
         return PyPISource(self.index, self._cache(), refresh=self._options.refresh)
 
     @property
     def catalogue_path(self) -> Path:
-        """Where the kept catalogue is."""
         return self.folder / CATALOGUE
 
     @cached_property
@@ -198,11 +189,9 @@ class Workspace:
 
     @property
     def feasibility(self) -> Feasibility:
-        """What the rules and the index's catalogue say about cells."""
         return self.facts_of(self.catalogue)
 
     def facts_of(self, catalogue: Catalogue) -> Feasibility:
-        """Return what the rules and that catalogue say about cells, made once."""
         facts = self._facts.get(id(catalogue))
         if facts is None:
             # It holds the catalogue, so that no other gets its id.
@@ -215,11 +204,9 @@ class Workspace:
         return catalogue
 
     def lock_path(self, cell: str) -> Path:
-        """Return where a cell's lock is."""
         return self.folder / "locks" / f"{cell}.txt"
 
     def lock_paths(self) -> Iterator[tuple[str, Path]]:
-        """Yield the cell id and the path of every lock, sorted by id."""
         yield from ((path.stem, path) for path in sorted((self.folder / "locks").glob("*.txt")))
 
     def lock(self, cell: str) -> Lock | None:
@@ -232,26 +219,21 @@ class Workspace:
         return None if text is None else text.decode()
 
     def lock_versions(self, cell: str) -> Mapping[str, Version]:
-        """Return which versions a cell's lock has of the packages that are axes."""
         return self.lock_digests.versions(cell)
 
     def declaration(self) -> str:
-        """Return the text of its matrix.toml."""
         return read(self.matrix_path).decode(errors="replace")
 
     def keep_lock(self, cell: str, lock: Lock) -> None:
-        """Write a cell's lock."""
         write(self.lock_path(cell), encode_lock(lock))
 
     @cached_property
     def lock_digests(self) -> LockDigests:
-        """The digest of each lock, by cell."""
         packages = [axis.normalised_name for axis in self.matrix.packages]
         return LockDigests(self.folder / "locks", packages, lambda: self.runs)
 
     @cached_property
     def learnt(self) -> LearntFiles:
-        """What resolvers said and refusals taught."""
         return LearntFiles(self.folder, self.matrix)
 
     @cached_property
@@ -273,11 +255,9 @@ class Workspace:
 
     @cached_property
     def runs(self) -> RunsByCell:
-        """The runs of each cell, oldest first, without what only the records' files hold."""
         return RunsByCell(self._refreshed_index, self.store)
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        """Return the records of a cell, whole, oldest first."""
         return self.store.records(cell, self._index_now.batches(self.store, cell))
 
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
@@ -287,16 +267,13 @@ class Workspace:
         return (record for record in ours if lock_digest in (None, record.lock_digest))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        """Return what is wrong among the records, stray files and future dates included."""
         return self._refreshed_index.damaged(self.store, now)
 
     def evidence_paths(self) -> list[Path]:
-        """Return the evidence that this machine has kept of runs of the matrix, sorted."""
         return sorted((self._cache() / "evidence" / self.name).glob("*/*/evidence.json"))
 
     @cached_property
     def context(self) -> EvaluationContext:
-        """The suite as it is now, and the day that verdicts hold for."""
         return EvaluationContext(
             suite_digest=suite_digest(self.suite_folder),
             day=self.day,
@@ -306,11 +283,9 @@ class Workspace:
 
     @cached_property
     def snapshot(self) -> Snapshot:
-        """What is known of every cell of the plan, by the kept catalogue."""
         return self.snapshot_on(self.day)
 
     def snapshot_on(self, day: datetime.date) -> Snapshot:
-        """Return what is known of every cell of the plan on that day."""
         catalogue, present = self.kept_or_asked, msgspec.structs.replace(self.context, day=day)
         is_kept = catalogue is self.kept_catalogue
         keep = self.keep if is_kept else not_kept
@@ -324,7 +299,11 @@ class Workspace:
         answered = with_answers(known, self.learnt.asked, self.learnt.clauses, keep)
         whole = with_locks(answered, self.lock, keep, lambda: self.lock_digests.state)
         whole = whole.final(fates) if isinstance(fates, KeptKnown) else whole
-        return whole.with_platforms(partial(self.platforms.installs, self.matrix, catalogue, keep))
+        installs = partial(self.platforms.installs, self.matrix, catalogue, keep)
+        return whole.with_platforms(installs, self._locked_versions)
+
+    def _locked_versions(self, cell: str) -> Mapping[str, Version]:
+        return self.lock_digests.versions(cell) if cell in self.lock_digests else {}
 
     def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
         """Return what `make` returns, which must follow from the matrix, the kept catalogue and
@@ -338,7 +317,6 @@ class Workspace:
         return *own, code_of(*DERIVING_ROOMS)
 
     def _sources_of_known(self, present: EvaluationContext) -> Iterator[bytes]:
-        """What entries of known cells follow from besides their runs."""
         own = (*self._own_sources, *self.learnt.texts)
         yield from (*own, encode(present), self.lock_digests.state)
 
@@ -367,7 +345,6 @@ class Workspace:
         return tuple(sorted({*self.matrix.quick, *self.runs, *self.lock_digests}))
 
     def is_known(self, cell: str) -> bool:
-        """Return whether a cell has a lock or runs, or is a quick one."""
         return cell in self.runs or cell in self.lock_digests or cell in self.matrix.quick
 
     @property
@@ -385,11 +362,9 @@ class Workspace:
 
     @cached_property
     def durations(self) -> dict[Tier, Durations]:
-        """How long cells take, from all their runs, by tier."""
         return durations_by_tier(self.runs, self.matrix)
 
     def refresh(self) -> None:
-        """Forget the locks and runs that were read, and what followed from them."""
         files = ("_refreshed_index", "runs", "lock_digests", "learnt")
         for name in (*files, "snapshot", "known", "known_places", "durations"):
             self.__dict__.pop(name, None)

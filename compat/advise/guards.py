@@ -28,7 +28,6 @@ class ImportGuard(Value, frozen=True):
 
 
 def guards_of(records: Iterable[Record]) -> tuple[ImportGuard, ...]:
-    """Return what the logs of runs tell of guards, each once."""
     return tuple(dict.fromkeys(guard for record in records for guard in _guards(record)))
 
 

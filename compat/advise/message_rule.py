@@ -100,7 +100,6 @@ def fault(
 
 
 def part_of_found(rule: MessageRule) -> MessageRule:
-    """Return a rule for what a package lacks that Python found."""
     return msgspec.structs.replace(rule, is_part=True)
 
 

@@ -24,7 +24,6 @@ def _necessary_words(pattern: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _branches(pattern: str) -> Iterator[list[str]]:
-    """The parts of each alternative that stand outside groups; a group is one empty part."""
     branch: list[str] = []
     depth = 0
     for part in _PART.findall(pattern):

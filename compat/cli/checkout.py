@@ -107,7 +107,6 @@ def run_pairs(
     how: tuple[RunOptions, Isolation],
     interruption: Interruption,
 ) -> BatchResult:
-    """Run cells of a checkout, each beside a release's cell, and show the progress."""
     options, level = how
     machine = ThisMachine(cells.workspace, level, (cells.shown,))
     with Progress(dict.fromkeys(pairs), options.workers) as progress:
@@ -115,7 +114,6 @@ def run_pairs(
 
 
 def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
-    """Return what was built as machines read it."""
     return {
         "source": checkout.source,
         "version": checkout.version,

@@ -134,7 +134,6 @@ class LazyGroup(TyperGroup):
     """A group whose commands are stand-ins, with a name and a sentence, until one is called."""
 
     def __init__(self, **attributes: Any) -> None:
-        """Take what typer gives a group, and put a stand-in in it for each command of the table."""
         super().__init__(**attributes)
         for name, (_, sentence) in COMMANDS.items():
             self.add_command(TyperCommand(name=name, callback=None, help=sentence))

@@ -30,7 +30,6 @@ _Reason = tuple[str, str]
 
 
 def difference_counts(comparison: Comparison) -> str:
-    """Say how many places there are of each kind."""
     total = len(comparison.differences)
     kinds = [known.difference for known in comparison.differences]
     parts = [f"{kinds.count(kind)} {words}" for kind, words in COUNTED.items() if kind in kinds]
@@ -56,7 +55,6 @@ def differing(
 
 
 def _folded(reasons: Mapping[_Reason, list[str]]) -> Iterator[tuple[str, list[str]]]:
-    """Each reason with its cells; of many capabilities with one fate, the first few by name."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for (name, fate), cells in reasons.items():
         alike.setdefault((fate, tuple(cells)), []).append(name)
@@ -69,7 +67,6 @@ def _folded(reasons: Mapping[_Reason, list[str]]) -> Iterator[tuple[str, list[st
 
 
 def moved_words(comparison: Comparison) -> Iterator[str]:
-    """Yield for each place that differs which packages moved besides."""
     for known in comparison.differences:
         if known.moved and known.difference in HEADINGS:
             yield f"{known.cell} has other packages, too: {listed(known.moved, _MOST_MOVED)}"
@@ -78,13 +75,11 @@ def moved_words(comparison: Comparison) -> Iterator[str]:
 def difference_reasons(
     known: CellDifference, titles: Mapping[str, str], release: str
 ) -> Iterator[str]:
-    """Yield why a place differs: each capability, else what the whole cell came to."""
     for name, fate in _reasons(known, titles, release):
         yield f"{name} {fate}".lstrip()
 
 
 def _reasons(known: CellDifference, titles: Mapping[str, str], release: str) -> Iterator[_Reason]:
-    """The same, each capability apart from what became of it; the whole cell has no name."""
     is_broken = known.difference == "breaks"
     for change in known.capabilities:
         if change.is_worse or not is_broken:
@@ -106,7 +101,6 @@ def _cause(known: CellDifference) -> str:
 
 
 def change_words(change: CapabilityDifference, title: str) -> str:
-    """Say what became of a capability, and what was raised where."""
     return f"{_name(change, title)} {_fate(change)}"
 
 
@@ -115,7 +109,6 @@ def _name(change: CapabilityDifference, title: str) -> str:
 
 
 def _fate(change: CapabilityDifference) -> str:
-    """What became of a capability; it begins with one of the verbs in `_PLURALS`."""
     if not change.is_worse:
         return "works now"
     if change.after == "absent":

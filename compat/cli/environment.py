@@ -27,7 +27,6 @@ _SERIES = re.compile(r"python(3\.\d{1,2})t?$")
 
 
 def own_packages() -> PackageList:
-    """Return the packages of the interpreter that runs this."""
     return _packages([path for path in sys.path if path], Version(platform.python_version()))
 
 
@@ -92,7 +91,6 @@ def _config(prefix: Path) -> dict[str, str]:
 
 
 def _python(prefix: Path, config: dict[str, str], folders: Iterable[Path]) -> Version | None:
-    """The version that the environment names; else the series that its folders are named after."""
     for key in ("version_info", "version"):
         match = re.match(r"\d+\.\d+(?:\.\d+)?", config.get(key, ""))
         if match is not None:
@@ -127,9 +125,8 @@ def _packages(folders: Iterable[str], python: Version | None) -> PackageList:
 
 
 def _package(distribution: Distribution) -> tuple[str, Version, Published] | None:
-    """The name, the version and the requirements of a distribution; None where its metadata cannot
-    be read.
-    """
+    # The name, the version and the requirements of a distribution; None where its metadata cannot
+    # be read.
     try:
         text = distribution.read_text("METADATA") or distribution.read_text("PKG-INFO") or ""
     except (OSError, UnicodeDecodeError):

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def needs_dask() -> None:
-    """Raise UsageError where Dask is not installed."""
     if importlib.util.find_spec("distributed") is None:
         hint = "pip install 'compat-matrix[fleet]'"
         raise UsageError.of("a fleet needs Dask, which is not installed here", hint=hint)
@@ -46,7 +45,6 @@ class FleetMachine(ThisMachine):
     """The workers of a cluster; cells are locked on this machine, and recorded here."""
 
     def __init__(self, workspace: Workspace, address: ClusterAddress) -> None:
-        """Take the matrix and the cluster, which is dialled when the first cell is about to run."""
         # Cells run at the workers' levels; what locking builds, it builds here.
         super().__init__(workspace, level_of(""))
         self._address = address
@@ -75,7 +73,6 @@ class FleetMachine(ThisMachine):
 
     @property
     def means(self) -> str:
-        """By what means cells run here, in words."""
         return f"on the workers of {self._address.url}"
 
     def fleet(

@@ -53,7 +53,6 @@ def lanes_command(
 
 
 def _report(workspace: Workspace, lanes: LaneReport) -> Report:
-    """What a job's summary says: the alerts, and the cells that are broken."""
     tried = sum(cell.verdict not in ("unknown", "infeasible") for cell in lanes.cells)
     much = f"{tried:,} of {count(len(lanes.cells), 'cell')} tried"
     says = "what its lanes break" if lanes.alerts else "its lanes break nothing that is known"

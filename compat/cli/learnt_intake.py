@@ -62,7 +62,6 @@ class _LearntIntake:
         self.faults: list[Fault] = []
 
     def sound_clauses(self, clauses: Iterable[Clause]) -> Iterable[Clause]:
-        """Yield those that are new and sound, their words redacted once more."""
         known = set(self._workspace.learnt.clauses.conflicts)
         for clause in clauses:
             if clause not in known and not self._refused(CLAUSES, clause, self._unfit(clause)):
@@ -70,7 +69,6 @@ class _LearntIntake:
                 yield msgspec.structs.replace(clause, because=because)
 
     def sound_probes(self, probes: Iterable[PlainAnswer]) -> Iterable[PlainAnswer]:
-        """Yield those that are new and sound, their words redacted once more."""
         known = self._workspace.learnt.asked
         for probe in probes:
             before = known.get(probe.cell)

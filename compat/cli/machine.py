@@ -45,17 +45,14 @@ _INSTALL_SEES = (
 
 
 def today() -> datetime.date:
-    """Return the day, in UTC."""
     return datetime.datetime.now(datetime.timezone.utc).date()
 
 
 def now() -> datetime.datetime:
-    """Return the moment, in UTC, to the second."""
     return datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
 
 
 def environ() -> Mapping[str, str]:
-    """Return the environment."""
     return os.environ
 
 
@@ -127,7 +124,6 @@ def machine_places() -> tuple[str, ...]:
 
 
 def without_places(text: str) -> str:
-    """Return the text as it may be published from this machine."""
     from compat.results.redact import redacted
 
     return redacted(text, places=machine_places())
@@ -196,7 +192,6 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
 
 
 def install_variables(index: IndexSettings) -> tuple[tuple[str, str], ...]:
-    """Return what an install or a build sees of the environment."""
     visible = {key: environ()[key] for key in _INSTALL_SEES if key in environ()}
     if index.cert is not None:
         visible["SSL_CERT_FILE"] = index.cert
@@ -241,5 +236,4 @@ def host_class() -> str:
 
 
 def disk_mb() -> int:
-    """Return how many MiB are free where cells are made."""
     return int(shutil.disk_usage(sandbox_folder()).free // 2**20)

@@ -22,7 +22,6 @@ class MachineSearch:
     """
 
     def __init__(self, workspace: Workspace, isolation: str) -> None:
-        """Take the matrix, and the isolation level asked for; empty for the highest."""
         refuse_faulty_suite(workspace)
         self._workspace = workspace
         self._interruption = Interruption()
@@ -30,7 +29,6 @@ class MachineSearch:
         self.cancel = self._interruption.cancel
 
     def progress(self, cells: Iterable[str], workers: int = 1) -> Progress:
-        """Return what shows how far these cells are, whose duration nobody knows."""
         return Progress(dict.fromkeys(cells), workers)
 
     def run(self, cells: Sequence[str], options: RunOptions | None = None) -> BatchResult:
@@ -50,11 +48,9 @@ class MachineSearch:
             )
 
     def exit_if_interrupted(self) -> None:
-        """End the command as a signal ends it, when one came."""
         if self._interruption.signal:
             raise typer.Exit(128 + self._interruption.signal)
 
     def exit(self, code: int) -> NoReturn:
-        """End the command with the code, or as the signal ends it that came."""
         self.exit_if_interrupted()
         raise typer.Exit(code)

@@ -92,7 +92,6 @@ def schemas_folder(root: Path | None) -> Path:
 
 
 def matrix_names(folder: Path) -> tuple[str, ...]:
-    """Return the matrices that are declared in the folder."""
     return tuple(sorted(path.parent.name for path in folder.glob("*/matrix.toml")))
 
 
@@ -120,7 +119,6 @@ def workspace_of(
 
 
 def refuse_faulty_suite(workspace: Workspace) -> None:
-    """Raise DeclarationError when the matrix's suite cannot be run as it is declared."""
     trouble = faults_of_suite(workspace)
     if trouble:
         raise DeclarationError(*trouble)

@@ -23,12 +23,10 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    """Print one line of prose on stderr."""
     print(one_line(text), file=sys.stderr)
 
 
 def prose(text: str) -> None:
-    """Print a sentence on stderr, on a terminal broken between words."""
     from rich.console import Console
     from rich.text import Text
 
@@ -62,7 +60,6 @@ def console() -> Console:
 
 
 def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
-    """Print the one JSON object of `--json`: schema, ok, data, errors."""
     errors = [msgspec.structs.asdict(fault) for fault in faults]
     text = msgspec.json.encode(
         {"schema": SCHEMA, "ok": not errors, "data": data, "errors": errors}, enc_hook=str
@@ -71,6 +68,5 @@ def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
 
 
 def report(faults: Iterable[Fault]) -> None:
-    """Print each fault as one line on stderr."""
     for fault in faults:
         print(f"compat: {fault.line()}", file=sys.stderr)

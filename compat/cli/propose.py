@@ -76,19 +76,21 @@ def propose_command(
         raise UsageError.of(
             "--today looks at another day; nothing is written or opened for it", hint="leave it out"
         )
-    moves = pipeline.proposed(workspace, when, () if cells else _files(target or ()))
+    targets = () if cells else target or ()
+    folders = [path for path in targets if path.is_dir()]
+    moves = pipeline.proposed(workspace, when, _files(targets), folders)
     if cells:
         needs = dict.fromkeys(need for proposal in moves.proposals for need in proposal.needs)
         print("".join(f"{cell}\n" for cell in needs), end="")
         return
-    for line in moves.skipped:
-        note(f"compat: {line}")
     if write:
         pipeline.applied(moves)
     if as_json:
         _print_json(moves, when)
     else:
         _print_proposals(moves, when)
+    for line in moves.left:
+        note(f"left alone: {line}")
     if open_:
         _open(moves, repository, base, f"{site.rstrip('/')}/{matrix}/" if site else "", dry_run)
     raise typer.Exit(1 if moves.opened else 0)
@@ -104,7 +106,6 @@ def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: 
 
 
 def _files(targets: Sequence[Path]) -> list[Path]:
-    """The files of the targets: a folder stands for all that state a floor in it."""
     if not targets:
         return []
     from compat.rewrite.file import PROJECT_FILES
@@ -132,6 +133,7 @@ def _print_json(moves: ProposedMoves, day: datetime.date) -> None:
             "diffs": [
                 files.unified_diff(file.path, file.before, file.after) for file in moves.changed
             ],
+            "left_alone": moves.left,
         }
     )
 

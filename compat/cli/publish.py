@@ -165,9 +165,8 @@ def _day(text: str) -> datetime.date:
 
 
 def _repository(text: str) -> str:
-    """The repository whose issues take reports; empty where neither the option nor the environment
-    names one.
-    """
+    # The repository whose issues take reports; empty where neither the option nor the environment
+    # names one.
     named = text or environ().get("GITHUB_REPOSITORY", "")
     return owner_and_name(named) if named else ""
 

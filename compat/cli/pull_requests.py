@@ -38,7 +38,6 @@ class GitHubTarget(Value, frozen=True, kw_only=True):
     dry_run: bool
 
     def github(self) -> GitHub:
-        """Return the repository on GitHub, signed with the token of the environment."""
         return github_of(self.repository)
 
 
@@ -104,7 +103,6 @@ def desired(
 
 
 def print_outcome(what: str, outcome: Outcome) -> None:
-    """Print what became of the pull request or the issue."""
     left = "left alone: " if isinstance(outcome, LeftAlone) else ""
     say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
     if isinstance(outcome, WouldDo):

@@ -72,7 +72,6 @@ class ReportFiles(Value, frozen=True, kw_only=True):
 
     @property
     def is_asked(self) -> bool:
-        """Whether there is any to write."""
         return self.junit is not None or self.summary is not None
 
     def write(self, report: Report) -> None:
@@ -123,7 +122,6 @@ def _count(node: ElementTree.Element, cases: Sequence[ElementTree.Element]) -> N
 
 
 def summary_text(report: Report) -> str:
-    """Return the summary as Markdown: the heading, the table and the sentences."""
     lines = [f"## {inline(report.heading, 500)}", ""]
     if report.rows:
         lines += [f"| {' | '.join(report.columns)} |", "|---" * len(report.columns) + "|"]

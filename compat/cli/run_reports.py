@@ -103,7 +103,6 @@ def _suite(ran: RanCell) -> ReportSuite:
 
 
 def _cases(verdict: Verdict, record: Record) -> Iterator[ReportCase]:
-    """A case for each capability, and one for the step that failed where no capability says it."""
     excused = {fault.id: fault.fault for fault in verdict.faults if fault.fault in EXCUSED}
     for capability in record.capabilities:
         yield _capability_case(capability, excused)

@@ -61,7 +61,5 @@ def _names(workspace: Workspace) -> set[str]:
 
 
 def _place(number: int, count: int) -> str:
-    """An index by its place: its address may hold a password, or a name that is nobody's
-    business.
-    """
+    # An index by its place: its address may hold a password, or a name that is nobody's business.
     return "the main index" if number == count - 1 else f"extra index {number + 1}"

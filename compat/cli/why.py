@@ -47,7 +47,7 @@ from compat.site.why_words import (
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-_OWN: tuple[Keeper, ...] = ("code", "type", "annotation")
+_OWN: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
 AxisName = Annotated[str, typer.Argument(metavar="AXIS", help="The axis, for example python.")]
 Write = Annotated[
     bool,
@@ -124,7 +124,6 @@ def _axis(
 
 
 def _release(snapshot: Snapshot, versions: dict[str, Version]) -> Version | None:
-    """The coordinate of the subject that is asked for; None for all."""
     axis = snapshot.matrix.subject_axis
     asked = versions.get(axis.name)
     if asked is None:
@@ -183,6 +182,7 @@ def _print_table(floors: list[PythonFloor]) -> None:
             "code",
             "types",
             "annotations (places/files)",
+            "guards",
             "kept by",
             "works on",
             "below",
@@ -208,7 +208,6 @@ def _row(floor: PythonFloor) -> tuple[str, ...]:
 
 
 def _need(floor: PythonFloor, kind: Keeper) -> str:
-    """The series that a kind needs, with its places and files: `3.9 (7/6)`."""
     if floor.needs is None:
         return "?"
     series = floor.bounds.get(kind, "-")

@@ -62,7 +62,6 @@ def needs_tried(
 
 
 def _cell_to_try(workspace: Workspace, needs: Needs, versions: dict[str, Version]) -> Cell:
-    """The tested cell below the floor of the release that fits the versions; the newest Python."""
     subject = workspace.matrix.subject
     if subject not in versions:
         raise UsageError.of("--try needs one release", hint=f"--at {subject}=VERSION")

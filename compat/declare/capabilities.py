@@ -43,7 +43,6 @@ class Described(StrictValue, frozen=True):
 
     @property
     def group(self) -> str:
-        """The group that it is shown in."""
         return group_of(self.id)
 
 
@@ -186,7 +185,6 @@ def _of_file(name: str, text: str) -> Iterator[Described]:
 
 
 def _unmarked(name: str, text: str) -> Iterator[Described]:
-    """The tests at the top of a file and of its classes that have no marker of their own."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError):
@@ -227,9 +225,8 @@ def mark_of(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
 
 
 def _marker(call: ast.Call) -> tuple[str, dict[str, Any]] | None:
-    """The name and the literal arguments of the call `pytest.mark.<name>(...)`; None for any other
-    call.
-    """
+    # The name and the literal arguments of the call `pytest.mark.<name>(...)`; None for any other
+    # call.
     if not (isinstance(call.func, ast.Attribute) and _is_mark(call.func.value)):
         return None
     arguments: dict[str, Any] = {}
@@ -248,9 +245,8 @@ def _is_mark(node: ast.expr) -> bool:
 
 
 def _sets_marker_by_name(call: ast.Call) -> bool:
-    """Whether a call makes a marker whose name is a value: `getattr(pytest.mark, name)`,
-    `item.add_marker(name)`.
-    """
+    # Whether a call makes a marker whose name is a value: `getattr(pytest.mark, name)`,
+    # `item.add_marker(name)`.
     if isinstance(call.func, ast.Name):
         return call.func.id == "getattr" and bool(call.args) and _is_mark(call.args[0])
     return isinstance(call.func, ast.Attribute) and call.func.attr == "add_marker"

@@ -87,7 +87,6 @@ def _plain_tests(text: str) -> Iterator[str]:
 
 
 def _is_plain(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str) -> bool:
-    """Whether it is called like a test and nothing but marks of pytest stands above it."""
     marks = (
         ast.unparse(decorator).startswith(("pytest.mark.", "mark."))
         for decorator in node.decorator_list
@@ -96,9 +95,8 @@ def _is_plain(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefi
 
 
 def _has_init(node: ast.ClassDef) -> bool:
-    """Whether pytest passes over the class, or may: it has a constructor, its own or one that it
-    inherits.
-    """
+    # Whether pytest passes over the class, or may: it has a constructor, its own or one that it
+    # inherits.
     return bool(node.bases) or any(
         isinstance(inner, _FUNCTIONS) and inner.name == "__init__" for inner in node.body
     )

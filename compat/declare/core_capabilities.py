@@ -38,7 +38,6 @@ def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
 
 
 def core_findings(patterns: Sequence[str], texts: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield a finding for each pattern that names no capability of the suite."""
     ids = _ids(texts) if patterns else frozenset()
     for number, pattern in enumerate(patterns):
         if not any(fnmatchcase(name, pattern) for name in ids):
@@ -55,9 +54,8 @@ def _ids(texts: Mapping[str, str]) -> frozenset[str]:
 
 
 def _reported(texts: Mapping[str, str]) -> dict[str, str]:
-    """Under which id each test reports: that of its nearest marker, or its own; empty where the
-    marker's id is not a literal.
-    """
+    # Under which id each test reports: that of its nearest marker, or its own; empty where the
+    # marker's id is not a literal.
     return {
         f"{name}::{test}": f"{name}::{test}" if capability is None else capability
         for name, text in texts.items()
@@ -83,7 +81,6 @@ def _of_text(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _module_marks(tree: ast.Module) -> list[ast.expr]:
-    """The marks of the module's own `pytestmark`."""
     marks: list[ast.expr] = []
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(
@@ -96,9 +93,8 @@ def _module_marks(tree: ast.Module) -> list[ast.expr]:
 
 
 def _marker_id(marks: Iterable[ast.expr], farther: str | None) -> str | None:
-    """The id of the first capability among the marks, empty where it is not a literal; without one
-    that of what stands farther out.
-    """
+    # The id of the first capability among the marks, empty where it is not a literal; without one
+    # that of what stands farther out.
     for mark in marks:
         name, arguments = mark_of(mark) or ("", {})
         if name == "capability":

@@ -41,7 +41,6 @@ class Finding(NamedTuple):
 
 
 def faults_of(source: str, findings: Iterable[Finding]) -> tuple[Fault, ...]:
-    """Return the findings as faults of that file, sorted by place."""
     return tuple(
         Fault(
             code=finding.code,
@@ -54,7 +53,6 @@ def faults_of(source: str, findings: Iterable[Finding]) -> tuple[Fault, ...]:
 
 
 def order(path: Path) -> list[tuple[int, int, str]]:
-    """Return what paths are sorted by: entries by number, keys by name."""
     return [(0, part, "") if isinstance(part, int) else (1, 0, part) for part in path]
 
 
@@ -68,7 +66,6 @@ def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axi
 
 
 def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
-    """Yield a finding for each key that an earlier one equals."""
     first: dict[str, Path] = {}
     for path, key in keys:
         if first.setdefault(key, path) != path:
@@ -91,7 +88,6 @@ def key_path(parts: Iterable[Part]) -> str:
 
 
 def fault_place(source: str, parts: Iterable[Part] = ()) -> str:
-    """Return a fault's place: the file, and after a colon the key inside it."""
     path = key_path(parts)
     return f"{source}: {path}" if path else source
 
@@ -113,7 +109,6 @@ def shown(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return what TOML calls a value of this kind, with its article."""
     return next(name for kind, name in _KINDS if isinstance(value, kind))
 
 

@@ -102,7 +102,6 @@ def _series(axis: InterpreterAxis, index: int) -> Iterator[Finding]:
 
 
 def _coordinates(matrix: Matrix) -> Iterator[Finding]:
-    """What a selector says of series where it has none, or of releases that it leaves out."""
     for i, axis in enumerate(matrix.axes):
         if not isinstance(axis, PackageAxis):
             continue

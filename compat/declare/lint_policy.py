@@ -15,7 +15,6 @@ from compat.errors import Fault
 def lint_policy(
     policy: Policy, matrix: Matrix, source: str, *, today: datetime.date
 ) -> tuple[Fault, ...]:
-    """Return what is wrong with a policy beside its matrix, sorted by place."""
     return faults_of(
         source,
         chain(

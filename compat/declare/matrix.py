@@ -67,7 +67,6 @@ class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpret
 
     @property
     def patches(self) -> tuple[Version, ...]:
-        """The patch of each series that cells are locked for."""
         return tuple(map(patch_of, self.releases))
 
 
@@ -82,7 +81,6 @@ class PackageAxis(StrictValue, frozen=True, tag_field="kind", tag="package"):
 
     @property
     def normalised_name(self) -> NormalizedName:
-        """The package's name as indexes and locks spell it (PEP 503)."""
         return canonicalize_name(self.package)
 
 
@@ -101,23 +99,18 @@ class When:
     __slots__ = ("conditions",)
 
     def __init__(self, conditions: tuple[tuple[str, SpecifierSet | Outside], ...]) -> None:
-        """Take pairs of axis and condition."""
         self.conditions = conditions
 
     def __eq__(self, other: object) -> bool:
-        """Conditions are equal when their pairs are."""
         return isinstance(other, When) and self.conditions == other.conditions
 
     def __hash__(self) -> int:
-        """Hash of the pairs."""
         return hash(self.conditions)
 
     def __repr__(self) -> str:
-        """Return the conditions as they are declared."""
         return f"When({self.as_table()!r})"
 
     def as_table(self) -> dict[str, str]:
-        """Return the conditions as they stand in the TOML."""
         return {axis: str(condition) for axis, condition in self.conditions}
 
 
@@ -173,7 +166,6 @@ class Rule(StrictValue, frozen=True):
     relaxations: Annotated[tuple[Relaxation, ...], msgspec.Meta(max_length=100)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse relaxations on an exclusion, and a relaxing rule without any."""
         if (self.effect == "relax") is not bool(self.relaxations):
             raise ValueError("`relaxations` belong to the effect `relax`, and only to it")
 
@@ -187,6 +179,8 @@ class KnownIssue(StrictValue, frozen=True):
     `fault` says whose fault it is that a capability fails: of the `combination`, of the `release`,
     which fails in every combination, or of the `index`, which no longer has what it needs. Only the
     first takes from the verdict of a cell. A cell where the capability works refutes the entry.
+    `since` is the day from which all that `because` says could be known, such as that of the newest
+    release that it names; a look back at an earlier day leaves it out.
     """
 
     because: Reason
@@ -195,9 +189,9 @@ class KnownIssue(StrictValue, frozen=True):
     fault: FaultOf = "combination"
     when: When = msgspec.field(default_factory=lambda: When(()))
     link: Link | None = None
+    since: datetime.date | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an issue that explains nothing, or two things at once."""
         if bool(self.capability) is bool(self.outcome):
             raise ValueError("needs either `capability` or `outcome`")
         if self.outcome and self.fault != "combination":
@@ -211,6 +205,16 @@ class Floor(StrictValue, frozen=True):
 
     axis: Name
     at: Version
+    because: Reason
+
+
+class Source(StrictValue, frozen=True):
+    """An archive outside of the index that has releases of a package, such as a page of links to
+    wheels (`pip install --find-links`). It is named where a release is missing, and never asked.
+    """
+
+    package: PackageName
+    find_links: Link
     because: Reason
 
 
@@ -253,9 +257,9 @@ class Matrix(StrictValue, frozen=True):
     indexes: Literal["first", "all"] = "first"
     quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
+    sources: Annotated[tuple[Source, ...], msgspec.Meta(max_length=20)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no requirement, and a build of no version."""
         for text in (*self.requirements, *self.constraints):
             parse_requirement(text)
         for text in self.builds:
@@ -263,12 +267,10 @@ class Matrix(StrictValue, frozen=True):
 
     @property
     def has_lanes(self) -> bool:
-        """Whether anything is asked beside the grid."""
         return self.lowest or self.prereleases is not None
 
     @property
     def prerelease_axes(self) -> tuple[PackageAxis, ...]:
-        """The axes of which pre-releases are tried, in declared order."""
         names = () if self.prereleases is None else self.prereleases.axes
         return tuple(axis for axis in self.packages if axis.name in names)
 
@@ -279,7 +281,6 @@ class Matrix(StrictValue, frozen=True):
 
     @property
     def packages(self) -> tuple[PackageAxis, ...]:
-        """The package axes, in declared order."""
         return tuple(axis for axis in self.axes if isinstance(axis, PackageAxis))
 
     @property
@@ -289,7 +290,6 @@ class Matrix(StrictValue, frozen=True):
 
 
 def parse_condition(text: str) -> SpecifierSet | Outside:
-    """Return one condition, or raise ValueError."""
     if not text.strip():
         allowed = "'moved', 'older', 'newer', or a version specifier such as '>=2.3,<3'"
         raise ValueError(f"an empty condition always holds; allowed: {allowed}")

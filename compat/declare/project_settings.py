@@ -79,7 +79,6 @@ def cell_settings(
 
 
 def noted_settings(text: str) -> tuple[str, ...]:
-    """Return what the text of a cell's pytest.ini notes about itself."""
     return tuple(line.removeprefix(_NOTE) for line in text.splitlines() if line.startswith(_NOTE))
 
 
@@ -105,7 +104,6 @@ def _split(text: Any) -> list[str]:
 
 
 def _kept(options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The options that a cell takes, and the others."""
     taken: list[str] = []
     left_out: list[str] = []
     takes_word = False

@@ -74,7 +74,6 @@ def _finding(error: ValidationError, path: Path) -> Finding:
 
 
 def _told(error: ValidationError) -> tuple[str, str]:
-    """Return the code and the message of one error."""
     bound: Any = error.validator_value
     schema: Any = error.schema
     instance: Any = error.instance
@@ -145,9 +144,8 @@ def _check(parse: Callable[[str], object]) -> Callable[[object], bool]:
 
 
 def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Errors:
-    """Follow a reference; where the schema finds nothing, ask the type itself, which knows its
-    invariants.
-    """
+    # Follow a reference; where the schema finds nothing, ask the type itself, which knows its
+    # invariants.
     name = reference.removeprefix(REFERENCE)
     sound = True
     for error in validator.descend(instance, definitions()[name]):
@@ -173,9 +171,8 @@ def _misfit(name: str, instance: Any) -> Errors:
 
 
 def _any_of(validator: Any, branches: list[dict[str, Any]], instance: Any, schema: Any) -> Errors:
-    """Follow the branch that the discriminator names, or else the first: the others are null, which
-    TOML has not.
-    """
+    # Follow the branch that the discriminator names, or else the first: the others are null, which
+    # TOML has not.
     if "discriminator" not in schema:
         yield from validator.descend(instance, branches[0])
     elif not isinstance(instance, dict):

@@ -56,7 +56,6 @@ def suite_faults(
 
 
 def _has_tests(matrix: Matrix, texts: Mapping[str, str], names: Iterable[str]) -> bool:
-    """Whether there is a file that pytest collects, as far as its own names tell."""
     if matrix.suite.tests in texts or "python_files" in texts.get(SETTINGS, ""):
         return True
     return any(fnmatch(name, pattern) for name in names for pattern in TEST_FILES)
@@ -70,9 +69,8 @@ def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:
 
 
 def _unparsable(matrix: Matrix, texts: Mapping[str, str], folder: str) -> Iterator[Fault]:
-    """Yield the files that the matrix's oldest interpreter cannot parse, as far as this one can
-    tell.
-    """
+    # Yield the files that the matrix's oldest interpreter cannot parse, as far as this one can
+    # tell.
     oldest = min(release.release[:2] for release in matrix.interpreters.releases)
     running = sys.version_info[:2]
     if oldest > running or any("collect_ignore" in text for text in texts.values()):

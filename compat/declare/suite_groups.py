@@ -47,7 +47,6 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
 def _resolved(
     matrix: Matrix, project: Project, texts: tuple[str, ...], seen: frozenset[str]
 ) -> Iterator[str]:
-    """The requirements that are not of the project itself or of an axis; of itself, its extras'."""
     axes = {axis.normalised_name for axis in matrix.packages}
     for text in texts:
         name, extras = _name_of(text)

@@ -78,7 +78,6 @@ class Brought(Value, frozen=True, kw_only=True):
 
 
 def asked_names(matrix: Matrix) -> frozenset[str]:
-    """Return the packages that the declaration itself names, normalised (PEP 503)."""
     texts = (*matrix.suite.requirements, *matrix.requirements)
     requirements = {canonicalize_name(parse_requirement(text).name) for text in texts}
     return frozenset(requirements | {axis.normalised_name for axis in matrix.packages})
@@ -111,18 +110,15 @@ def unrequired_imports(
 
 
 def _plugin(module: str) -> tuple[str, ...]:
-    """The distribution of a plugin of pytest, which is called like its module by custom."""
     return (canonicalize_name(module),) if module.startswith("pytest_") else ()
 
 
 def _own(matrix: Matrix) -> set[str]:
-    """The modules that are likely to be the packages' own."""
     names = {axis.normalised_name.replace("-", "_") for axis in matrix.packages}
     return names | {matrix.suite.module.partition(".")[0]}
 
 
 def _may_bring_tools(matrix: Matrix, asked: Iterable[str]) -> bool:
-    """Whether a requirement, or a package asked about, may depend on tools for tests."""
     texts = (*matrix.suite.requirements, *matrix.requirements)
     extras = any(parse_requirement(text).extras for text in texts)
     packages = {str(axis.normalised_name) for axis in matrix.packages}
@@ -151,7 +147,6 @@ def modules_of(distribution: str) -> frozenset[str]:
 
 
 def _certain(texts: Mapping[str, str]) -> Iterator[str]:
-    """The files that pytest imports in any case: a conftest.py may have it ignore others."""
     ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))
     for path in filter(is_collected, texts):
         if not ignores or path.endswith("conftest.py"):
@@ -159,9 +154,8 @@ def _certain(texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tuple[str, str, int]]:
-    """Yield each import of what is not the suite's own, from files that are collected and those of
-    the suite that they import: file, module, line.
-    """
+    # Yield each import of what is not the suite's own, from files that are collected and those of
+    # the suite that they import: file, module, line.
     own = {part.removesuffix(".py") for path in texts for part in path.split("/")}
     waiting = list(collected)
     read = set(waiting)
@@ -177,7 +171,6 @@ def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tu
 
 
 def is_collected(path: str) -> bool:
-    """Return whether pytest imports a file by its name alone."""
     name = path.rpartition("/")[2]
     return name == "conftest.py" or (
         name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
@@ -185,7 +178,6 @@ def is_collected(path: str) -> bool:
 
 
 def _free_imports(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the top module and the line of each import that is under no condition."""
     if any(word in text for word in _CONDITIONAL):
         return
     try:

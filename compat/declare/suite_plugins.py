@@ -88,7 +88,6 @@ def unloaded_plugins(
 
 
 def _settings(name: str, text: str) -> dict[str, str]:
-    """The settings of pytest in a file; none where it cannot be read."""
     if name == "pyproject.toml":
         return _of_pyproject(text)
     parser = configparser.RawConfigParser(allow_no_value=True)
@@ -125,7 +124,6 @@ def _options(addopts: str) -> list[str]:
 
 
 def _loaded(options: list[str]) -> Iterator[str]:
-    """Yield what `-p` names in the options."""
     for position, option in enumerate(options):
         if option == "-p":
             yield from options[position + 1 : position + 2]
@@ -134,7 +132,6 @@ def _loaded(options: list[str]) -> Iterator[str]:
 
 
 def _needing(plugin: _Plugin, settings: Mapping[str, str], options: list[str]) -> str:
-    """The first option or setting that the plugin alone understands; empty without one."""
     words = (
         *(option for option in options if plugin.options.match(option)),
         *(key for key in settings if plugin.keys.match(key)),
@@ -143,7 +140,6 @@ def _needing(plugin: _Plugin, settings: Mapping[str, str], options: list[str]) -
 
 
 def _line(text: str, word: str) -> int:
-    """The line of a file that has the word first, counted from 1."""
     pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
     numbered = enumerate(text.splitlines(), start=1)
     return next((number for number, line in numbered if pattern.search(line)), 1)

@@ -76,9 +76,8 @@ def _text(content: bytes, source: str) -> str:
 
 
 def _refuse_extremes(parsed: dict[str, Any], source: str) -> None:
-    """Refuse what later readers would choke on; a stack of its own, because the document may be
-    deep.
-    """
+    # Refuse what later readers would choke on; a stack of its own, because the document may be
+    # deep.
     waiting: list[tuple[Path, Any]] = [((), parsed)]
     while waiting:
         path, value = waiting.pop()

@@ -116,8 +116,6 @@ def draft_of(
 
 
 def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> Iterator[Weighed]:
-    """Weigh each dependency; of one that no declared Python asks for it is said."""
-
     def page(requirement: Requirement) -> Package | None:
         try:
             return source.package(canonicalize_name(requirement.name))
@@ -139,7 +137,6 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
 
 
 def _holds(requirement: Requirement, series: Version) -> bool:
-    """Whether a requirement holds on Linux and that Python."""
     if requirement.marker is None:
         return True
     environment = {
@@ -156,7 +153,6 @@ def _holds(requirement: Requirement, series: Version) -> bool:
 
 
 def _late(dependency: Weighed) -> str:
-    """Why the oldest coordinate is not the declared one; else nothing."""
     declared = lower_bound(Requirement(dependency.requirement).specifier)
     oldest = dependency.coordinates[0]
     if declared is None or dependency.selector.coordinate(declared) == oldest:
@@ -165,7 +161,6 @@ def _late(dependency: Weighed) -> str:
 
 
 def _chosen(weights: Sequence[Weighed], cells: int) -> list[Weighed]:
-    """The dependencies that become axes: the most telling ones whose product is small enough."""
     chosen: list[Weighed] = []
     for dependency in weights:
         if dependency.left_out or len(chosen) == MOST_DEPENDENCIES:
@@ -177,7 +172,6 @@ def _chosen(weights: Sequence[Weighed], cells: int) -> list[Weighed]:
 
 
 def _axes(library: KnownLibrary, chosen: Sequence[Weighed], series: int) -> Iterator[DraftAxis]:
-    """The package axes, the subject last."""
     names, shorts = {"python", axis_name(library.name)}, {"py"}
     for dependency in chosen:
         name = axis_name(dependency.name, names)

@@ -51,7 +51,6 @@ def module_of(package: str, paths: Iterable[str]) -> str:
 
 
 def _importable(path: str) -> tuple[str, ...] | None:
-    """The parts of a module's name, by its file in a wheel; None where it is no module's."""
     *folders, name = path.split("/")
     stem, _, kind = name.partition(".")
     parts = *folders, stem
@@ -61,7 +60,6 @@ def _importable(path: str) -> tuple[str, ...] | None:
 
 
 def _root(parts: tuple[str, ...], packages: Collection[tuple[str, ...]]) -> tuple[str, ...]:
-    """The outermost regular package that holds a module; the module itself where none does."""
     within = (parts[:depth] for depth in range(1, len(parts)))
     return next((outer for outer in within if outer in packages), parts)
 

@@ -24,7 +24,6 @@ def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version])
 
 
 def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
-    """Return whether each package of a cell has a wheel for its Python."""
     python, platform = _python(matrix, cell), matrix.platform
     return all(
         any(wheel_for(release, python, platform) for release in _members(catalogue, axis, cell))
@@ -43,8 +42,6 @@ def _python(matrix: Matrix, cell: Cell) -> Version:
 def _order(
     matrix: Matrix, *, oldest: bool
 ) -> Callable[[Cell], tuple[Version, tuple[tuple[int, ...], ...]]]:
-    """The newest subject first; then the newest others, or the oldest, the first axis last."""
-
     def key(cell: Cell) -> tuple[Version, tuple[tuple[int, ...], ...]]:
         others = [c.version for c in cell.coordinates if c.axis != matrix.subject]
         numbers = tuple(_number(version, -1 if oldest else 1) for version in reversed(others))

@@ -45,7 +45,6 @@ class FurtherNeed(Value, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """What it is called in a sentence."""
         return f"the {'extra' if self.key == 'extras' else 'dependency group'} {self.name}"
 
 
@@ -88,7 +87,6 @@ def own_suite(
 
 
 def _named(table: Mapping[str, object]) -> list[str]:
-    """The names of a table that are those of tests, the most usual first."""
     by_name = {str(canonicalize_name(name)): name for name in table}
     return [by_name[name] for name in _GROUPS if name in by_name]
 
@@ -101,7 +99,6 @@ def _of_group(project: Project, name: str) -> Sequence[str]:
 
 
 def _brings_pytest(texts: Sequence[str]) -> bool:
-    """Whether pytest is among the requirements, or a plugin, which brings it along."""
     return any(name.partition("-")[0] == "pytest" for name in _names(texts))
 
 
@@ -114,7 +111,6 @@ def _names(texts: Sequence[str]) -> set[str]:
 
 
 def import_suite(module: str, title: str, because: str) -> SuiteDraft:
-    """Return a suite that asks whether the library imports."""
     remarks = (
         "# What `compat run --tier smoke` asks for: few capabilities that every release has.",
         'core = ["import"]',

@@ -106,9 +106,8 @@ def _further(
 
 
 def _admitted(requirement: Requirement, source: ReleaseSource) -> Sequence[Release]:
-    """The final releases that a requirement admits; none without a page, or where it does not hold
-    here.
-    """
+    # The final releases that a requirement admits; none without a page, or where it does not hold
+    # here.
     if not _holds(requirement):
         return ()
     try:
@@ -129,9 +128,8 @@ def _text(requirement: Requirement) -> str:
 def _unasked(
     project: Project, imports: Mapping[str, str], known: frozenset[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """The groups and extras that name a distribution whose module is imported, and that nothing
-    else is known to bring: key, name, module. Each module has the first of them.
-    """
+    # The groups and extras that name a distribution whose module is imported, and that nothing else
+    # is known to bring: key, name, module. Each module has the first of them.
     taken: set[str] = set()
     for key, table in (("extras", project.extras), ("groups", project.groups)):
         for name in table:
@@ -157,7 +155,6 @@ def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement
 
 
 def _requires(release: Release, source: ReleaseSource) -> list[Requirement]:
-    """What a release asks for, with all that its extras do; nothing where that cannot be read."""
     wheel = wheel_to_read(release)
     published = None if wheel is None else source.published(wheel)
     requirements = []

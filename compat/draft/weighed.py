@@ -41,12 +41,10 @@ class Weighed(Value, frozen=True, kw_only=True):
 
     @property
     def because(self) -> str:
-        """The reason for the axis, or against it, as the end of a sentence."""
         return self.left_out or ", ".join(self.moves)
 
 
 def settled_releases(package: Package) -> tuple[Release, ...]:
-    """Return the final releases of a package that can be installed, oldest first."""
     selector = Selector()
     return tuple(
         release
@@ -62,7 +60,6 @@ class Target(Value, frozen=True, kw_only=True):
     platform: str
 
     def has_wheel(self, release: Release) -> bool:
-        """Return whether one of the Pythons finds a wheel of the release."""
         return any(wheel_for(release, series, self.platform) for series in self.series)
 
 
@@ -145,7 +142,6 @@ def newest_series(
 
 
 def minor_series_from(versions: Sequence[Version], most: int) -> Selector:
-    """Return the selector of the newest minor series."""
     return _from(_series("minor", versions)[-most:][0], "minor")
 
 
@@ -164,7 +160,6 @@ def _in(selector: Selector, release: Release) -> bool:
 
 
 def _moves(requirement: Requirement, later: Sequence[Release]) -> tuple[tuple[str, ...], int]:
-    """Why a dependency may break the library, and how much that weighs."""
     moves: list[str] = []
     weight = 0
     versions = [release.version for release in later]
@@ -189,6 +184,5 @@ def _moves(requirement: Requirement, later: Sequence[Release]) -> tuple[tuple[st
 
 
 def _shut_out(requirement: Requirement, later: Sequence[Release]) -> list[Release]:
-    """The releases that are newer than all that the requirement admits."""
     admitted = [r.version for r in later if requirement.specifier.contains(r.version)]
     return [r for r in later if admitted and r.version > max(admitted)]

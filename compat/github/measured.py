@@ -81,7 +81,6 @@ def push_measured(
 
 
 def _named(error: CompatError, head: str, base: str) -> CompatError:
-    """Return the error with the remedy that is left: the pushed branch, for a person to take."""
     fault = error.faults[0]
     message = f"{head} is pushed, but no pull request could be opened: {fault.message}"
     remedy = f"open one from it to {base}"

@@ -30,7 +30,6 @@ class GitRepository:
     """The repository that holds a folder, by the command `git`."""
 
     def __init__(self, folder: Path) -> None:
-        """Take a folder of the work tree; paths are relative to it."""
         self._folder = folder
 
     def commit(self, paths: Sequence[str], message: str) -> str | None:
@@ -102,7 +101,6 @@ class GitRepository:
 
 
 def _reason(stderr: str) -> str:
-    """Return what the remote, else git, says, after a colon; without user name and password."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     remote = [line for line in lines if line.startswith("remote:")]
     line = next(iter(remote or lines[-1:]), "")

@@ -43,7 +43,6 @@ class Reply(Value, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """Return what an answer that is an error says, its details with it."""
         try:
             document = msgspec.json.decode(self.content)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -81,9 +80,6 @@ class Rest:
         http: requests.Session,
         wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Take the API's address, `owner/name`, a token or None, and a session; refuse what would
-        leak the token.
-        """
         parts = urlsplit(base_url)
         if parts.scheme != "https" and parts.hostname not in _LOCAL:
             raise UsageError.of(
@@ -109,7 +105,6 @@ class Rest:
         return self._read(f"{self._root}/repos/{self.repository}/{path}", query)
 
     def pages(self, path: str, **query: str | int) -> Iterator[Reply]:
-        """Yield the answers to a GET, page by page."""
         answer = self.read(path, per_page=100, **query)
         for _ in range(MOST_PAGES):
             yield answer

@@ -117,7 +117,6 @@ def _unsigned(wanted: Words | None, dry_run: bool, diff: str) -> Outcome:
 
 
 def _in_rounds(github: GitHub, attempt: Callable[[], Outcome | None]) -> Outcome:
-    """Read, decide and act until that is settled: a write that met another one is decided anew."""
     trouble = "others keep writing to it"
     for number in range(ROUNDS):
         try:
@@ -213,9 +212,8 @@ def _pull_preview(
 def _issue_round(
     github: GitHub, thread: IssueKey, wanted: DesiredIssue | None, did: list[Done]
 ) -> Outcome | None:
-    """Do one thing and return None, to look again: of two that open an issue at once, the younger
-    is then closed.
-    """
+    # Do one thing and return None, to look again: of two that open an issue at once, the younger is
+    # then closed.
     match issue_decision(wanted, thread, github.issues(thread.label)):
         case OpenIssue() as step:
             # A list that lags behind must not open a second one.

@@ -2,19 +2,21 @@
 
 import datetime
 import difflib
+import itertools
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from compat.declare.extended import widened
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.selector import Selector
 from compat.errors import DeclarationError, Fault, NoPage, UnsoundFile
-from compat.index.release import Catalogue, Package, Release, Required
-from compat.index.required import required
+from compat.index.release import Catalogue, Package, Release, Required, usable_wheels
+from compat.index.required import fitting_files, lowest_of, readable, required
 from compat.index.source import ReleaseSource
 
 THREADS = 8  # enough to hide an index's latency, few enough not to be taken for an attack
@@ -55,13 +57,60 @@ def discover(
             if axis is not subject
             and (newer := _newer(axis, packages[axis.normalised_name])).releases
         ),
+        lowest=tuple(
+            _lowest(matrix, axis, packages[axis.normalised_name], packages[asked.name])
+            for axis in (matrix.packages if matrix.lowest else ())
+            if axis is not subject
+        ),
+    )
+
+
+def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Package) -> Package:
+    # The package with the releases that the axis leaves out and that some release of the subject
+    # declares as the lowest: the first at all, and the first with a wheel for each Python.
+    releases = [
+        release
+        for release in package.releases
+        if release.has_usable_file
+        and release.version.local is None
+        and (axis.select.prereleases or not release.version.is_prerelease)
+    ]
+    texts = (
+        text
+        for release in subject.selected(matrix.subject_axis.select)
+        if release.published is not None
+        for text in release.published.requires_dist
+    )
+    lowest: dict[Version, Release] = {}
+    for specifier in dict.fromkeys(
+        asked.specifier
+        for asked in readable(texts)
+        if canonicalize_name(asked.name) == package.name and lowest_of(asked.specifier) is not None
+    ):
+        admitted = [r for r in releases if specifier.contains(r.version, prereleases=True)]
+        lowest |= {release.version: release for release in admitted[:1]}
+        for patch in matrix.interpreters.patches:
+            fits = (r for r in admitted if _has_wheel(fitting_files(matrix, r, (patch,)), patch))
+            lowest |= {release.version: release for release in itertools.islice(fits, 1)}
+    own = {release.version for release in package.selected(axis.select)}
+    versions = sorted(version for version in lowest if version not in own)
+    patches = matrix.interpreters.patches
+    return Package(
+        name=package.name,
+        releases=tuple(fitting_files(matrix, lowest[version], patches) for version in versions),
+    )
+
+
+def _has_wheel(release: Release, patch: Version) -> bool:
+    return any(
+        wheel.requires_python is None or patch in wheel.requires_python
+        for wheel in usable_wheels(release)
     )
 
 
 def _newer(axis: PackageAxis, package: Package) -> Package:
-    """The package with the final releases that came after all that the axis selects, and that it
-    would select with a higher bound.
-    """
+    # The package with the final releases that came after all that the axis selects, and that it
+    # would select with a higher bound.
     newest = max((release.version for release in package.selected(axis.select)), default=None)
     releases = tuple(
         release
@@ -79,9 +128,8 @@ def _newer(axis: PackageAxis, package: Package) -> Package:
 def _awaited(
     matrix: Matrix, axis: PackageAxis, packages: dict[str, Package], source: ReleaseSource
 ) -> Package:
-    """The package of a lane with the newest pre-release that is newer than every final release, as
-    far as the lane looks; without a release where there is none.
-    """
+    # The package of a lane with the newest pre-release that is newer than every final release, as
+    # far as the lane looks; without a release where there is none.
     lane, name = matrix.prereleases, axis.normalised_name
     assert lane is not None, "only a lane has such axes"
     until = None if lane.as_of is None else _midnight(lane.as_of)
@@ -118,9 +166,8 @@ def _page(source: ReleaseSource, name: str) -> Package | None:
 def _unknown(
     matrix: Matrix, packages: dict[str, Package], source: ReleaseSource
 ) -> Iterator[Fault]:
-    """One fault for each axis whose package the index does not have, with the nearest name that is
-    known here.
-    """
+    # One fault for each axis whose package the index does not have, with the nearest name that is
+    # known here.
     known = sorted(_names_at_hand(matrix, packages, source))
     for number, axis in enumerate(matrix.axes):
         if not isinstance(axis, PackageAxis) or axis.normalised_name in packages:
@@ -135,9 +182,8 @@ def _unknown(
 
 
 def _names_at_hand(matrix: Matrix, packages: dict[str, Package], source: ReleaseSource) -> set[str]:
-    """The packages that the matrix speaks of elsewhere, and those that its subject's newest release
-    requires.
-    """
+    # The packages that the matrix speaks of elsewhere, and those that its subject's newest release
+    # requires.
     texts = [*matrix.requirements, *matrix.suite.requirements]
     subject = packages.get(matrix.subject_axis.normalised_name)
     for release in () if subject is None else subject.selected(matrix.subject_axis.select)[-1:]:

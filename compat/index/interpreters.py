@@ -67,9 +67,8 @@ def find(
 
 
 def _pyenv(series: Version, env: Mapping[str, str], build: str = "") -> Iterator[Path]:
-    """Yield pyenv's interpreters of the series and the build, newest patch first; virtual
-    environments and other forks have no version.
-    """
+    # Yield pyenv's interpreters of the series and the build, newest patch first; virtual
+    # environments and other forks have no version.
     root = env.get("PYENV_ROOT") or (f"{home}/.pyenv" if (home := env.get("HOME")) else "")
     versions: list[tuple[Version, Path]] = []
     try:

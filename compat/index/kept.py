@@ -66,6 +66,7 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
     required: tuple[_Required, ...]
     prereleases: tuple[_Package, ...] = ()
     newer: tuple[_Package, ...] = ()
+    lowest: tuple[_Package, ...] = ()
 
 
 class _KeptPackages(StrictValue, frozen=True, kw_only=True):
@@ -91,12 +92,12 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
         )
         for required in catalogue.required
     )
-    awaited, newer = (
+    awaited, newer, lowest = (
         tuple(
             _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
             for package in beside
         )
-        for beside in (catalogue.prereleases, catalogue.newer)
+        for beside in (catalogue.prereleases, catalogue.newer, catalogue.lowest)
     )
     stored = _Kept(
         format=FORMAT,
@@ -104,9 +105,10 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
         required=required,
         prereleases=awaited,
         newer=newer,
+        lowest=lowest,
     )
     body = msgspec.json.decode(msgspec.json.encode(stored))
-    for key in ("prereleases", "newer"):
+    for key in ("prereleases", "newer", "lowest"):
         if not body[key]:
             del body[key]
     return _one_file_a_line(body)
@@ -126,6 +128,7 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
             required=required,
             prereleases=tuple(map(_package, stored.prereleases)),
             newer=tuple(map(_package, stored.newer)),
+            lowest=tuple(map(_package, stored.lowest)),
         )
     except (ValueError, RecursionError) as fault:
         hint = "compat discover MATRIX --write makes it anew"
@@ -133,7 +136,6 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
 
 
 def encode_packages(packages: Iterable[Package]) -> str:
-    """Return the text of packages and their files, as `decode_packages` reads it."""
     stored = tuple(
         _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
         for package in packages
@@ -195,9 +197,8 @@ def _kept_release(release: Release) -> _Release:
 
 
 def _one_file_a_line(body: dict[str, object]) -> str:
-    """The JSON with a line break before each package, release and file: small, and a diff shows
-    what came.
-    """
+    # The JSON with a line break before each package, release and file: small, and a diff shows what
+    # came.
     text = msgspec.json.encode(body).decode()
     for mark, indent in (('{"name":', "    "), ('{"version":', "  ")):
         text = text.replace(mark, f"\n{indent}{mark}")

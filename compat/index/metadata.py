@@ -73,7 +73,6 @@ class MetadataReader:
     def __init__(
         self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
     ) -> None:
-        """Open no connection yet; keep metadata below the folder, if there is one."""
         self._limits = limits
         self._web = Web(settings, limits)
         self._wheels = Web(settings, whole_wheel_limits(limits))
@@ -121,7 +120,6 @@ class MetadataReader:
             return {}
 
     def close(self) -> None:
-        """Close the connections."""
         self._web.close()
         self._wheels.close()
 
@@ -164,9 +162,8 @@ class MetadataReader:
         return text if _names_anything(text) else None
 
     def _by_ranges(self, artifact: Artifact) -> bytes | None:
-        """Return METADATA read by range requests; None when the index does not answer them, or not
-        soundly.
-        """
+        # Return METADATA read by range requests; None when the index does not answer them, or not
+        # soundly.
         try:
             with RemoteZip(artifact.url, session=self._web) as wheel:
                 return _metadata_member(wheel, artifact.filename, self._limits)
@@ -204,9 +201,8 @@ class MetadataReader:
             return None
 
     def _keep(self, artifact: Artifact, saved_metadata: SavedMetadata) -> None:
-        """Keep it if that can be done; a folder that cannot be written costs the next run its
-        speed, no more.
-        """
+        # Keep it if that can be done; a folder that cannot be written costs the next run its speed,
+        # no more.
         if self._folder is None or artifact.sha256 is None:
             return
         with contextlib.suppress(CompatError, OSError):
@@ -254,9 +250,8 @@ def published_in(wheel: Path) -> Published:
 
 
 def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimits) -> bytes:
-    """Return the text of the one METADATA that a wheel must have (PEP 427), read only when its size
-    allows.
-    """
+    # Return the text of the one METADATA that a wheel must have (PEP 427), read only when its size
+    # allows.
     members = [info for info in wheel.infolist() if _is_metadata(info.filename)]
     if len(members) != 1:
         raise NotMetadata(f"it has {len(members)} METADATA files instead of one")
@@ -286,9 +281,8 @@ def _recorded(text: bytes) -> dict[str, str]:
 
 
 def _parsed(text: bytes, filename: str) -> SavedMetadata:
-    """Return what METADATA asks for, each requirement as it is written; refuse another wheel's
-    METADATA.
-    """
+    # Return what METADATA asks for, each requirement as it is written; refuse another wheel's
+    # METADATA.
     raw, _ = parse_email(text)
     try:
         name, version, *_ = parse_wheel_filename(filename)
@@ -308,9 +302,7 @@ def _parsed(text: bytes, filename: str) -> SavedMetadata:
 
 
 def _names_anything(text: bytes) -> bool:
-    """Return whether the text can be METADATA at all: some servers answer any address with a
-    page.
-    """
+    # Return whether the text can be METADATA at all: some servers answer any address with a page.
     raw, _ = parse_email(text)
     return "name" in raw and "version" in raw
 

@@ -40,7 +40,6 @@ class KeptPages:
         self._cache = BaseCache() if folder is None else _store(folder / "pages.sqlite")
 
     def get(self, url: str) -> CachedResponse | None:
-        """Return the last good answer, fresh or not (its `is_expired` tells)."""
         try:
             with self._lock:
                 response = self._cache.get_response(_key(url))
@@ -55,12 +54,10 @@ class KeptPages:
         )
 
     def keep(self, url: str, response: requests.Response) -> None:
-        """Keep a good answer."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             self._cache.save_response(response, _key(url), get_expiration_datetime(self._fresh))
 
     def close(self) -> None:
-        """Close the file."""
         with self._lock, contextlib.suppress(sqlite3.Error):
             self._cache.close()  # type: ignore[no-untyped-call]
 
@@ -91,9 +88,8 @@ def _is_sound(path: Path) -> bool:
 
 
 def _prove_writable(path: Path) -> None:
-    """Raise sqlite3.Error unless the file can be written now: requests-cache would try again
-    without end.
-    """
+    # Raise sqlite3.Error unless the file can be written now: requests-cache would try again without
+    # end.
     with contextlib.closing(
         sqlite3.connect(path, timeout=LOCK_SECONDS, isolation_level=None)
     ) as connection:

@@ -107,7 +107,6 @@ class PyPISource:
         return package_of(name, answers)
 
     def elsewhere(self, index_url: str) -> "PyPISource":
-        """Return a source that asks that index alone, in the same way."""
         alone = msgspec.structs.replace(self._settings, index_url=index_url, extra_index_urls=())
         return self._elsewhere(alone)
 
@@ -133,15 +132,13 @@ class PyPISource:
         return self._metadata.contents(artifact)
 
     def close(self) -> None:
-        """Close connections and files."""
         self._web.close()
         self._metadata.close()
         self._pages.close()
 
     def _answer(self, index: str, name: str) -> Files | None:
-        """Return the files on one index's page, from before if need be; None when it has no such
-        page.
-        """
+        # Return the files on one index's page, from before if need be; None when it has no such
+        # page.
         url = f"{without_login(index).rstrip('/')}/{name}/"
         cached = self._pages.get(url)
         before = None if cached is None else self._kept_files(cached, name)
@@ -204,7 +201,6 @@ def _listed(response: requests.Response, name: str) -> list[pypi_simple.Distribu
 
 
 def package_of(name: str, answers: Iterable[Files]) -> Package:
-    """Return the package that the indexes' files add up to, the first index first."""
     by_name: dict[str, tuple[Version, Artifact]] = {}
     stale: list[datetime.datetime] = []
     for answer in answers:
@@ -224,9 +220,8 @@ def package_of(name: str, answers: Iterable[Files]) -> Package:
 
 
 def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version, Artifact] | None:
-    """Return the file as an artifact; None for what cannot be installed or read, which a page may
-    well list.
-    """
+    # Return the file as an artifact; None for what cannot be installed or read, which a page may
+    # well list.
     if not _FILENAME.fullmatch(file.filename) or not is_remote(file.url):
         return None
     try:
@@ -254,9 +249,8 @@ def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version
 
 @lru_cache(maxsize=4096)
 def _shared(tags: frozenset[Tag]) -> frozenset[Tag]:
-    """Return one and the same set for equal tags: the 1,800 files of a large package have some
-    dozens of them.
-    """
+    # Return one and the same set for equal tags: the 1,800 files of a large package have some
+    # dozens of them.
     return tags
 
 
@@ -269,9 +263,8 @@ def _specifier(text: str) -> SpecifierSet | None:
 
 
 def _time(text: object) -> datetime.datetime | None:
-    """Return the moment of an ISO 8601 text: Python 3.10's own reader takes neither `Z` nor every
-    fraction.
-    """
+    # Return the moment of an ISO 8601 text: Python 3.10's own reader takes neither `Z` nor every
+    # fraction.
     try:
         return isoparse(text) if isinstance(text, str) else None
     except (ValueError, OverflowError):

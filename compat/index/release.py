@@ -65,12 +65,10 @@ class Release(Value, frozen=True):
 
     @property
     def yanked(self) -> bool:
-        """Whether every file is yanked (PEP 592)."""
         return all(artifact.yanked for artifact in self.artifacts)
 
     @property
     def has_usable_file(self) -> bool:
-        """Whether some file is neither yanked nor set aside."""
         return any(not artifact.yanked and not artifact.set_aside for artifact in self.artifacts)
 
 
@@ -87,7 +85,6 @@ class Package(Value, frozen=True):
 
     @property
     def first_uploaded(self) -> datetime.datetime | None:
-        """When the package's first file appeared, as far as the index tells."""
         return earliest_upload(self.releases)
 
     def selected(self, selector: Selector) -> tuple[Release, ...]:
@@ -121,7 +118,6 @@ class Package(Value, frozen=True):
 
 
 def earliest_upload(releases: Iterable[Release]) -> datetime.datetime | None:
-    """Return when the first of the releases appeared, as far as the index tells."""
     return min((r.uploaded for r in releases if r.uploaded is not None), default=None)
 
 
@@ -144,13 +140,15 @@ class Catalogue(Value, frozen=True):
     what is pinned.
 
     `prereleases` has, for each package of the lane of that name, the one release to try, or none,
-    and `newer` the releases that came after all those that a bounded axis selects.
+    `newer` the releases that came after all those that a bounded axis selects, and `lowest`, where
+    the matrix has that lane, the lowest declared ones that an axis leaves out.
     """
 
     packages: tuple[Package, ...]
     required: tuple[Required, ...] = ()
     prereleases: tuple[Package, ...] = ()
     newer: tuple[Package, ...] = ()
+    lowest: tuple[Package, ...] = ()
 
     def package(self, name: str) -> Package:
         """Return the package of that normalised name; KeyError when the catalogue was not asked for
@@ -187,7 +185,6 @@ class Catalogue(Value, frozen=True):
         return self.package(axis.normalised_name)
 
     def members(self, axis: PackageAxis, coordinate: Version) -> tuple[Release, ...]:
-        """Return the releases under a coordinate of the axis, oldest first."""
         return self.of(axis).members(coordinate, axis.select)
 
     def came_out(self, axis: PackageAxis, coordinate: Version) -> datetime.datetime | None:
@@ -196,7 +193,6 @@ class Catalogue(Value, frozen=True):
 
 
 def usable_wheels(release: Release) -> tuple[Artifact, ...]:
-    """Return the wheels of a release that may be installed."""
     return tuple(
         artifact
         for artifact in release.artifacts

@@ -6,12 +6,14 @@ makes a cell impossible whatever a resolver does. Loose requirements are passed 
 releases one will do.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Matrix
 from compat.errors import IndexUnreachable, NoPage
@@ -33,14 +35,12 @@ class Pins(Value, frozen=True, kw_only=True):
     free: frozenset[str]
 
     def admit(self, name: str, release: Release) -> bool:
-        """Return whether some pin admits the release."""
         return any(
             pin.contains(release.version, prereleases=True) for pin in self.pins.get(name, ())
         )
 
 
 def is_pin(specifier: SpecifierSet) -> bool:
-    """Return whether a requirement leaves one release or one series."""
     return any(part.operator in _PINS for part in specifier)
 
 
@@ -55,16 +55,13 @@ def required(
     names = sorted((pins.pins.keys() | pins.free) - axes)
     asked = frozenset({*names, *axes})
 
-    architecture = matrix.platform.partition("-")[0]
-    own = "pp" if matrix.platform.endswith("-pypy") else "cp"
-    series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in matrix.interpreters.patches)
-
     def of(name: str) -> Required | None:
         try:
             package = source.package(name)
         except NoPage:
             package = Package(name=name, releases=())
-        releases = tuple(_fitting_files(r, architecture, series) for r in package.releases)
+        patches = matrix.interpreters.patches
+        releases = tuple(_undated(fitting_files(matrix, r, patches)) for r in package.releases)
         package = msgspec.structs.replace(package, releases=releases)
         return _required(package, pins, asked, source)
 
@@ -126,7 +123,6 @@ def _relevant(release: Release, asked: frozenset[str], source: ReleaseSource) ->
 
 
 def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSource) -> Release:
-    """The release with what its first wheel for the platform asks of the packages in question."""
     wheel = next((artifact for artifact in release.artifacts if artifact.is_wheel), None)
     if wheel is None:
         return release
@@ -150,13 +146,20 @@ def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSourc
     return msgspec.structs.replace(release, published=asks)
 
 
-def _fitting_files(release: Release, architecture: str, series: frozenset[str]) -> Release:
-    """The release with the files that a declared Python on the platform's architecture can take,
-    without dates.
+def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) -> Release:
+    """Return the release with the files that such Pythons on the platform's architecture can
+    take.
     """
-    artifacts = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
-    files = tuple(msgspec.structs.replace(artifact, uploaded=None) for artifact in artifacts)
-    return msgspec.structs.replace(release, artifacts=files)
+    architecture = matrix.platform.partition("-")[0]
+    own = "pp" if matrix.platform.endswith("-pypy") else "cp"
+    series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in patches)
+    files = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
+    return msgspec.structs.replace(release, artifacts=tuple(files))
+
+
+def _undated(release: Release) -> Release:
+    files = (msgspec.structs.replace(file, uploaded=None) for file in release.artifacts)
+    return msgspec.structs.replace(release, artifacts=tuple(files))
 
 
 def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
@@ -173,12 +176,26 @@ def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
     )
 
 
-def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
-    """The readable requirements on releases of the index that hold without an extra."""
+def readable(texts: Iterable[str]) -> Iterator[Requirement]:
     for text in texts:
-        try:
-            requirement = Requirement(text)
-        except InvalidRequirement:
-            continue
+        with contextlib.suppress(InvalidRequirement):
+            yield Requirement(text)
+
+
+def lowest_of(specifier: SpecifierSet) -> Version | None:
+    """Return the lowest version that a specifier names (PEP 440: `>=`, `>`, `~=`, `==1.*`); None
+    where it names none, or one version alone.
+    """
+    bounds = [
+        Version(part.version.removesuffix(".*"))
+        for part in specifier
+        if part.operator in (">=", ">", "~=")
+        or (part.operator == "==" and part.version.endswith(".*"))
+    ]
+    return max(bounds, default=None)
+
+
+def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
+    for requirement in readable(texts):
         if requirement.url is None and "extra" not in str(requirement.marker or ""):
             yield requirement

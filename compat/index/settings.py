@@ -51,12 +51,10 @@ class IndexSettings(Value, frozen=True):
     merged: bool = False
 
     def __repr__(self) -> str:
-        """Return what may stand in a traceback: an address can hold a password."""
         return f"IndexSettings({', '.join(without_credentials(url) for url in self.urls)})"
 
     @property
     def urls(self) -> tuple[str, ...]:
-        """All indexes in order of precedence, each once."""
         return tuple(dict.fromkeys((*self.extra_index_urls, self.index_url)))
 
 
@@ -146,9 +144,8 @@ def _public_index() -> str:
 
 
 def _pip_config_list() -> str:
-    """Return what pip says about its configuration; `-I` keeps a folder `pip` of the working
-    directory out.
-    """
+    # Return what pip says about its configuration; `-I` keeps a folder `pip` of the working
+    # directory out.
     import subprocess
 
     command = [sys.executable, "-I", "-m", "pip", "config", "list"]

@@ -66,7 +66,6 @@ class BadStatus(requests.RequestException):
     """The answer is a status that says no."""
 
     def __init__(self, status: int) -> None:
-        """Keep the HTTP status."""
         super().__init__(str(status))
         self.status = status
 
@@ -113,7 +112,6 @@ class Web:
         return response
 
     def close(self) -> None:
-        """Close the connections."""
         self._session.close()
 
 
@@ -127,7 +125,6 @@ class BoundedAdapter(HTTPAdapter):
     """
 
     def __init__(self, limits: ResponseLimits) -> None:
-        """Take the limits of every request sent through this adapter."""
         self._limits = limits
         retry = Retry(
             total=limits.retries,
@@ -215,16 +212,14 @@ def without_login(url: str) -> str:
 
 
 def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
-    """Return the limits of a request for a whole wheel."""
     return msgspec.structs.replace(
         limits, total=limits.wheel_total, max_bytes=limits.max_wheel_bytes
     )
 
 
 def _over(raw: BaseHTTPResponse, body: IO[bytes]) -> HTTPResponse:
-    """Return the response over the body that was read and decoded: headers about its encoding no
-    longer hold.
-    """
+    # Return the response over the body that was read and decoded: headers about its encoding no
+    # longer hold.
     headers = raw.headers.copy()
     for name in ("Content-Encoding", "Transfer-Encoding", "Content-Length"):
         headers.discard(name)

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.index.required import lowest_of
 from compat.lock.lockfile import Lock
 from compat.plan.requirements import Asked
 from compat.value import Value
@@ -15,30 +15,19 @@ from compat.value import Value
 class LockedFloor(Value, frozen=True, kw_only=True):
     """What a release declares of a dependency, the lowest version that this names, and the one
     that the lock installs; None where the lock has no such package.
+
+    Where another one is installed, `because` says why, as far as the catalogue tells.
     """
 
     package: str
     declared: str
     lowest: Version
     installed: Version | None
+    because: str = ""
 
     @property
     def is_exact(self) -> bool:
-        """Whether the very version that is declared as lowest is installed."""
         return self.installed == self.lowest
-
-
-def lowest_of(specifier: SpecifierSet) -> Version | None:
-    """Return the lowest version that a specifier names (PEP 440: `>=`, `>`, `~=`, `==1.*`); None
-    where it names none, or one version alone.
-    """
-    bounds = [
-        Version(part.version.removesuffix(".*"))
-        for part in specifier
-        if part.operator in (">=", ">", "~=")
-        or (part.operator == "==" and part.version.endswith(".*"))
-    ]
-    return max(bounds, default=None)
 
 
 def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:

@@ -37,7 +37,6 @@ class Budget(Value, frozen=True, kw_only=True):
 
     @property
     def most(self) -> int:
-        """How many shards there can be."""
         return max(1, min(self.shards, MOST_SHARDS))
 
 
@@ -49,7 +48,6 @@ class Shard(Value, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """How long the shard takes."""
         return self.overhead + sum(task.seconds for task in self.tasks)
 
 
@@ -72,7 +70,6 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
     @property
     def tasks(self) -> Iterator[Task]:
-        """Every task, shard by shard."""
         return (task for shard in self.shards for task in shard.tasks)
 
     @property
@@ -134,9 +131,7 @@ def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
 
 
 def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
-    """The tasks in shards, each in the one with most room left, or in none where that is too
-    little.
-    """
+    # The tasks in shards, each in the one with most room left, or in none where that is too little.
     shards: list[list[Task]] = [[] for _ in range(budget.most)]
     loads = [(0.0, number) for number in range(budget.most)]
     for task in tasks:
@@ -148,9 +143,8 @@ def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
 
 
 def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
-    """Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
-    with many tasks.
-    """
+    # Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
+    # with many tasks.
     shards: list[list[Task]] = [[] for _ in range(count)]
     loads = [(0.0, number) for number in range(count)]
     for task in sorted(tasks, key=lambda task: (-task.seconds, task.cell)):

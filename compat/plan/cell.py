@@ -35,12 +35,10 @@ class Coordinate(Value, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def text(self) -> str:
-        """The coordinate as it stands in a cell id, for example `tf2.14`, or `tff-local`."""
         return f"{self.short}-local" if self.is_local else f"{self.short}{self.number}"
 
     @cached_property
     def number(self) -> str:
-        """The version as text."""
         return str(self.version)
 
 
@@ -66,12 +64,10 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def versions(self) -> tuple[Version, ...]:
-        """The versions of the coordinates, in axis order."""
         return tuple(coordinate.version for coordinate in self.coordinates)
 
     @property
     def is_in_lane(self) -> bool:
-        """Whether the cell stands in a lane of its own, beside the grid."""
         return self.recipe in LANES
 
     @property
@@ -88,7 +84,6 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
 
 def is_in_lane(cell_id: str) -> bool:
-    """Return whether the cell with that id stands in a lane."""
     return cell_id.endswith(_LANES)
 
 
@@ -143,8 +138,8 @@ def readable_cell(text: str, matrix: Matrix) -> Cell | None:
 
 
 def form(matrix: Matrix) -> str:
-    """Return the pattern of the matrix's cell ids, for messages."""
-    return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + "[+dated|+relaxed]"
+    lanes = f"{'|+lowest' * matrix.lowest}{'|+prerelease' * bool(matrix.prerelease_axes)}"
+    return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + f"[+dated|+relaxed{lanes}]"
 
 
 def _parse(part: str, axis: Axis, text: str) -> Coordinate:
@@ -159,7 +154,6 @@ def _parse(part: str, axis: Axis, text: str) -> Coordinate:
 
 @lru_cache(maxsize=10_000)
 def _normal_version(text: str) -> Version | None:
-    """The version of a text in its normal form; None for any other text."""
     try:
         version = Version(text)
     except InvalidVersion:

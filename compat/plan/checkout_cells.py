@@ -50,7 +50,6 @@ def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
 
 
 def local_cell(cell: Cell, subject: str) -> Cell:
-    """Return the cell with a checkout in the place of the subject's release."""
     coordinates = tuple(
         msgspec.structs.replace(coordinate, is_local=coordinate.axis == subject)
         for coordinate in cell.coordinates

@@ -42,7 +42,6 @@ class Pinned(Value, frozen=True, kw_only=True):
     by: str = ""
 
     def required_by(self, subject: str) -> str:
-        """Return who requires it, as the beginning of a sentence."""
         rule = f", as rule {self.by!r} changes it," if self.by else ""
         return f"{subject}{rule} requires {self.name} {self.specifier}".rstrip()
 
@@ -92,7 +91,7 @@ class Dependencies:
         installable: Installable,
         requirements: Callable[[Version, Version], tuple[Asked, ...]],
     ) -> None:
-        """Take the matrix, its catalogue, the facts about files, and what a release asks."""
+        self._archives = {str(canonicalize_name(s.package)): s for s in matrix.sources}
         self._platform, self._short = matrix.platform, matrix.interpreters.short
         self._subject = matrix.subject_axis.normalised_name
         self._installable = installable
@@ -116,12 +115,11 @@ class Dependencies:
         for pinned in self._pinned(question):
             alive, refusals = self._by_itself(pinned, question)
             if not alive:
-                return _dead(pinned, question, refusals)
+                return self._dead(pinned, question, refusals)
             left[pinned.name] = msgspec.structs.replace(pinned, releases=alive)
         return self._between(left, question)
 
     def _pinned(self, question: Question) -> tuple[Pinned, ...]:
-        """The subject's requirements as the rules change them."""
         key = (question.version, question.python, *sorted(question.rules.items()))
         if key not in self._pins:
             by_name: dict[str, list[Asked]] = {}
@@ -150,9 +148,8 @@ class Dependencies:
         return pin, tuple(v for v in self._releases[name] if pin.contains(v, prereleases=True))
 
     def _by_itself(self, pinned: Pinned, question: Question) -> tuple[Versions, _Refusals]:
-        """What the Python and the coordinates leave of a pin; when that is nothing, why each
-        release falls away.
-        """
+        # What the Python and the coordinates leave of a pin; when that is nothing, why each release
+        # falls away.
         names = self._names(pinned.name)
         coordinates = {n: question.coordinates[n] for n in names & question.coordinates.keys()}
         deep = names & question.deep
@@ -165,6 +162,23 @@ class Dependencies:
             )
             self._first[key] = alive, refusals
         return self._first[key]
+
+    def _dead(self, pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
+        asks = pinned.required_by(question.subject)
+        archive = self._archives.get(pinned.name)
+        beside = (
+            ""
+            if archive is None
+            else f"; `--find-links {archive.find_links}` may have it: {archive.because.rstrip('.')}"
+        )
+        if not refusals:
+            because = f"{asks}, and the index has no such release{beside}"
+            return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)
+        first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
+        each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
+        other = question.texts.get(first.other, first.other)
+        because = f"{asks}: {each}{beside if first.kind == 'no-artifact' else ''}"
+        return Obstacle(kind=first.kind, between=(pinned.text, other), because=because)
 
     def _refusal(
         self,
@@ -186,7 +200,6 @@ class Dependencies:
         return None
 
     def _between(self, left: dict[str, Pinned], question: Question) -> Obstacle | None:
-        """The pins against each other, until nothing more falls away."""
         deep = question.deep
         pairs = [(a, b) for a in left for b in self._names(a) if b in left and b not in deep]
         pairs.sort()
@@ -251,17 +264,6 @@ class Dependencies:
         return _Refusal(kind=kind, reason=reason, other=f"{self._short}{python}")
 
 
-def _dead(pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
-    asks = pinned.required_by(question.subject)
-    if not refusals:
-        because = f"{asks}, and the index has no such release"
-        return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)
-    first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
-    each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
-    other = question.texts.get(first.other, first.other)
-    return Obstacle(kind=first.kind, between=(pinned.text, other), because=f"{asks}: {each}")
-
-
 def _meet(specifier: SpecifierSet, versions: Versions) -> bool:
     return any(specifier.contains(version, prereleases=True) for version in versions)
 
@@ -276,5 +278,4 @@ def _kept(artifact: Artifact) -> Artifact:
 
 
 def _shown(versions: Versions) -> str:
-    """The releases that a cell can have of a coordinate, for a sentence."""
     return str(versions[0]) if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"

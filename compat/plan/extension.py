@@ -108,7 +108,6 @@ def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
 
 
 def beyond(facts: Feasibility, cell: Cell) -> tuple[Coordinate, ...]:
-    """Return the coordinates of a cell that are newer than all of their axis."""
     newest = facts.newest
     return tuple(
         coordinate
@@ -137,9 +136,8 @@ def _feasible(
     version: Version,
     obstacles: dict[Recipe, tuple[str, Obstacle]],
 ) -> Iterator[Cell]:
-    """The cells with the version and the subject's newest release that could work, newest versions
-    of the others first; the first obstacle of each recipe is kept.
-    """
+    # The cells with the version and the subject's newest release that could work, newest versions
+    # of the others first; the first obstacle of each recipe is kept.
     for recipe in RECIPES:
         if recipe == "dated":
             continue
@@ -169,7 +167,6 @@ def _places(facts: Feasibility, axis: Axis, version: Version) -> Iterator[tuple[
 
 
 def _with_newer(catalogue: Catalogue, name: str) -> Catalogue:
-    """The catalogue whose package of that name has the newer releases, too."""
     package = catalogue.package(name)
     newer = next(other for other in catalogue.newer if other.name == name)
     releases = {release.version: release for release in (*package.releases, *newer.releases)}

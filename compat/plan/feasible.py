@@ -30,7 +30,6 @@ class Feasibility:
     """
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
-        """Take the declared matrix, and the catalogue that was discovered for it."""
         self.matrix = matrix
         self.catalogue = catalogue
         self.rules = RuleBook(matrix, self.moved)
@@ -60,12 +59,10 @@ class Feasibility:
 
     @cached_property
     def coordinates(self) -> dict[str, tuple[Coordinate, ...]]:
-        """The coordinates of each axis, oldest first."""
         return {axis.name: axis_coordinates(axis, self.catalogue) for axis in self.matrix.axes}
 
     @cached_property
     def newest(self) -> dict[str, Version]:
-        """The newest coordinate of each axis that has one."""
         return {name: known[-1].version for name, known in self.coordinates.items() if known}
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
@@ -77,7 +74,6 @@ class Feasibility:
         return None
 
     def questions(self) -> tuple[tuple[str, Callable[[Cell], Obstacle | None]], ...]:
-        """Return each question with its sentence, in the order in which they are asked."""
         return (
             ("does a rule exclude the cell?", self.excluded),
             (
@@ -90,27 +86,23 @@ class Feasibility:
         )
 
     def excluded(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of the first rule that excludes the cell."""
         for rule in self.rules.exclusions(cell):
             return Obstacle(kind="excluded", between=(rule.name,), because=rule.because)
         return None
 
     def unavailable(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of the first package without a file here, the subject first."""
         for axis in (self._subject, *self._others):
             if not self.usable(cell, axis):
                 return self._installable.obstacle(*self._question(cell, axis))
         return None
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle when no release of the subject's coordinate admits all the others."""
         if self._fitting(cell):
             return None
         refused = {r.version: self.refused(cell, r) for r in self.usable(cell, self._subject)}
         return conflict(cell, self._subject, refused, self.unusable(cell, self._subject))
 
     def dead_end(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle when each fitting release pins something that cannot be had."""
         obstacles = [self._dead_end(cell, release) for release in self._fitting(cell)]
         return None if None in obstacles else obstacles[-1]
 
@@ -165,7 +157,6 @@ class Feasibility:
         return min((date for date in dates if date is not None), default=None)
 
     def refused(self, cell: Cell, release: Release) -> tuple[RefusingAxis, ...]:
-        """Return the axes whose coordinates a release of the subject refuses."""
         relaxations = self.rules.relaxations(cell)
         return tuple(
             RefusingAxis(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
@@ -174,7 +165,6 @@ class Feasibility:
         )
 
     def changing(self, cell: Cell) -> tuple[Rule, ...]:
-        """Return the relaxing rules that change what the cell asks, held against `dated`."""
         rules = self.rules.relaxing(cell)
         if not rules:
             return ()
@@ -190,7 +180,6 @@ class Feasibility:
         return self._changing[key]
 
     def subject_releases(self, coordinate: Version) -> tuple[Release, ...]:
-        """Return the releases that a coordinate of the subject stands for, oldest first."""
         return self._installable.releases(self._subject.name, coordinate)
 
     def published(self, version: Version) -> Published | None:
@@ -213,22 +202,27 @@ class Feasibility:
         return bool(inside) and all(beyond)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        """Return the releases that the cell's coordinate on that axis stands for, oldest first."""
         return self._installable.releases(axis.name, cell.on(axis.name).version)
 
     def usable(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        """Return the coordinate's releases that can be installed here, oldest first."""
         return self._installable.usable(*self._question(cell, axis))
 
     def unusable(self, cell: Cell, axis: PackageAxis) -> dict[Version, str]:
-        """Return why the other releases of the coordinate cannot be installed, by version."""
         _, _, python, ignores = self._question(cell, axis)
         usable = {release.version for release in self.usable(cell, axis)}
         left = (r for r in self.releases(cell, axis) if r.version not in usable)
         return {r.version: self._installable.reason(r, python, ignores)[1] for r in left}
 
+    def has_wheel(self, release: Release, python: Version) -> bool:
+        """Return whether a release can be installed there without being built, or may be built."""
+        return self._installable.has_wheel(release, python)
+
+    def why_no_wheel(self, release: Release, python: Version) -> str:
+        if self._installable.can_install(release, python):
+            return f"has no wheel for Python {python}, only a source distribution"
+        return self._installable.reason(release, python)[1]
+
     def patch(self, cell: Cell) -> Version:
-        """Return the interpreter patch that the cell is locked for."""
         return self._installable.patches[cell.on(self._python).version]
 
     def _question(self, cell: Cell, axis: PackageAxis) -> tuple[str, Version, Version, bool]:
@@ -238,7 +232,6 @@ class Feasibility:
     def _admitted(
         self, cell: Cell, axis: PackageAxis, release: Release, relaxations: dict[str, Relaxation]
     ) -> bool:
-        """Whether a subject's release admits a usable release of the coordinate on another axis."""
         python, coordinate = cell.on(self._python).version, cell.on(axis.name).version
         relaxation = relaxations.get(self._names[axis.name])
         if relaxation is None:
@@ -256,9 +249,8 @@ class Feasibility:
         return relaxation.specifier
 
     def _together(self, cell: Cell, release: Release) -> datetime.datetime | None:
-        """When a subject's release and a release that it admits of each other coordinate were all
-        out.
-        """
+        # When a subject's release and a release that it admits of each other coordinate were all
+        # out.
         relaxations = self.rules.relaxations(cell)
         dates = [release.uploaded]
         for axis in self._others:
@@ -268,16 +260,13 @@ class Feasibility:
         return max(known) if len(known) == len(dates) else None
 
     def _published_pin(self, release: Version, python: Version, axis: str) -> SpecifierSet | None:
-        """The release's published specifier on an axis's package; None when it does not ask for
-        it.
-        """
+        # The release's published specifier on an axis's package; None when it does not ask for it.
         asked = named(self.requirements(release, python), self._names[axis])
         if not asked:
             return None
         return SpecifierSet(",".join(str(a.specifier) for a in asked if str(a.specifier)))
 
     def _dead_end(self, cell: Cell, release: Release) -> Obstacle | None:
-        """The obstacle among the packages that a release of the subject pins, if there is one."""
         if not self.catalogue.required:
             return None
         rules = tuple(rule.name for rule in self.rules.relaxing(cell))
@@ -333,7 +322,6 @@ class Feasibility:
     def _coordinates_inside(
         self, subject: Version, python: Version, axis_name: str
     ) -> tuple[Version, ...]:
-        """The coordinates of another axis that are not moved."""
         return tuple(
             version
             for version in self._versions(axis_name)

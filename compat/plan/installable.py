@@ -2,13 +2,14 @@
 
 from functools import cache
 
+import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import target_words
-from compat.index.release import Artifact, Catalogue, Release
+from compat.index.release import Artifact, Catalogue, Release, usable_wheels
 from compat.plan.obstacle import Kind, Obstacle, by_reason
 from compat.plan.platform import accepted_tags, admits
 
@@ -17,7 +18,6 @@ class Installable:
     """What the catalogue says about the releases of each coordinate; it computes each fact once."""
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
-        """Take the declared matrix, and the catalogue that was discovered for it."""
         self._matrix = matrix
         self._catalogue = catalogue
         self._axes = {axis.name: axis for axis in matrix.packages}
@@ -40,8 +40,12 @@ class Installable:
             for artifact in release.artifacts
         )
 
+    def has_wheel(self, release: Release, python: Version) -> bool:
+        """Return whether it has a wheel for the interpreter, or the matrix lets it be built."""
+        wheels = msgspec.structs.replace(release, artifacts=usable_wheels(release))
+        return self.can_install(wheels, python)
+
     def reason(self, release: Release, python: Version, ignores: bool = False) -> tuple[Kind, str]:
-        """Return why the interpreter cannot install the release, as the end of a sentence."""
         files = [artifact for artifact in release.artifacts if not artifact.yanked]
         if not files and release.artifacts:
             return "yanked", "is yanked"
@@ -64,9 +68,7 @@ class Installable:
     def _usable(
         self, axis: str, version: Version, python: Version, ignores: bool
     ) -> tuple[Release, ...]:
-        """The coordinate's releases with a file to install; `ignores` sets `Requires-Python`
-        aside.
-        """
+        # The coordinate's releases with a file to install; `ignores` sets `Requires-Python` aside.
         releases = self.releases(axis, version)
         return tuple(release for release in releases if self.can_install(release, python, ignores))
 
@@ -76,9 +78,8 @@ class Installable:
     def _obstacle(
         self, axis_name: str, version: Version, python: Version, ignores: bool
     ) -> Obstacle:
-        """Why the coordinate has nothing to install; for a series whose releases differ, each one's
-        reason.
-        """
+        # Why the coordinate has nothing to install; for a series whose releases differ, each one's
+        # reason.
         axis, releases = self._axes[axis_name], self.releases(axis_name, version)
         pair = (f"{axis.short}{version}", f"{self._matrix.interpreters.short}{python}")
         coordinate = f"{axis.package} {version}"
@@ -101,7 +102,6 @@ class Installable:
 
 
 def required_python(release: Release, artifact: Artifact) -> SpecifierSet | None:
-    """Return the `Requires-Python` of a file, by the index or the release's metadata."""
     if artifact.requires_python is not None or release.published is None or not artifact.is_wheel:
         return artifact.requires_python
     return release.published.requires_python

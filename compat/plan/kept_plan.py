@@ -55,9 +55,6 @@ class PlannedFates:
     """
 
     def __init__(self, facts: Feasibility, kept: Callable[[bool], KeptPlan | None]) -> None:
-        """Take the facts, and what gives their plan where it is kept, or, told so, in any case; it
-        is asked when it is first needed.
-        """
         matrix, catalogue = facts.matrix, facts.catalogue
         self.matrix = matrix
         self._facts = facts
@@ -95,11 +92,9 @@ class PlannedFates:
         return array.array("I", self._kept.slots)
 
     def __iter__(self) -> Iterator[Fate]:
-        """Yield every fate."""
         return (fate for _, fate in self.numbered())
 
     def __len__(self) -> int:
-        """Return how many cells there are."""
         return len(self._slots) - self._slots.count(_NO_CELL)
 
     def numbered(
@@ -159,21 +154,18 @@ class PlannedFates:
         return number if self._slots[number] != _NO_CELL else None
 
     def fate(self, number: int) -> Fate:
-        """Return the fate of the cell in a slot that has one."""
         if self._is_answered_alone and (fate := self._fate_alone(number)) is not None:
             return fate
         return self._fate(self.cell(number), self._slots[number])
 
     @property
     def _is_answered_alone(self) -> bool:
-        """Whether a question about one cell is answered without the plan."""
         if not self._is_whole:
             is_at_hand = "_slots" in self.__dict__ or self._if_kept is not None
             self._is_whole = is_at_hand or len(self._alone) >= _FEW
         return not self._is_whole
 
     def _fate_alone(self, number: int) -> Fate | None:
-        """The fate of the cell in a slot, as the plan would have it; None where it has none."""
         if number not in self._alone:
             cell = self.cell(number)
             is_planned = is_asked(self._facts, cell)
@@ -181,7 +173,6 @@ class PlannedFates:
         return self._alone[number]
 
     def cell(self, number: int) -> Cell:
-        """Return the cell in a slot."""
         rest, place = number, []
         for coordinates, stride in zip(self._axes, self._strides, strict=True):
             index, rest = divmod(rest, stride)
@@ -190,12 +181,10 @@ class PlannedFates:
 
     @property
     def infeasible(self) -> int:
-        """How many cells have an obstacle."""
         return len(self) - self._slots.count(_FEASIBLE)
 
     @cached_property
     def questions(self) -> tuple[PlainQuestion, ...]:
-        """What `plain_questions` returns of the same facts."""
         return tuple(
             PlainQuestion(
                 release=Version(release),

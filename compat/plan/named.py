@@ -7,9 +7,9 @@ from fnmatch import fnmatchcase
 import msgspec
 
 from compat.declare.matrix import Matrix
-from compat.errors import NothingToDo, UsageError
+from compat.errors import EmptyLane, NothingToDo, UsageError
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, form, parse_cell, readable_cell, refuse_elsewhere
+from compat.plan.cell import LANES, Cell, form, parse_cell, readable_cell, refuse_elsewhere
 from compat.plan.extension import extension_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import is_lane_cell, lane_cells
@@ -39,7 +39,8 @@ def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]
     where it has a `+`.
 
     Raises UsageError for an id outside the product, and for a glob that matches nothing;
-    NothingToDo when the matrix has no cells at all.
+    NothingToDo when the matrix has no cells at all, EmptyLane when globs name lanes alone that have
+    none.
     """
     return _named(facts, patterns, planned_cell)
 
@@ -62,6 +63,7 @@ def _named(
 ) -> tuple[Cell, ...]:
     named: dict[str, Cell] = {}
     every: dict[str, Cell] = {}
+    empty: list[str] = []
     refuse_empty(facts.matrix, facts.catalogue)
     for pattern in patterns:
         if (cell := by_id(facts, pattern)) is not None:
@@ -70,10 +72,30 @@ def _named(
         every = every or {cell.id: cell for cell in every_cell(facts)}
         every |= {cell.id: cell for cell in lane_cells(facts) if "+" in pattern}
         matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
-        if not matching:
+        if not matching and _names_a_lane(facts.matrix, every, pattern):
+            empty.append(pattern)
+        elif not matching:
             raise _no_cell(facts.matrix, every, pattern)
         named.update((cell_id, every[cell_id]) for cell_id in matching)
+    if empty and not named:
+        axes = ", ".join(axis.package for axis in facts.matrix.prerelease_axes)
+        because = (
+            f"no pre-release of {axes} is newer than its final releases"
+            if empty[-1].endswith("+prerelease")
+            else "no release has lowest versions that can be installed"
+        )
+        raise EmptyLane.of(f"no cell of matrix {facts.matrix.name!r} is {empty[-1]!r}: {because}")
     return tuple(named.values())
+
+
+def _names_a_lane(matrix: Matrix, every: dict[str, Cell], pattern: str) -> bool:
+    place, _, lane = pattern.rpartition("+")
+    is_declared = matrix.lowest if lane == "lowest" else bool(matrix.prerelease_axes)
+    return (
+        lane in LANES
+        and is_declared
+        and any(fnmatchcase(cell.place, place) for cell in every.values())
+    )
 
 
 def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:

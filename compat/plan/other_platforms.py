@@ -65,7 +65,6 @@ def platform_facts(
 
 
 def platform_questions(facts: Feasibility) -> Iterator[PlatformQuestion]:
-    """Yield what metadata says of each release and Python, oldest first."""
     newest = _NewestFiles(facts)
     for question in plain_questions(facts):
         obstacle = question.obstacle
@@ -85,7 +84,6 @@ def platform_questions(facts: Feasibility) -> Iterator[PlatformQuestion]:
 
 
 def _merged(required: Iterable[Required], elsewhere: Iterable[Package]) -> tuple[Required, ...]:
-    """What the subject pins, with its wheels for other platforms, too."""
     further = {
         (package.name, release.version): release.artifacts
         for package in elsewhere

@@ -49,12 +49,10 @@ def build_of(platform: str) -> str:
 
 
 def without_build(platform: str) -> str:
-    """Return the architecture and the glibc of a platform alone."""
     return platform.removesuffix(f"-{build_of(platform)}")
 
 
 def python_name(version: Version, platform: str) -> str:
-    """Return what uv and pyenv call the series of a Python: `3.13`, `3.13t`, `pypy3.10`."""
     series = minor_series(version)
     match build_of(platform):
         case "pypy":
@@ -66,7 +64,6 @@ def python_name(version: Version, platform: str) -> str:
 
 
 def python_remedy(name: str) -> str:
-    """Return the words for how to get a Python of that name (`3.13`, `pypy3.10`)."""
     return f"`uv python install {name}` gets one"
 
 
@@ -128,7 +125,6 @@ def _platforms(platform: str) -> Iterator[str]:
 
 
 def _elsewhere(facts: PlatformFacts) -> Iterator[str]:
-    """The platform tags of what is not Linux with a glibc, the best first."""
     if facts.system == "Darwin":
         yield from mac_platforms(MACOS, facts.machine)
     elif facts.system == "Windows":

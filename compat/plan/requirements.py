@@ -60,7 +60,6 @@ def published_names(packages: Iterable[Package]) -> frozenset[str]:
 
 
 def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:
-    """Return the requirements on one package, by normalised name."""
     return tuple(requirement for requirement in asked if requirement.name == package)
 
 

@@ -30,7 +30,6 @@ def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> t
 def gained(
     evaluation: Evaluation, axis: Axis, current: Version, to: Version
 ) -> tuple[Affected, ...]:
-    """Return what a lowering adds."""
     return (
         _affected(
             evaluation, axis, [v for v in evaluation.as_of.existing[axis.name] if to <= v < current]
@@ -39,9 +38,8 @@ def gained(
 
 
 def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
-    """The promised versions of another axis that can be had with some promised version of this one
-    from a floor on.
-    """
+    # The promised versions of another axis that can be had with some promised version of this one
+    # from a floor on.
     position = [other.name for other in evaluation.as_of.others].index(other.name)
     versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
     return {
@@ -52,7 +50,6 @@ def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -
 
 
 def affected_words(move: Affected) -> str:
-    """Return what a move drops or adds of one axis, in words."""
     versions = f"{move.package} {', '.join(map(str, move.versions))}"
     return (
         f"{versions} (releases {', '.join(map(str, move.releases))})" if move.releases else versions

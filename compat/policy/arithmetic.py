@@ -13,7 +13,6 @@ from compat.policy.window import CADENCES, Slot, hold_words, rule_of, window_of
 
 
 def floor_arithmetic(steps: FloorSteps) -> tuple[str, ...]:
-    """Return the lines for one axis that has a floor."""
     as_of, axis = steps.as_of, steps.axis
     parts = (
         _looking_back(as_of),
@@ -110,16 +109,13 @@ def _admits(as_of: AsOf, axis: Axis) -> Iterator[str]:
 
 
 def _asked(as_of: AsOf, axis: Axis) -> str:
-    """What the newest release asks of an axis; of a package, with the newest Python of the
-    matrix.
-    """
+    # What the newest release asks of an axis; of a package, with the newest Python of the matrix.
     asked = as_of.asks(axis)
     what = f"{package_words(axis)} {asked}" if asked else f"any {package_words(axis)}"
     return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {as_of.newest_python}"
 
 
 def package_and_version(axis: Axis, version: Version) -> str:
-    """Return a version with what it is a version of."""
     return f"{package_words(axis)} {version}"
 
 

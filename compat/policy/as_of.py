@@ -38,7 +38,6 @@ class AsOf:
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
-        """Take a snapshot that has a policy, and the day."""
         self.snapshot = snapshot
         self.policy = policy
         self.day = day
@@ -49,9 +48,13 @@ class AsOf:
             axis for axis in self.matrix.axes if axis.name != self.matrix.subject
         )
 
+    @property
+    def as_of_today(self) -> str:
+        """What marks a fact without a date in a look back, such as what the index has."""
+        return f" (as of {self.snapshot.day})" if self.looks_back else ""
+
     @cached_property
     def newest(self) -> tuple[Version, Release] | None:
-        """The subject's newest release that has a file to install, under its coordinate."""
         axis = self.matrix.subject_axis
         package = self.catalogue.of(axis)
         for coordinate in reversed(axis_coordinates(axis, self.catalogue)):
@@ -75,7 +78,6 @@ class AsOf:
 
     @property
     def called(self) -> str:
-        """The newest release, by its name."""
         return (
             f"{self.matrix.subject_axis.package}"
             f" {self.newest[1].version if self.newest else '(none)'}"
@@ -83,12 +85,10 @@ class AsOf:
 
     @cached_property
     def existing(self) -> dict[str, tuple[Version, ...]]:
-        """The coordinates of each axis that existed on the day, oldest first."""
         return {axis.name: self._existing(axis) for axis in self.matrix.axes}
 
     @cached_property
     def asked(self) -> dict[str, frozenset[Version]]:
-        """The coordinates of each axis, also those that came after the day."""
         catalogue = self.snapshot.catalogue
         return {
             axis.name: frozenset(
@@ -99,7 +99,6 @@ class AsOf:
 
     @cached_property
     def slots(self) -> dict[str, tuple[Slot, ...]]:
-        """When the calendar lets each floor rise to which version, by axis."""
         return {
             axis.name: slots(
                 version_releases(axis, self.catalogue),
@@ -111,7 +110,6 @@ class AsOf:
 
     @cached_property
     def floors(self) -> dict[str, Version]:
-        """The floor of each axis that has one."""
         if not self.looks_back:
             names = {axis.name for axis in self.others}
             return {floor.axis: floor.at for floor in self.matrix.floors if floor.axis in names}
@@ -142,7 +140,6 @@ class AsOf:
         return allowed_on(day or self.day, known, self.bad(axis))
 
     def hold(self, axis: str) -> Hold | None:
-        """Return the hold on an axis that is in force."""
         return None if self.looks_back else hold_on(self.policy, axis, self.day)
 
     def lifted(self, axis: str, version: Version) -> datetime.date | None:
@@ -151,7 +148,6 @@ class AsOf:
         return None if last is None else move_day(last + DAY, self.policy)
 
     def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
-        """Return the holds in force that keep an axis's floor below a version."""
         holds = () if self.looks_back else self.policy.holds
         return tuple(
             hold
@@ -231,7 +227,6 @@ class AsOf:
 
 
 def package_words(axis: Axis) -> str:
-    """Return what an axis's versions are versions of, in words."""
     return "Python" if isinstance(axis, InterpreterAxis) else axis.package
 
 

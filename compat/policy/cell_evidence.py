@@ -8,12 +8,13 @@ for. A cell without such a run moves no floor, whether it works or is broken.
 """
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 from packaging.version import Version
 
 from compat.declare.policy import Policy
+from compat.policy.as_of import AsOf
 from compat.policy.proposal import Against, CellEvidence, Objection
 from compat.results.entry import Entry
 from compat.results.ran import Ran
@@ -41,17 +42,14 @@ class FloorEvidence(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_green(self) -> bool:
-        """Whether every corner supports it, however often."""
         return self.state in ("proven", "green")
 
     @property
     def is_tested(self) -> bool:
-        """Whether any run says something about it."""
         return any(cell.latest is not None for cell in self.evidence)
 
 
 def no_evidence(version: Version, because: str) -> FloorEvidence:
-    """Return what is known of a floor that no cell says anything about."""
     against = Objection(against="missing", because=because)
     return FloorEvidence(
         version=version, state="open", evidence=(), objections=(against,), needs=()
@@ -61,7 +59,6 @@ def no_evidence(version: Version, because: str) -> FloorEvidence:
 def merged(
     floors: Iterable[FloorEvidence],
 ) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
-    """Return the evidence, the objections and the needs of several floors, each once."""
     several = tuple(floors)
     return (
         tuple(dict.fromkeys(cell for floor in several for cell in floor.evidence)),
@@ -70,13 +67,11 @@ def merged(
     )
 
 
-def cell_evidence(entry: Entry, snapshot: Snapshot, policy: Policy) -> CellEvidence:
+def cell_evidence(entry: Entry, as_of: AsOf) -> CellEvidence:
     """Return what is known of one cell, and whether it supports the floor that needs it."""
+    snapshot, policy = as_of.snapshot, as_of.policy
     verdict = _without_trouble(entry, snapshot)
-    known = snapshot.explained(entry)
-    because = "; ".join(
-        (*verdict.reasons, *([] if known is None else [f"it is known: {known.because}"]))
-    )
+    because = "; ".join((*verdict.reasons, *_known(entry, as_of)))
     if verdict.kind == "partial" and (failing := verdict.failing("combination", "unexplained")):
         because = f"in this combination these fail: {', '.join(failing)}; {because}"
     days = _isolated_days(entry, policy)
@@ -93,6 +88,15 @@ def cell_evidence(entry: Entry, snapshot: Snapshot, policy: Policy) -> CellEvide
         stale=verdict.stale,
         because=because,
     )
+
+
+def _known(entry: Entry, as_of: AsOf) -> Iterator[str]:
+    known = as_of.snapshot.explained(entry)
+    if known is None or (known.since is not None and known.since > as_of.day):
+        return
+    # Since when the index lacks something, nobody can tell.
+    is_dated = known.since is not None and known.fault != "index"
+    yield f"it is known{'' if is_dated else as_of.as_of_today}: {known.because}"
 
 
 def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
@@ -123,14 +127,12 @@ def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
 
 
 def is_red(evidence: CellEvidence) -> bool:
-    """Return whether the cell is broken, by runs that count for a floor."""
     return evidence.verdict == "broken" and bool(evidence.days) and not evidence.stale
 
 
 def _without_trouble(entry: Entry, snapshot: Snapshot) -> Verdict:
-    """The verdict without the newer run that says nothing: trouble neither moves a floor nor
-    stops it.
-    """
+    # The verdict without the newer run that says nothing: trouble neither moves a floor nor stops
+    # it.
     if entry.history.unanswered is None:
         return entry.verdict
     present = snapshot.attribution.context(entry.cell, snapshot.present)
@@ -140,9 +142,7 @@ def _without_trouble(entry: Entry, snapshot: Snapshot) -> Verdict:
 
 
 def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:
-    """The days of the isolated runs that made the verdict: those of the newest run's lock and
-    suite.
-    """
+    # The days of the isolated runs that made the verdict: those of the newest run's lock and suite.
     if not entry.counted:
         return ()
     runs = [counted.run for counted in entry.history.deciding]
@@ -151,12 +151,10 @@ def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:
 
 
 def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
-    """Whether a verdict rests on as much of the suite as the policy asks for."""
     return evidence == "tested" or (evidence == "smoke" and policy.tier == "smoke")
 
 
 def _is_asked_for(run: Ran, policy: Policy) -> bool:
-    """Whether the run asked for as much as the policy does, or failed before any test."""
     return policy.tier == "smoke" or is_whole(run)
 
 

@@ -28,7 +28,6 @@ class Series(StrictValue, frozen=True, kw_only=True):
 
     @property
     def source(self) -> str:
-        """Where the dates come from."""
         return f"PEP {self.pep}{', planned' if self.planned else ''}"
 
 

@@ -43,13 +43,11 @@ class Evaluation:
     """What supports or forbids a floor, on one day; each version is judged once."""
 
     def __init__(self, as_of: AsOf) -> None:
-        """Take the day."""
         self.as_of = as_of
         self.places = PromisedPlaces(as_of)
         self._floors: dict[tuple[str, Version], FloorEvidence] = {}
 
     def floor(self, axis: str, version: Version) -> FloorEvidence:
-        """Return what is known of a floor of the axis at that version."""
         key = (axis, version)
         if key not in self._floors:
             self._floors[key] = self._floor(axis, version)
@@ -113,7 +111,6 @@ class Evaluation:
         )
 
     def _corner(self, place: Place) -> list[CellEvidence]:
-        """The evidence of a place that can be had: the cell that decides, then others that ran."""
         recipes = self.places.entries[place]
         able = [
             recipes[recipe]
@@ -123,7 +120,7 @@ class Evaluation:
         ]
         as_of, deciding = self.as_of, self._deciding(able)
         others = (entry for entry in able if entry is not deciding and entry.verdict.latest)
-        return [cell_evidence(entry, as_of.snapshot, as_of.policy) for entry in (deciding, *others)]
+        return [cell_evidence(entry, as_of) for entry in (deciding, *others)]
 
     def _deciding(self, able: Sequence[Entry]) -> Entry:
         """The cell that decides a place, among those that can be had, strictest recipe first.
@@ -148,21 +145,19 @@ class Evaluation:
         return waiting[0] if waiting else able[-1]
 
     def _supporting(self, able: Sequence[Entry]) -> Entry | None:
-        """The first that supports the floor with enough runs, else the first that supports it."""
-        snapshot, policy = self.as_of.snapshot, self.as_of.policy
+        policy = self.as_of.policy
         supporting = [
             (entry, len(evidence.days))
             for entry in able
-            if (evidence := cell_evidence(entry, snapshot, policy)).supports
+            if (evidence := cell_evidence(entry, self.as_of)).supports
         ]
         enough = [entry for entry, days in supporting if days >= policy.witnesses]
         return next(iter(enough or [entry for entry, _ in supporting]), None)
 
     @cached_property
     def _hopeless(self) -> frozenset[Recipe]:
-        """Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it
-        asks of the past.
-        """
+        # Recipes not worth a run: those refused elsewhere for this release; today `dated` too, it
+        # asks of the past.
         refused = {entry.cell.recipe for entry in self.as_of.cells if _is_refused(entry)} - {
             "relaxed"
         }

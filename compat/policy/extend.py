@@ -41,7 +41,6 @@ def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposa
 
 
 def _release_words(as_of: AsOf, extension: Extension) -> str | None:
-    """When and by which source the version came out; None where that is not before the day."""
     if isinstance(extension.axis, InterpreterAxis):
         series = next((s for s in PYTHONS if s.version == extension.version), None)
         if series is None or series.released > as_of.day:
@@ -96,7 +95,6 @@ def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal
 
 
 def _taken_in(as_of: AsOf, axis: Axis, version: Version) -> list[Version]:
-    """The versions that come with a proposal: of a package also the series on the way."""
     if isinstance(axis, InterpreterAxis):
         return [version]
     releases = as_of.snapshot.catalogue.newer_than(axis)
@@ -104,9 +102,8 @@ def _taken_in(as_of: AsOf, axis: Axis, version: Version) -> list[Version]:
 
 
 def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
-    """What is known of the cells of the newest release with the version that were run, the best
-    of them first.
-    """
+    # What is known of the cells of the newest release with the version that were run, the best of
+    # them first.
     assert as_of.newest is not None, "without a release nothing is extended"
     subject = as_of.matrix.subject
     tried = [
@@ -120,7 +117,7 @@ def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
 
 
 def _known(entry: Entry, as_of: AsOf) -> CellEvidence:
-    known = cell_evidence(entry, as_of.snapshot, as_of.policy)
+    known = cell_evidence(entry, as_of)
     works = known.verdict in ("works", "partial") and not known.stale
     days = () if known.latest is None else (known.latest,)
     return msgspec.structs.replace(known, supports=works, days=known.days or days)
@@ -164,7 +161,6 @@ def _ruled_out(as_of: AsOf, extension: Extension) -> str:
 
 
 def _needs(extension: Extension, objections: tuple[Objection, ...]) -> tuple[str, ...]:
-    """The cell whose run would answer; none where the answer is known, whatever it is."""
     asked = [objection for objection in objections if objection.against != "red"]
     cells = [cell for objection in asked for cell in objection.cells]
     return tuple(cells[:1]) if objections else ()

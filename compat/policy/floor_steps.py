@@ -31,7 +31,6 @@ class FloorStep(StrictValue, frozen=True, kw_only=True):
 
     @property
     def version(self) -> Version:
-        """The version that the floor would have."""
         return self.slot.version
 
 
@@ -39,7 +38,6 @@ class FloorSteps:
     """The steps of one axis on the day of an evaluation."""
 
     def __init__(self, evaluation: Evaluation, axis: Axis) -> None:
-        """Take the day's evaluation, and an axis that has a floor."""
         self.evaluation = evaluation
         self.as_of = evaluation.as_of
         self.axis = axis
@@ -102,7 +100,6 @@ class FloorSteps:
         return None if step is None or step.version <= self.at else step.version
 
     def proof(self, version: Version) -> FloorEvidence:
-        """Return what is known of the floor at that version."""
         return self.evaluation.floor(self.axis.name, version)
 
     def reachable(self) -> list[Version]:
@@ -118,9 +115,8 @@ class FloorSteps:
         return [v for v in existing if v in allowed and v in reach and v not in bad]
 
     def _best(self) -> list[Version]:
-        """The newest proven version above the floor up to the limit; else the newest green one,
-        else the newest.
-        """
+        # The newest proven version above the floor up to the limit; else the newest green one, else
+        # the newest.
         within = [v for v in self.reachable() if self.at < v <= self.limit]
         green = [v for v in within if self.proof(v).is_green]
         proven = [v for v in green if self.proof(v).state == "proven"]
@@ -128,9 +124,8 @@ class FloorSteps:
 
     @cached_property
     def _above(self) -> tuple[FloorStep, ...]:
-        """A step for each version above the floor whose day is known and that is not known to be
-        bad.
-        """
+        # A step for each version above the floor whose day is known and that is not known to be
+        # bad.
         return tuple(self._dated())
 
     def _dated(self) -> Iterator[FloorStep]:
@@ -146,7 +141,6 @@ class FloorSteps:
 
 
 def steps_of(evaluation: Evaluation, axis: Axis) -> FloorSteps:
-    """Return the steps of an axis, worked out once for an evaluation."""
     snapshot, day = evaluation.as_of.snapshot, evaluation.as_of.day
     return snapshot.once((FloorSteps, day, axis.name), lambda: FloorSteps(evaluation, axis))
 

@@ -122,7 +122,6 @@ def _told(chosen: _Prospect, what: str, because: str, day: datetime.date) -> tup
 
 
 def _nearest(prospects: list[_Prospect], day: datetime.date) -> _Prospect | None:
-    """What can be had first, of several on one day the newest; else what waits longest."""
     possible = [prospect for prospect in prospects if prospect.is_possible]
     if possible:
         first = min(max(prospect.on, day) for prospect in possible)
@@ -142,7 +141,6 @@ def _prospect(evaluation: Evaluation, axis: Axis, step: FloorStep) -> _Prospect:
 
 
 def _missing(proof: FloorEvidence, as_of: AsOf) -> Iterator[tuple[int, datetime.date]]:
-    """For each cell that must run: how many runs, and the day of the last, one a day from today."""
     by_cell = {evidence.cell: evidence for evidence in proof.evidence}
     for cell in proof.needs:
         evidence = by_cell[cell]
@@ -153,7 +151,6 @@ def _missing(proof: FloorEvidence, as_of: AsOf) -> Iterator[tuple[int, datetime.
 
 
 def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:
-    """What no run mends, as briefly as it can be said."""
     proof = evaluation.raised(axis.name, step.version)
     against = next(
         objection for objection in proof.objections

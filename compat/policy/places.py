@@ -17,6 +17,7 @@ from compat.policy.as_of import AsOf, package_words
 from compat.results.entry import Entry
 
 Place = tuple[Version, ...]
+_OF_THE_INDEX = ("no-artifact", "yanked")
 
 
 class PromisedPlaces:
@@ -25,14 +26,12 @@ class PromisedPlaces:
     """
 
     def __init__(self, as_of: AsOf) -> None:
-        """Take the day."""
         self.as_of = as_of
         self.names = tuple(axis.name for axis in as_of.others)
         self._axes = {axis.name: axis for axis in as_of.others}
 
     @cached_property
     def entries(self) -> dict[Place, dict[Recipe, Entry]]:
-        """The entries of each place, by recipe."""
         entries: dict[Place, dict[Recipe, Entry]] = {}
         for entry in self.as_of.cells:
             place = tuple(entry.cell.on(name).version for name in self.names)
@@ -82,7 +81,6 @@ class PromisedPlaces:
         )
 
     def can_be_had(self, place: Place) -> bool:
-        """Return whether the plan or a run lets a user have the place."""
         recipes = self.entries.get(place, {}).values()
         return any(entry.obstacle is None or entry.is_tested for entry in recipes)
 
@@ -130,14 +128,15 @@ class PromisedPlaces:
     def _obstacles(
         self, axis: str, version: Version, as_published: bool
     ) -> list[tuple[bool, int, Place, str]]:
-        """The obstacles of cells with that version, those of the subject itself first."""
         index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
         return [
             (
                 not any(part.startswith(subject) for part in entry.obstacle.between),
                 RECIPES.index(recipe),
                 place,
-                entry.obstacle.because,
+                entry.obstacle.because
+                # What the index lacks today it may have had: nobody can tell since when.
+                + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
             )
             for place, recipes in self.entries.items()
             if place[index] == version and self._is_promised(place, index)
@@ -149,7 +148,6 @@ class PromisedPlaces:
         return f"{package_words(self._axes[axis])} {version}"
 
     def _unpromised(self, besides: str) -> str:
-        """Which other axis promises nothing that exists."""
         empty = [
             (package_words(axis), self.as_of.floors.get(axis.name))
             for axis in self.as_of.others

@@ -30,7 +30,6 @@ Against = Literal[
     "stale",
     "isolation",
     "witnesses",
-    "would-be-reverted",
     "one-at-a-time",
 ]
 
@@ -57,7 +56,6 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
 
     @property
     def word(self) -> str:
-        """What it says about the move, in a word or two."""
         if self.supports:
             return "supports"
         if self.latest is None:
@@ -72,7 +70,6 @@ class CellEvidence(StrictValue, frozen=True, kw_only=True):
 
     @property
     def place(self) -> str:
-        """The cell's id without its recipe."""
         return self.cell.partition("+")[0]
 
 
@@ -110,6 +107,8 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     """A move of one floor of the subject's `release`, its newest; or, of kind `extend`, a version
     newer than all that an axis has: `current` is the newest one there, and `proposed` the version.
 
+    `lowest_run` is the lowest release of the series `proposed` that the evidence installed, where
+    that is another than its first: a project's own files get this one as their bound.
     `arithmetic` are the lines that a person can follow from the dates to the floor. `earliest` is
     the first day on which a release may have the new floor by calendar and holds; None where
     neither names one. `lost` and `gained` are what users lose and get. `needs` are the cells that
@@ -132,6 +131,7 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     release: str
     current: Version
     proposed: Version
+    lowest_run: Version | None = None
     because: str = ""
     earliest: datetime.date | None
     grounds: tuple[str, ...]
@@ -143,20 +143,17 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Derive what is printed too, so that the encoded value is all that readers get."""
         derive(self, id=f"{self.kind}-{self.axis}-{self.current}-to-{self.proposed}")
         derive(self, is_open=not self.objections, because=self._because(), digest=self._digest())
 
     @property
     def is_supported(self) -> bool:
-        """Whether every representative cell supports it, however often."""
         return bool(self.evidence) and not any(
             objection.against in DOUBTS for objection in self.objections
         )
 
     @property
     def reason(self) -> str:
-        """The reason of the new floor, for its declaration, whatever it still waits for."""
         return f"{self._claim}{self._caveat}"
 
     def _because(self) -> str:
@@ -183,7 +180,6 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
 
     @property
     def _caveat(self) -> str:
-        """What `works` leaves out: places where only changed pins work."""
         working = [cell for cell in self.evidence if cell.supports and cell.verdict != "broken"]
         published = {cell.place for cell in working if cell.recipe != "relaxed"}
         changed = {cell.place for cell in working} - published

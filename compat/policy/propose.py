@@ -13,9 +13,10 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
+from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
-from compat.declare.matrix import Axis
+from compat.declare.matrix import Axis, InterpreterAxis
 from compat.policy.affected import gained, lost
 from compat.policy.arithmetic import floor_arithmetic, package_and_version
 from compat.policy.as_of import AsOf, package_words
@@ -30,7 +31,7 @@ from compat.policy.proposal import (
     Objection,
     Proposal,
 )
-from compat.policy.window import hold_words
+from compat.policy.window import hold_words, move_day, window_of
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
@@ -90,7 +91,6 @@ class _Mover:
         self.at, self.hold = self.steps.at, self.steps.hold
 
     def proposals(self) -> Iterator[Proposal]:
-        """Yield the moves: raises, then an early move, then a lowering."""
         raises = self._with_nearest([self._raise(step) for step in self.steps.proposed])
         yield from raises
         early = self._early()
@@ -106,7 +106,6 @@ class _Mover:
         return self.evaluation.floor(self.axis.name, version)
 
     def _with_nearest(self, raises: list[Proposal]) -> list[Proposal]:
-        """The raises, where each that waits names the nearest that is possible now."""
         nearest = max((raised.proposed for raised in raises if raised.is_open), default=None)
         if nearest is None:
             return raises
@@ -125,9 +124,41 @@ class _Mover:
         to, allowed = step.version, step.slot.on
         against = [*self._held(step), *self._announced(step)]
         proof = self.evaluation.raised(self.axis.name, to)
+        if not against:
+            against += self._too_young(to, self._lowest_run(to, (proof,)))
         return self._made(
             _Draft(kind="raise", to=to, proofs=(proof,), against=tuple(against), allowed=allowed)
         )
+
+    def _lowest_run(self, to: Version, proofs: Sequence[FloorEvidence]) -> Version | None:
+        # The lowest release of a series that its supporting cells installed, where that is not its
+        # first; None where no lock tells.
+        if isinstance(self.axis, InterpreterAxis) or self.as_of.looks_back:
+            return None
+        snapshot, name = self.as_of.snapshot, self.axis.normalised_name
+        ran = [
+            version
+            for cell in (cell for proof in proofs for cell in proof.evidence if cell.supports)
+            if snapshot.by_id[cell.cell].cell.on(self.axis.name).version == to
+            and (version := snapshot.versions(cell.cell).get(name)) is not None
+        ]
+        lowest, first = min(ran, default=None), next(iter(self.as_of.releases(self.axis, to)), None)
+        return None if lowest == first else lowest
+
+    def _too_young(self, to: Version, ran: Version | None) -> Iterator[Objection]:
+        months = window_of(self.as_of.policy, self.axis.name).months
+        if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
+            return
+        releases = self.as_of.catalogue.of(self.axis).releases
+        uploaded = next((r.uploaded for r in releases if r.version == ran), None)
+        if uploaded is None:
+            return
+        on = move_day(uploaded.date() + relativedelta(months=months), self.as_of.policy)
+        if on > self.as_of.day:
+            what = f"{package_and_version(self.axis, ran)}, the lowest of {to} that ran,"
+            when = f"came out on {uploaded.date()}: the calendar allows it from {on} on"
+            remedy = f'`patch = "oldest"` in `select` of axis {self.axis.name} runs an older one'
+            yield _says("calendar", f"{what} {when}; {remedy}")
 
     def _announced(self, step: FloorStep) -> Iterator[Objection]:
         if step.held is None and step.on > self.as_of.day:
@@ -183,7 +214,6 @@ class _Mover:
         )
 
     def _next(self, above: Sequence[Version]) -> Version:
-        """The next that works, else the next that is not red; what a hold allows comes first."""
         held = [v for v in above if self.hold is None or v <= self.hold.at]
         green = [v for v in held if self.proof(v).is_green]
         hopeful = [v for v in held if self.proof(v).state != "red"]
@@ -196,18 +226,6 @@ class _Mover:
             return None
         between = [v for v in self.as_of.existing[self.axis.name] if to <= v <= self.at]
         against = []
-        back = self._pull()
-        if back is not None and back > to:
-            package = package_words(self.axis)
-            because = (
-                f"the calendar would raise it again: it allows {package} {back}, which the runs"
-                " support"
-            )
-            remedy = (
-                f"a hold on {self.axis.name} at {to} in policy.toml, with its reason, would keep it"
-                f" at {to}"
-            )
-            against.append(_says("would-be-reverted", f"{because}; {remedy}"))
         if self.lowered is not None:
             because = f"one lowering at a time: it is asked again once {self.lowered.id} is made"
             against.append(_says("one-at-a-time", because))
@@ -215,37 +233,35 @@ class _Mover:
         return self._made(_Draft(kind="lower", to=to, proofs=proofs, against=tuple(against)))
 
     def _pull(self) -> Version | None:
-        """Where the calendar would raise a lowered floor to: the newest green version that it
-        allows.
-        """
+        # Where the calendar would raise a lowered floor to: the newest green version that it
+        # allows.
         return max(
             (v for v in self.steps.reachable() if v <= self.steps.limit and self.proof(v).is_green),
             default=None,
         )
 
     def _lowest(self) -> Version | None:
-        """How far down to propose: proven ground first, then green, then the next version, if there
-        is reason to.
-        """
+        # How far down to propose: proven ground first, then green, then the next version, if there
+        # is reason to; nothing that the calendar would raise again.
         below = [v for v in reversed(self.as_of.existing[self.axis.name]) if v < self.at]
         if not below or self.at not in self.as_of.existing[self.axis.name]:
             return None
-        bad, back = self.as_of.bad(self.axis.name), self._pull()
+        back = self._pull()
+        bad = {
+            *self.as_of.bad(self.axis.name),
+            *(v for v in below if back is not None and v < back),
+        }
         for wanted in (("proven",), ("proven", "green")):
             chain = self._chain(below, wanted)
-            versions = [v for v in chain if v not in bad and (back is None or v >= back)]
+            versions = [v for v in chain if v not in bad]
             if versions:
                 return versions[-1]
-        green = [v for v in self._chain(below, ("proven", "green")) if v not in bad]
-        if green:
-            return green[-1]
         has_reason = below[0] >= self.steps.limit or self.proof(below[0]).is_tested
         return below[0] if has_reason and below[0] not in bad else None
 
     def _chain(self, below: Sequence[Version], states: tuple[str, ...]) -> list[Version]:
-        """The unbroken run of versions downward from the floor, which counts itself, that have one
-        of the states.
-        """
+        # The unbroken run of versions downward from the floor, which counts itself, that have one
+        # of the states.
         chain: list[Version] = []
         if self.proof(self.at).state not in states:
             return chain
@@ -257,6 +273,7 @@ class _Mover:
 
     def _made(self, draft: "_Draft") -> Proposal:
         evidence, objections, needs = merged(draft.proofs)
+        ran = self._lowest_run(draft.to, draft.proofs)
         lowers = draft.kind == "lower"
         return Proposal(
             matrix=self.as_of.matrix.name,
@@ -266,12 +283,13 @@ class _Mover:
             release=self.as_of.called,
             current=self.at,
             proposed=draft.to,
+            lowest_run=ran,
             earliest=self._earliest(draft),
             grounds=(self._ground(draft), *self._lapsed(draft), *self._failing(draft.to)),
             objections=(*draft.against, *objections),
             arithmetic=(
                 *floor_arithmetic(self.steps),
-                self._conclusion(draft, not (draft.against or objections)),
+                self._conclusion(draft, ran, not (draft.against or objections)),
             ),
             evidence=(*_leaving(draft.broken), *evidence),
             lost=() if lowers else lost(self.evaluation, self.axis, self.at, draft.to),
@@ -280,7 +298,6 @@ class _Mover:
         )
 
     def _earliest(self, draft: "_Draft") -> datetime.date | None:
-        """The first day by the calendar and after the holds; a lowering waits for neither."""
         lifted = None if draft.kind == "lower" else self.as_of.lifted(self.axis.name, draft.to)
         return max((day for day in (draft.allowed, lifted) if day is not None), default=None)
 
@@ -298,7 +315,6 @@ class _Mover:
                 return f"every representative cell of {release} at the floor, {floor}, is broken"
 
     def _lapsed(self, draft: "_Draft") -> Iterator[str]:
-        """That the floor itself promises nothing that can be had."""
         because = (
             "" if draft.kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
         )
@@ -309,14 +325,15 @@ class _Mover:
         for cell, before, names in self.evaluation.failing(self.axis.name, self.at, to):
             yield f"in {cell} these fail, which work in {before}: {', '.join(names)}"
 
-    def _conclusion(self, draft: "_Draft", is_open: bool) -> str:
+    def _conclusion(self, draft: "_Draft", ran: Version | None, is_open: bool) -> str:
         verb = {"raise": "rise", "lower": "go down", "early": "rise ahead of the calendar"}[
             draft.kind
         ]
         if is_open:
+            words = "" if ran is None else f" The lowest of {draft.to} that ran is {ran}."
             return (
                 f"So the floor can {verb} from {self.at} to {draft.to}: every representative cell"
-                " supports it."
+                f" supports it.{words}"
             )
         return (
             f"So the floor could {verb} from {self.at} to {draft.to} if nothing spoke against it."
@@ -337,7 +354,6 @@ class _Draft(StrictValue, frozen=True, kw_only=True):
 
 
 def _leaving(broken: FloorEvidence | None) -> Iterator[CellEvidence]:
-    """The cells of the floor that an early move leaves: that they are broken supports it."""
     for cell in () if broken is None else broken.evidence:
         yield msgspec.structs.replace(
             cell, supports=cell.verdict == "broken" and bool(cell.days) and not cell.stale

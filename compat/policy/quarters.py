@@ -33,7 +33,6 @@ class Quarter(StrictValue, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Its name in a path: `2027-q1`."""
         return f"{self.begin.year}-q{_number(self.begin)}"
 
 

@@ -49,7 +49,6 @@ class Slot(StrictValue, frozen=True, kw_only=True):
 
     @property
     def version(self) -> Version:
-        """The version that the floor would have."""
         return self.came.version
 
 
@@ -64,7 +63,6 @@ def window_of(policy: Policy, axis: str) -> Window:
 
 
 def rule_of(window: Window) -> str:
-    """Return the window's rule in words."""
     if window.months is not None:
         return f"the newest that has been out for {window.months} months"
     if window.minors is not None:
@@ -109,7 +107,6 @@ def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> da
 
 
 def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
-    """Return when the window lets the floor rise to each version, oldest version first."""
     rises = []
     for index, version_release in enumerate(came):
         allowed = _allowed(came, index, window)
@@ -119,7 +116,6 @@ def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tup
 
 
 def move_day(day: datetime.date, policy: Policy) -> datetime.date:
-    """Return the first day of the policy's cadence that is not before that day."""
     step = STEPS[policy.cadence]
     first = day.replace(day=1, month=(day.month - 1) // step * step + 1)
     return first if first == day else first + relativedelta(months=step)
@@ -140,7 +136,6 @@ def allowed_on(
 
 
 def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
-    """Return the strictest hold of an axis that is in force on that day."""
     held = (hold for hold in policy.holds if hold.axis == axis and day <= hold.until)
     return min(held, key=lambda hold: hold.at, default=None)
 

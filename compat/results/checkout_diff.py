@@ -31,7 +31,6 @@ class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_worse(self) -> bool:
-        """Whether it worked before and does not any more."""
         return self.before == "yes"
 
 
@@ -99,9 +98,8 @@ def _was_not_installed(verdict: Verdict) -> bool:
 
 
 def _capabilities(before: Verdict, after: Verdict) -> tuple[CapabilityDifference, ...]:
-    """The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
-    outcome says it all.
-    """
+    # The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
+    # outcome says it all.
     if not (_reached_tests(before) and _reached_tests(after)):
         return ()
     earlier = {capability.id: capability for capability in before.capabilities}

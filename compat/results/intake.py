@@ -102,7 +102,6 @@ def _looked_at(entry: os.DirEntry[str], name: str, checkout: Checkout) -> Record
 
 
 def _elsewhere(record: Record, checkout: Checkout) -> str:
-    """Why the record is not about this checkout; empty when it is."""
     lock = checkout.locks.get(record.cell)
     if record.cell not in checkout.cells:
         return f"{record.cell} is not a cell of the matrix"
@@ -118,7 +117,6 @@ def _elsewhere(record: Record, checkout: Checkout) -> str:
 
 
 def _unasked(record: Record, name: str, checkout: Checkout) -> str:
-    """Why the record is not of the run that was asked for; empty when it is."""
     if checkout.shards is not None:
         asked = checkout.shards.get(record.cell)
         if asked is None:
@@ -149,7 +147,6 @@ def _unasked(record: Record, name: str, checkout: Checkout) -> str:
 
 
 def _unlike_a_run(record: Record, checkout: Checkout) -> str:
-    """Why no run of that lock and that suite leaves such a record; empty when one can."""
     outcome, lock = record.outcome, checkout.locks.get(record.cell)
     is_installed = isinstance(outcome, Passed) or outcome.stage in ("import", "collect", "test")
     pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
@@ -178,9 +175,8 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
 
 
 def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Everything below the folder but folders, by name; a folder that lies too deep stands for
-    itself.
-    """
+    # Everything below the folder but folders, by name; a folder that lies too deep stands for
+    # itself.
     with os.scandir(folder) as entries:
         ordered = sorted(entries, key=lambda entry: entry.name)
     for entry in ordered:
@@ -193,14 +189,12 @@ def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.
 
 
 def _asked_once(name: str, checkout: Checkout) -> str:
-    """What there may be one record of: a cell, or with a plan its folder, so that no shard spoils
-    another's record.
-    """
+    # What there may be one record of: a cell, or with a plan its folder, so that no shard spoils
+    # another's record.
     return name.rpartition("/")[0] if checkout.shards is not None else _cell(name)
 
 
 def _cell(name: str) -> str:
-    """The name of the folder that a file lies in; empty at the top."""
     return name.rpartition("/")[0].rpartition("/")[2]
 
 

@@ -4,13 +4,15 @@ all that it breaks.
 
 from collections.abc import Callable, Iterable, Iterator
 
+import msgspec
+from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
 from compat.lock.floors import LockedFloor, locked_floors
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, Recipe
-from compat.plan.lanes import lane_axis
+from compat.plan.lanes import lane_axis, why_not_lowest
 from compat.plan.product import axis_coordinates
 from compat.results.entry import Entry
 from compat.results.run_group import Kind
@@ -82,12 +84,20 @@ def _lane_cell(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | No
         against="" if against is None else against.cell.id,
         in_part=against is not None and against.verdict.kind == "partial",
         is_broken=against is not None and _breaks(entry, against),
-        floors=() if lock is None else locked_floors(lock),
+        floors=() if lock is None else tuple(_floors(known, entry.cell, lock)),
     )
 
 
+def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
+    for floor in locked_floors(lock):
+        because = ""
+        if not floor.is_exact and floor.installed is not None:
+            asked = Requirement(floor.declared)
+            because = why_not_lowest(known.feasibility, cell, asked, floor.installed)
+        yield msgspec.structs.replace(floor, because=because)
+
+
 def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:
-    """The ordinary cell to hold it against, where that works, if only in part."""
     axis = lane_axis(known.matrix, cell)
     entry = _highest(known, cell) if axis is None else _before(known, cell, axis)
     is_working = entry is not None and entry.is_tested and entry.verdict.kind in _WORKING
@@ -95,7 +105,6 @@ def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:
 
 
 def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Entry | None:
-    """The cell with the newest coordinate before a pre-release, and the same ones otherwise."""
     awaited = cell.on(axis.name).version
     earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
     place = tuple(earlier[-1] if c.axis == axis.name and earlier else c for c in cell.coordinates)
@@ -139,7 +148,6 @@ def _breaks(entry: Entry, against: Entry) -> bool:
 
 
 def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:
-    """One alert for each thing that breaks some cells: what it is, and what works beside it."""
     groups: dict[tuple[str, str], list[LaneCell]] = {}
     for cell, row in pairs:
         if row.against and row.verdict != "unknown":
@@ -160,7 +168,6 @@ def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator
 
 
 def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
-    """What a cell of a lane tries, and beside what the other works: `numpy 2.5rc1`, `with 2.4`."""
     axis = lane_axis(known.matrix, cell)
     if axis is None:
         return "the lowest declared versions", "with newer ones"
@@ -169,7 +176,6 @@ def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
 
 
 def _compared(in_part: int, number: int, beside: str) -> str:
-    """How many cells there are beside which a lane is held: `3 cells that work with 2.4`."""
     if number == 1:
         return f"1 cell that works {'in part ' if in_part else ''}{beside}"
     those = "all" if in_part == number else f"{in_part}"

@@ -44,6 +44,8 @@ from compat.run.outcome import Failed, brief
 T = TypeVar("T")
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
 PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
+# The versions of the axes' packages, by normalised name, in the lock of a cell.
+LockedVersions = Callable[[str], Mapping[str, Version]]
 
 
 class Snapshot:
@@ -62,10 +64,6 @@ class Snapshot:
         plain: Mapping[str, PlainAnswer] | None = None,
         disproofs: Callable[[], Sequence[Disproof]] = tuple,
     ) -> None:
-        """Take what was declared, what existed, and what is known; `snapshot` makes one from a plan
-        and records. `plain` is what resolvers said of cells, by their ids, and `disproofs` returns
-        which clauses do not hold; see `with_answers`.
-        """
         self.ask = ask
         self.matrix = ask.matrix
         self.catalogue = catalogue
@@ -80,27 +78,25 @@ class Snapshot:
         self._before: Snapshot | None = None
         self._keeper: KnownKeeper | None = None
         self._platforms: PlatformInstalls = tuple
+        self.versions: LockedVersions = lambda cell: {}
 
     @cached_property
     def disproofs(self) -> tuple[Disproof, ...]:
-        """Which clauses do not hold, by what cells came to since they were learnt."""
         return tuple(self._disproofs())
 
     def with_lanes(self, lanes: "LanesOf | None") -> "Snapshot":
-        """Return the same snapshot, with the entries of lanes as the function makes them."""
         self._lanes = lanes
         return self
 
-    def with_platforms(self, installs: PlatformInstalls) -> "Snapshot":
-        """Return the same snapshot, with the plain installs on other platforms as the function
-        makes them.
+    def with_platforms(self, installs: PlatformInstalls, versions: LockedVersions) -> "Snapshot":
+        """Return the same snapshot, with the plain installs on other platforms and the versions of
+        locks as the functions make them.
         """
-        self._platforms = installs
+        self._platforms, self.versions = installs, versions
         return self
 
     @cached_property
     def platform_installs(self) -> tuple[PlatformInstall, ...]:
-        """What plain installs come to on each other platform that the matrix names."""
         return self._platforms()
 
     @cached_property
@@ -110,7 +106,6 @@ class Snapshot:
 
     @cached_property
     def by_id(self) -> Mapping[str, Entry]:
-        """Each entry by the id of its cell, those of lanes included."""
         if isinstance(self.entries, PlannedEntries):
             return EntriesById(self.entries, lambda: self.lanes)
         beside = {entry.cell.id: entry for entry in self.lanes}
@@ -177,17 +172,14 @@ class Snapshot:
     def with_plain(
         self, plain: Mapping[str, PlainAnswer], disproofs: Callable[[], Sequence[Disproof]]
     ) -> "Snapshot":
-        """Return the same with what resolvers said, and which clauses do not hold."""
         after = Snapshot(self.ask, self.catalogue, self.entries, self.present, plain, disproofs)
         return after._after(self)
 
     def _after(self, before: "Snapshot") -> "Snapshot":
-        """This one, which says no more of what runs came to than the one before it."""
         self._before = before
         return self.with_lanes(before._lanes and (lambda _: before.lanes))
 
     def _of(self, entries: Iterable[Entry]) -> "Snapshot":
-        """The same of other entries."""
         answered = self.plain, lambda: self.disproofs
         return Snapshot(self.ask, self.catalogue, entries, self.present, *answered)
 
@@ -226,19 +218,16 @@ class Snapshot:
 
     @cached_property
     def plain_questions(self) -> tuple[PlainQuestion, ...]:
-        """The plain installs that the matrix asks about, oldest release first."""
         if isinstance(self.entries, PlannedEntries):
             return self.entries.fates.questions
         return plain_questions(self.feasibility)
 
     @cached_property
     def feasibility(self) -> Feasibility:
-        """What catalogue and rules say about cells: published requirements, obstacles."""
         return Feasibility(self.matrix, self.catalogue)
 
     @cached_property
     def attribution(self) -> Attribution:
-        """Whose fault it is that capabilities fail, by all cells of each release."""
         if self._before is not None:
             return self._before.attribution
         if not isinstance(self.entries, PlannedEntries):
@@ -255,7 +244,6 @@ class Snapshot:
         return (entry.verdict for entry in self.known_on(self.matrix.subject, version))
 
     def _ran(self) -> Iterator[tuple[Cell, Verdict]]:
-        """The cells with runs; not a generator expression, which would make all entries now."""
         for entry in self.known:
             if entry.runs:
                 yield entry.cell, entry.verdict
@@ -272,7 +260,6 @@ class Snapshot:
 
     @property
     def day(self) -> datetime.date:
-        """The day that the verdicts hold for."""
         return self.present.day
 
     def explained(self, entry: Entry, capability: Capability | None = None) -> KnownIssue | None:
@@ -359,7 +346,6 @@ def snapshot(
 def _attributed(
     entry: Entry, attribution: Attribution, present: EvaluationContext, judge: Judge
 ) -> Entry:
-    """The entry with its verdict beside the other cells of its release."""
     if entry.overview is None or not entry.overview.has_failures:
         return entry
     beside = entry.lock_digest, entry.obstacle

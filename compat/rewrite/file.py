@@ -10,8 +10,9 @@ from packaging.version import Version
 
 from compat.errors import UsageError
 from compat.rewrite.classifiers import classifier_changes
+from compat.rewrite.mentions import mentions
 from compat.rewrite.python_file import rewritten_noxfile, rewritten_setup_py
-from compat.rewrite.ranges import Move, Unsatisfiable
+from compat.rewrite.ranges import Move, Skipped, Unsatisfiable
 from compat.rewrite.readme_badges import rewritten_readme
 from compat.rewrite.requirement_lines import rewritten_requirements, rewritten_setup_cfg
 from compat.rewrite.toml_values import Rewritten, rewritten_pyproject
@@ -36,19 +37,28 @@ _READERS: tuple[tuple[str, Rewrite], ...] = (
 PROJECT_FILES = (
     *("pyproject.toml", "setup.cfg", "setup.py", "tox.ini", "noxfile.py"),
     *("README.md", "README.rst", ".github/workflows/*.yml", ".github/workflows/*.yaml"),
+    *(".readthedocs.yml", ".readthedocs.yaml", "constraints.txt", "*/constraints.txt"),
 )
 
 
 def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
     """Return a library's own file after a move, read by what its name says.
 
-    A second time changes nothing. Raises UsageError for a name that says nothing, DeclarationError
-    for a text that is not what the name says.
+    A second time changes nothing. What is left alone are also the other lines that mention what the
+    move leaves. Raises UsageError for a name that says nothing, DeclarationError for a text that is
+    not what the name says.
     """
     name = path.rsplit("/", 1)[-1]
     for pattern, rewrite in _READERS:
         if re.fullmatch(pattern, name):
-            return rewrite(text, move)
+            outcome = rewrite(text, move)
+            if isinstance(outcome, Unsatisfiable):
+                return outcome
+            lines = text.splitlines()
+            named = {lines[int(s.place[5:]) - 1].strip() for s in outcome.left if _is_line(s)}
+            named |= {s.text.strip() for s in outcome.left if not _is_line(s)}
+            more = (m for m in mentions(path, outcome.text, move) if m.text not in named)
+            return msgspec.structs.replace(outcome, left=(*outcome.left, *more))
     hint = (
         "it can in pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, a README, a CI's YAML,"
         " and requirements files ending in .txt or .in"
@@ -73,8 +83,11 @@ def nearest_floor(path: str, text: str, move: Move) -> Version | None:
     return None
 
 
+def _is_line(skipped: Skipped) -> bool:
+    return skipped.place.startswith("line ")
+
+
 def _classified(outcome: Rewritten | Unsatisfiable, move: Move) -> Rewritten | Unsatisfiable:
-    """The outcome with the classifiers in step."""
     if isinstance(outcome, Unsatisfiable):
         return outcome
     changes = classifier_changes(outcome.text, move)

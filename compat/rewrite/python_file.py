@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from packaging.version import InvalidVersion, Version
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.rewrite.classifiers import classifier_changes
@@ -16,6 +17,7 @@ from compat.rewrite.version_lists import (
     TextChange,
     applied_changes,
     list_changes,
+    plain_version,
     scalar_change,
 )
 
@@ -40,7 +42,6 @@ class PythonSource:
     """The string literals of a Python text, with where they stand."""
 
     def __init__(self, text: str) -> None:
-        """Parse the text; raise DeclarationError where it is not Python."""
         try:
             self.tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
@@ -134,7 +135,6 @@ def _ranges(source: PythonSource, call: ast.Call, move: Move) -> Iterator[tuple[
 
 
 def _python_lists(source: PythonSource) -> Iterator[Sequence[_Text]]:
-    """The lists of Pythons: of `python=`, and of the names that such or usual names have."""
     values = [
         keyword.value
         for call in ast.walk(source.tree)
@@ -160,7 +160,11 @@ def _parametrized(source: PythonSource, package: str) -> Iterator[Sequence[_Text
         if not isinstance(call, ast.Call) or _called(call.func) != "parametrize":
             continue
         first = source.literal(call.args[0]) if call.args else None
-        if first is not None and _same_name(first.text, package) and len(call.args) > 1:
+        if (
+            first is not None
+            and canonicalize_name(first.text) == canonicalize_name(package)
+            and len(call.args) > 1
+        ):
             yield source.literals(call.args[1]) or []
 
 
@@ -175,18 +179,13 @@ def _item(literal: _Text, move: Move) -> ListedVersion | None:
         version = Version(match["version"])
         own = spell if is_plain else None
         return ListedVersion(start=literal.start, end=literal.end, version=version, spell=own)
-    try:
-        version = Version(literal.text)
-    except InvalidVersion:
+    known = plain_version(literal.text)
+    if known is None:
         return None
-    return ListedVersion(start=literal.start, end=literal.end, version=version, spell=spell)
+    return ListedVersion(start=literal.start, end=literal.end, version=known, spell=spell)
 
 
 def _called(function: ast.expr) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
-
-
-def _same_name(text: str, package: str) -> bool:
-    return re.sub(r"[-_.]+", "-", text).lower() == re.sub(r"[-_.]+", "-", package).lower()

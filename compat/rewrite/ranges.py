@@ -29,16 +29,19 @@ class Move(Value, frozen=True, kw_only=True):
     added: Version | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a floor that no `>=` can carry."""
         if self.floor.local:
             raise ValueError(f"a floor has no local part: {self.floor}")
 
 
 class RangePlace(Value, frozen=True, kw_only=True):
-    """Where a range stands, and the text there: a requirement, or for Python a bare specifier."""
+    """Where a range stands, and the text there: a requirement, or for Python a bare specifier.
+
+    With `pins`, as in a constraints file, a lone `==` is a choice of one version and no range.
+    """
 
     name: str
     text: str
+    pins: bool = False
 
 
 class Edit(Value, frozen=True, kw_only=True):
@@ -109,6 +112,7 @@ _REQUIREMENT = re.compile(
     re.S,
 )
 _CLAUSE = re.compile(r"(~=|==|!=|<=|>=|<|>)(\s*)([^\s,]+)")
+_OTHER_PIN = "it is pinned below the new floor, and not at the old one; change it by hand"
 _SEVERAL = "it names no lower bound of its own, and other places do"
 
 
@@ -122,12 +126,16 @@ def moved(places: Sequence[RangePlace], move: Move) -> RewrittenRanges | Unsatis
     if move.added is not None:
         return RewrittenRanges(texts=tuple(place.text for place in places), left=())
     ranges = [_range(place, move) for place in places]
+    pinned = [_pinned(r, move) if p.pins else None for p, r in zip(places, ranges, strict=True)]
+    ranges = [None if pin is not None else r for pin, r in zip(pinned, ranges, strict=True)]
     known = [parsed.bound for parsed in ranges if isinstance(parsed, _Range) and parsed.bound]
     texts: list[str] = []
     left: list[Skipped] = []
-    for place, parsed in zip(places, ranges, strict=True):
-        text = place.text
-        if isinstance(parsed, Skipped):
+    for place, parsed, pin in zip(places, ranges, pinned, strict=True):
+        text = place.text if pin is None else pin
+        if pin == place.text:
+            left.append(Skipped(place=place.name, text=text, because=_OTHER_PIN))
+        elif isinstance(parsed, Skipped):
             left.append(parsed)
         elif parsed and known and parsed.bound is None:
             left.append(Skipped(place=place.name, text=text, because=_SEVERAL))
@@ -141,7 +149,6 @@ def moved(places: Sequence[RangePlace], move: Move) -> RewrittenRanges | Unsatis
 
 
 def names_package(text: str, package: str) -> bool:
-    """Return whether a requirement's text begins with the package's name, however spelled."""
     match = _NAME.match(text)
     return match is not None and canonicalize_name(match[1]) == canonicalize_name(package)
 
@@ -172,6 +179,28 @@ def with_floor(text: str, floor: Version) -> str:
     return text
 
 
+def _pinned(parsed: _Range | Skipped | None, move: Move) -> str | None:
+    # The text of a lone pin after the move: the new floor where it was the old one, itself where it
+    # is another version below the new floor; None where the move does not concern it.
+    if not isinstance(parsed, _Range) or move.before is None or len(parsed.clauses) != 1:
+        return None
+    (clause,) = parsed.clauses
+    if clause.operator != "==" or clause.version.endswith(".*"):
+        return None
+    version, text = Version(clause.version), parsed.text
+    if is_of(version, move.before):
+        text = text[: clause.start] + f"=={clause.space}{move.floor}" + text[clause.end :]
+    elif version >= move.floor:
+        return None
+    return parsed.head + text + parsed.tail
+
+
+def is_of(version: Version, series: Version | None) -> bool:
+    if series is None:
+        return False
+    return version.release[: len(series.release)] == series.release or version == series
+
+
 def _concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
     if bound is None or not known:
         return True
@@ -180,9 +209,7 @@ def _concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
 
 
 def _range(place: RangePlace, move: Move) -> _Range | Skipped | None:
-    """Return the range at a place, why it cannot be moved, or None when it is about something
-    else.
-    """
+    # Return the range at a place, why it cannot be moved, or None when it is about something else.
     if move.package is None:
         return _parsed("", place.text, "", place)
     if not names_package(place.text, move.package):
@@ -249,9 +276,8 @@ def _with_floor(clause: _Clause, floor: Version, comma: str) -> str:
 
 
 def _compatible(version: Version, floor: Version) -> str | None:
-    """Return what follows `~=` so that it starts at the floor and ends where it ended; None when
-    nothing does.
-    """
+    # Return what follows `~=` so that it starts at the floor and ends where it ended; None when
+    # nothing does.
     length = len(version.release)
     if (
         len(floor.release) > length
@@ -264,9 +290,7 @@ def _compatible(version: Version, floor: Version) -> str | None:
 
 
 def _after(version: Version, dropped: int) -> str:
-    """Return the first version after the series that is left when `dropped` components are cut
-    off.
-    """
+    # Return the first version after the series that is left when `dropped` components are cut off.
     series = version.release[: len(version.release) - dropped]
     return _numbers(version.epoch, (*series[:-1], series[-1] + 1))
 

@@ -23,7 +23,6 @@ _RST = re.compile(r"[^\n]*\n(?:[ \t]+:(?!alt)\w+:[^\n]*\n)*[ \t]+:alt:(?P<alt>[^
 
 
 def rewritten_readme(text: str, move: Move) -> Rewritten:
-    """Return a README after a move: badges such as `python-3.9+`, and their alternative text."""
     changes: list[TextChange] = []
     for badge in _BADGE.finditer(text):
         if move.before in (None, move.floor) or not _is_about(badge["label"], move):
@@ -40,7 +39,6 @@ def rewritten_readme(text: str, move: Move) -> Rewritten:
 
 
 def _beside(text: str, badge: re.Match[str], move: Move) -> list[TextChange]:
-    """The version in the alternative text of the same image."""
     line_start = text.rfind("\n", 0, badge.start()) + 1
     alt = _MARKDOWN.search(text, line_start, badge.start()) or _RST.match(text, badge.end())
     if alt is None:

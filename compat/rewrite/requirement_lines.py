@@ -55,7 +55,7 @@ def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
     """
     if move.package is None:
         return Rewritten(text=text)
-    return _spliced(text, list(_requirement_pieces(text, move.package)), move)
+    return _spliced(text, list(_requirement_pieces(text, move.package)), move, pins=True)
 
 
 def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
@@ -73,7 +73,6 @@ def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def rewritten_deps(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a tox.ini after the move of a package: `deps` of its environments."""
     package = move.package or ""
     pieces = [
         piece
@@ -89,12 +88,12 @@ def _without_comments(value: _Value) -> _Value:
     return _Value(value.section, value.key, tuple(lines))
 
 
-def _spliced(text: str, pieces: Sequence[_Piece], move: Move) -> Rewritten | Unsatisfiable:
+def _spliced(
+    text: str, pieces: Sequence[_Piece], move: Move, pins: bool = False
+) -> Rewritten | Unsatisfiable:
     open_pieces = [piece for piece in pieces if not piece.because]
-    outcome = moved(
-        [RangePlace(name=piece.place, text=text[piece.start : piece.end]) for piece in open_pieces],
-        move,
-    )
+    places = [RangePlace(name=p.place, text=text[p.start : p.end], pins=pins) for p in open_pieces]
+    outcome = moved(places, move)
     if isinstance(outcome, Unsatisfiable):
         return outcome
     skippeds = tuple(
@@ -132,9 +131,7 @@ def _requirement_pieces(text: str, package: str) -> Iterator[_Piece]:
 
 
 def _logical(text: str) -> Iterator[list[_Line]]:
-    """Yield lines, those joined by a backslash together; as for pip, a comment ends what is
-    joined.
-    """
+    # Yield lines, those joined by a backslash together; as for pip, a comment ends what is joined.
     group: list[_Line] = []
     for line in _lines(text):
         group.append(line)
@@ -183,9 +180,8 @@ def _python_pieces(value: _Value, place: str) -> Iterator[_Piece]:
 
 
 def _list_pieces(value: _Value, place: str, package: str) -> Iterator[_Piece]:
-    """Yield a list's requirements as setuptools reads them: one a line, or on a single line between
-    semicolons.
-    """
+    # Yield a list's requirements as setuptools reads them: one a line, or on a single line between
+    # semicolons.
     first = value.lines[0]
     if first.text.startswith("file:"):
         yield _stripped(first, place, "it is read from another file; move that one")

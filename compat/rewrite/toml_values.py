@@ -48,7 +48,6 @@ class _Slot(Value, frozen=True):
         return str(self.container[self.key])
 
     def put(self, text: str) -> None:
-        """Replace the string in its own kind of quotes."""
         old = self.container[self.key]
         self.container[self.key] = String.from_raw(text, old._t)
 
@@ -132,7 +131,6 @@ def _python(document: Any) -> Iterator[_Slot]:
 
 
 def _stated(document: Any, move: Move) -> Iterator[tuple[_Slot, str]]:
-    """What tools are told of the oldest Python, where it is the old floor, and the new text."""
     if move.package is not None or move.before is None:
         return
     old, new = move.before, move.floor

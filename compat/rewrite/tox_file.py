@@ -61,7 +61,6 @@ def _listed(text: str, match: re.Match[str], move: Move) -> Iterator[TextChange]
 
 
 def _span_changes(span: re.Match[str], prefix: str, move: Move) -> Iterator[TextChange]:
-    """The ends of a range of environments, `py{39-313}` or `py3{9-13}` (tox 4.25)."""
     if move.before is None or "pypy" in prefix or not prefix:
         return
     digits = {end: span[end] if prefix.endswith("3") else span[end][1:] for end in ("low", "high")}
@@ -81,7 +80,6 @@ def _span_changes(span: re.Match[str], prefix: str, move: Move) -> Iterator[Text
 
 
 def _braced(item: re.Match[str], braces: re.Match[str]) -> ListedVersion | None:
-    """An item in braces: `py{39,310}`, `py3{9,10}`, `{py39,py310}`, or `{3.9,3.10}`."""
     prefix = braces["prefix"]
     if prefix.endswith("3"):
         if not item[0].isdecimal():
@@ -98,7 +96,6 @@ def _braced(item: re.Match[str], braces: re.Match[str]) -> ListedVersion | None:
 
 
 def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ListedVersion:
-    """An environment that begins with a Python: `py39`, `3.9`, `py39-lint`."""
     prefix, rest, is_dotted = known["prefix"], known["rest"], "." in known["version"]
     digits = known["version"].replace(".", "")
 
@@ -115,9 +112,8 @@ def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ListedVer
 
 
 def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
-    """The lines of tox-gh and tox-gh-actions whose Python goes, and one for a Python that is
-    added, like that of the newest.
-    """
+    # The lines of tox-gh and tox-gh-actions whose Python goes, and one for a Python that is added,
+    # like that of the newest.
     if move.before is None or move.floor < move.before:
         return
     lines = list(_MAPPING.finditer(match.string, *match.span("body")))
@@ -131,7 +127,6 @@ def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
 
 
 def _respelled(line: str, move: Move) -> str:
-    """The line of the newest Python, for the one that is added: `3.14: py314`."""
     newest, added = max(move.known), move.added
     assert added is not None
     dotted = line.replace(str(newest), str(added))
@@ -139,6 +134,5 @@ def _respelled(line: str, move: Move) -> str:
 
 
 def _apart(changes: list[TextChange]) -> list[TextChange]:
-    """The changes, each stretch once."""
     by_stretch: dict[tuple[int, int], TextChange] = {(c.start, c.end): c for c in changes}
     return list(by_stretch.values())

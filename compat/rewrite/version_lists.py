@@ -10,13 +10,14 @@ from collections.abc import Callable, Sequence
 
 from packaging.version import Version
 
-from compat.rewrite.ranges import Edit, Move
+from compat.rewrite.ranges import Edit, Move, is_of
 from compat.value import Value
 
 Spell = Callable[[Version], str]
 
 
 _REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#.*)?\r?\n?")
+_COMMENT_ABOVE = re.compile(r"(?:[ \t]*#[^\n]*\n)+\Z")
 
 
 class ListedVersion(Value, frozen=True, kw_only=True):
@@ -52,8 +53,9 @@ def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[
         return []
     if move.floor < move.before:
         return _opened(text, items, move)
-    leaving = [item for item in items if move.before <= item.version < move.floor]
-    named = any(_is_of(item.version, move.floor) for item in items)
+    leaving = [item for item in items if _leaves(item, move)]
+    # A list of series names that of a floor that is one release.
+    named = any(is_of(i.version, move.floor) or is_of(move.floor, i.version) for i in items)
     plain = [item for item in leaving if item.spell is not None]
     stays = None if named or not plain else max(plain, key=lambda item: item.version)
     changes = []
@@ -71,9 +73,15 @@ def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
     """Return what a move up makes of one version that stands alone; nothing else changes it."""
     if move.before is None or item.spell is None or move.added is not None:
         return []
-    if not move.before <= item.version < move.floor:
+    if not _leaves(item, move):
         return []
     return [TextChange(start=item.start, end=item.end, after=item.spell(move.floor))]
+
+
+def _leaves(item: ListedVersion, move: Move) -> bool:
+    assert move.before is not None
+    is_below = move.before <= item.version < move.floor
+    return is_below and not is_of(move.floor, item.version)
 
 
 def applied_changes(
@@ -93,10 +101,10 @@ def applied_changes(
 def _opened(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
     plain = [item for item in items if item.spell is not None]
     lowest = min(plain, key=lambda item: item.version, default=None)
-    if lowest is None or not _is_of(lowest.version, move.before):
+    if lowest is None or not is_of(lowest.version, move.before):
         return []
     versions = sorted(v for v in move.known if move.floor <= v < lowest.version)
-    new = [v for v in versions if not _is_of(lowest.version, v)]
+    new = [v for v in versions if not is_of(lowest.version, v)]
     return _beside_the_end(text, items, lowest, new)
 
 
@@ -105,15 +113,17 @@ def _extended(
 ) -> list[TextChange]:
     plain = [item for item in items if item.spell is not None]
     highest = max(plain, key=lambda item: item.version, default=None)
-    if highest is None or not _is_of(highest.version, newest):
+    if highest is None or not is_of(highest.version, newest):
         return []
+    known = text[items[0].start : items[-1].end]
+    if re.search(rf"(?<![\w.]){re.escape(str(added))}(?![\dt])", known):
+        return []  # there already, as a pre-release: 3.15-dev
     return _beside_the_end(text, items, highest, [added])
 
 
 def _beside_the_end(
     text: str, items: Sequence[ListedVersion], end: ListedVersion, versions: Sequence[Version]
 ) -> list[TextChange]:
-    """Versions in rising order, put outside of the item at an end of a list, separated as it is."""
     position = items.index(end)
     is_first = position == 0
     neighbour = position + 1 if is_first else position - 1
@@ -121,6 +131,7 @@ def _beside_the_end(
         return []
     first, second = sorted((position, neighbour))
     between = re.sub(r"[ \t]*#[^\n]*", "", text[items[first].end : items[second].start])
+    between = re.sub(r"(\r?\n)(?:[ \t]*\r?\n)+", r"\1", between)
     spelled = [end.spell(version) for version in versions]
     if is_first:
         after = "".join(f"{item}{between}" for item in spelled)
@@ -129,25 +140,23 @@ def _beside_the_end(
     return [TextChange(start=end.end, end=end.end, after=after)]
 
 
-def _is_of(version: Version, series: Version | None) -> bool:
-    """Whether a version is the series, or one of it."""
-    if series is None:
-        return False
-    return version.release[: len(series.release)] == series.release or version == series
-
-
 def _without(text: str, start: int, end: int) -> tuple[int, int]:
-    """The stretch that goes with an item: its line where it has one alone, else its separator."""
     line_start = text.rfind("\n", 0, start) + 1
     line_end = text.find("\n", end)
     line_end = len(text) if line_end < 0 else line_end + 1
     head, tail = text[line_start:start], text[end:line_end]
-    if re.fullmatch(r"[ \t]*(?:- +)?", head) and re.fullmatch(
-        r"[ \t]*,?[ \t]*(?:#.*)?\r?\n?", tail
-    ):
-        return line_start, line_end
+    if re.fullmatch(r"[ \t]*(?:- +)?", head) and _REST_OF_LINE.fullmatch(tail):
+        above = _COMMENT_ABOVE.search(text, 0, line_start)
+        # A comment goes with its item, unless it may be about those below, too.
+        is_own = re.match(r"\s*(?:#|[\])}]|$|\n)", text[line_end:])
+        return (above.start() if above and is_own else line_start), line_end
     if match := re.match(r"[ \t]*,[ \t]*", text[end:line_end]):
         return start, end + match.end()
     if match := re.search(r"[ \t]*,[ \t]*$", text[line_start:start]):
         return line_start + match.start(), end
     return start, end
+
+
+def plain_version(text: str) -> Version | None:
+    """Return the version that a text is; None for any other, such as the git tag `v2.8.5`."""
+    return Version(text) if re.fullmatch(r"\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?", text) else None

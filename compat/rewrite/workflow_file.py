@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import yaml
 from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.rewrite.ranges import Move, Skipped, Unsatisfiable
@@ -19,14 +19,18 @@ from compat.rewrite.version_lists import (
     TextChange,
     applied_changes,
     list_changes,
+    plain_version,
     scalar_change,
 )
 
 _PYTHON_KEY = re.compile(r"(?i)(?:python|py)(?:[-_]?versions?)?")
-_PYTHON = re.compile(r"(?P<pypy>pypy-?)?(?P<version>\d+\.\d+)(?:\.\d+)?(?:t|-dev)?")
+_PYTHON = re.compile(
+    r"~?(?P<pypy>pypy-?)?(?P<version>\d+\.\d+)(?:\.(?:\d+|x|\*))?(?:t|-dev|-0|-v[\w.]+)?"
+)
 # An entry of a matrix speaks of more than its Python, such as a tox environment.
 _ENTRIES = ("exclude", "include")
 _IN_ENTRY = "it stands in an entry of `exclude` or `include`; change the entry by hand"
+_LAST_PYPY = "the list's only PyPy was removed with it; add a newer one if PyPy is supported"
 
 
 def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
@@ -42,27 +46,37 @@ def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
         raise DeclarationError.of(f"is not valid YAML: {line}") from None
     changes: dict[tuple[int, int], TextChange] = {}
     left: list[Skipped] = []
-    for value, is_entry in _values(root, move, False):
+    for value, keys in _values(root, move, frozenset()):
         moves = _changes(text, value, move)
-        if is_entry:
-            left += [_skipped(text, change) for change in moves]
+        if not keys.isdisjoint(_ENTRIES):
+            left += [_skipped(text, change, _IN_ENTRY) for change in moves]
         else:
             changes |= {(change.start, change.end): change for change in moves}
+            pypys = [change for change in moves if "pypy" in text[change.start : change.end]]
+            if pypys and _pypys(value) == len(pypys):
+                left.append(_skipped(text, pypys[-1], _LAST_PYPY))
     after, edits = applied_changes(text, list(changes.values()), "workflow")
     return Rewritten(text=after, edits=edits, left=tuple(left))
 
 
-def _values(node: yaml.Node | None, move: Move, is_entry: bool) -> Iterator[tuple[yaml.Node, bool]]:
-    """The values of the keys that name versions, and whether they stand in entries of their own."""
+def _values(
+    node: yaml.Node | None, move: Move, keys: frozenset[str]
+) -> Iterator[tuple[yaml.Node, frozenset[str]]]:
     if isinstance(node, yaml.SequenceNode):
         for element in node.value:
-            yield from _values(element, move, is_entry)
+            yield from _values(element, move, keys)
     elif isinstance(node, yaml.MappingNode):
         for key, value in node.value:
             name = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
-            if _is_about(name, move):
-                yield value, is_entry
-            yield from _values(value, move, is_entry or name in _ENTRIES)
+            # Outside of a matrix a package's variable may as well hold a tag or a branch.
+            if _is_about(name, move) and (move.package is None or "matrix" in keys):
+                yield value, keys
+            yield from _values(value, move, keys | {name})
+
+
+def _pypys(value: yaml.Node) -> int:
+    nodes = value.value if isinstance(value, yaml.SequenceNode) else ()
+    return sum(isinstance(n, yaml.ScalarNode) and n.value.startswith("pypy") for n in nodes)
 
 
 def _is_about(key: str, move: Move) -> bool:
@@ -99,13 +113,13 @@ def _item(text: str, node: yaml.Node, move: Move) -> ListedVersion | None:
             return None
         own = spell if match["version"] == written else None
         return ListedVersion(start=start, end=end, version=Version(match["version"]), spell=own)
-    try:
-        return ListedVersion(start=start, end=end, version=Version(written), spell=spell)
-    except InvalidVersion:
-        return None
+    known = plain_version(written)
+    return (
+        None if known is None else ListedVersion(start=start, end=end, version=known, spell=spell)
+    )
 
 
-def _skipped(text: str, change: TextChange) -> Skipped:
+def _skipped(text: str, change: TextChange, because: str) -> Skipped:
     line = text.count("\n", 0, change.start) + 1
     stretch = text[change.start : change.end].strip()
-    return Skipped(place=f"line {line}", text=stretch, because=_IN_ENTRY)
+    return Skipped(place=f"line {line}", text=stretch, because=because)

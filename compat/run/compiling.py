@@ -45,7 +45,6 @@ def bytecode(source: bytes, name: str) -> bytes:
 
 
 def keep(store: str, sha256: str, content: bytes) -> None:
-    """Put bytecode into the store, behind its own hash, by a rename."""
     folder = os.path.join(store, sha256[:2])
     os.makedirs(folder, exist_ok=True)
     temporary = os.path.join(folder, ".%d" % os.getpid())  # noqa: UP031

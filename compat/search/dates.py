@@ -58,9 +58,8 @@ def narrowed(
 def _between(
     start: datetime.datetime, end: datetime.datetime, skipped: list[datetime.datetime]
 ) -> datetime.datetime | None:
-    """The midnight in the middle of the widest stretch without a skipped day; None when none is
-    left.
-    """
+    # The midnight in the middle of the widest stretch without a skipped day; None when none is
+    # left.
     marks = sorted([start, end, *(day for day in skipped if start < day < end)])
     stretches = sorted(pairwise(marks), key=lambda s: s[0] - s[1])
     for first, last in stretches:

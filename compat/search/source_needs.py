@@ -8,9 +8,11 @@ Of the rest, types that run are told apart from other code, as `typing` has an o
 """
 
 import ast
+import contextlib
 import functools
+import operator
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from typing import Any, Literal
 
@@ -19,7 +21,7 @@ from compat.value import StrictValue, Value
 
 MOST_SOURCE_BYTES = 2_000_000  # the largest module seen in a wheel has 1.5 MB
 Series = tuple[int, int]
-NeedKind = Literal["annotation", "type", "code", "guarded"]
+NeedKind = Literal["annotation", "type", "code", "guard", "guarded"]
 _NOTHING: Series = (3, 0)
 # vermin finds `X | Y` by guessing which names are types, and calls that unstable: of annotations
 # it is nearly always right, of other code it is not.
@@ -29,6 +31,16 @@ _GENERIC = "builtin generic type annotation "
 _VARIABLE = "variable annotations"
 _OPEN = "`...` among the arguments of `typing.Callable`"
 _FALLBACKS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "NameError"))
+_REFUSES = "the module refuses older ones"
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_MINORS = range(60)
 _UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 _Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -37,8 +49,8 @@ class Need(StrictValue, frozen=True, kw_only=True, order=True):
     """A feature that a line uses, and the Python series (3, minor) that has it first.
 
     An `annotation` can be postponed; a `type` is an expression such as `list[int]` that runs, as in
-    an alias or a cast; `guarded` code asks first: it stands below a look at the version or beside a
-    fallback.
+    an alias or a cast; a `guard` is a test that refuses every older Python when the module is
+    loaded; `guarded` code asks first: it stands below a look at the version or beside a fallback.
     """
 
     line: int
@@ -66,7 +78,6 @@ def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
 
 
 def is_annotated(source: bytes) -> bool:
-    """Return whether a module has annotations that are evaluated when it is loaded."""
     try:
         tree = ast.parse(source)
         return bool(_annotations(tree)[1]) and not has_future_annotations(tree)
@@ -101,17 +112,74 @@ def _needs(text: str) -> tuple[Need, ...]:
             findings.add((evaluated[number - behind].lineno, needs, feature, "annotation"))
     findings.update(_open_callables(tree, never, evaluated))
     guarded = _guarded_lines(tree)
+    guards = (Need(line=n, needs=s, feature=_REFUSES, kind="guard") for n, s in _guards(tree.body))
     return tuple(
         sorted(
-            Need(
-                line=line,
-                needs=needs,
-                feature=feature.replace(_GENERIC, "builtin generic type "),
-                kind="guarded" if line in guarded else kind,
+            (
+                *guards,
+                *(
+                    Need(
+                        line=line,
+                        needs=needs,
+                        feature=feature.replace(_GENERIC, "builtin generic type "),
+                        kind="guarded" if line in guarded else kind,
+                    )
+                    for line, needs, feature, kind in findings
+                ),
             )
-            for line, needs, feature, kind in findings
         )
     )
+
+
+def _guards(body: list[ast.stmt]) -> Iterator[tuple[int, Series]]:
+    for node in body:
+        if isinstance(node, ast.If | ast.Assert) and "version_info" in _names(node.test):
+            with contextlib.suppress(ValueError, TypeError, IndexError):
+                first = next((m for m in _MINORS if not _refuses(node, m)), 0)
+                if first:
+                    yield node.lineno, (3, first)
+        elif isinstance(node, ast.Try):
+            yield from _guards(node.body)
+
+
+def _refuses(node: ast.If | ast.Assert, minor: int) -> bool:
+    holds = bool(_value(node.test, (3, minor, 0, "final", 0)))
+    if isinstance(node, ast.Assert):
+        return not holds
+    branch = node.body if holds else node.orelse
+    return any(
+        isinstance(part, ast.Raise)
+        or (
+            isinstance(part, ast.Expr)
+            and isinstance(part.value, ast.Call)
+            and next(_names(part.value.func), "") == "exit"
+        )
+        for part in branch
+    )
+
+
+def _value(node: ast.expr, version: tuple[Any, ...]) -> Any:
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.Tuple():
+            return tuple(_value(element, version) for element in node.elts)
+        case ast.Attribute(attr="version_info") | ast.Name(id="version_info"):
+            return version
+        case ast.Attribute(attr="major" | "minor" | "micro"):
+            return _value(node.value, version)[("major", "minor", "micro").index(node.attr)]
+        case ast.Subscript(slice=ast.Slice(lower=None, upper=ast.expr() as upper, step=None)):
+            return _value(node.value, version)[: _value(upper, version)]
+        case ast.Subscript():
+            return _value(node.value, version)[_value(node.slice, version)]
+        case ast.BoolOp():
+            both = all if isinstance(node.op, ast.And) else any
+            return both([_value(part, version) for part in node.values])
+        case ast.UnaryOp(op=ast.Not()):
+            return not _value(node.operand, version)
+        case ast.Compare(ops=[op], comparators=[other]) if type(op) in _COMPARED:
+            return _COMPARED[type(op)](_value(node.left, version), _value(other, version))
+    raise ValueError("it asks for something else")
 
 
 @functools.cache
@@ -209,7 +277,6 @@ def _annotations(tree: ast.Module) -> tuple[list[ast.expr], list[ast.expr]]:
 
 
 def _masked(text: str, annotations: list[ast.expr]) -> str:
-    """The text with a literal in the place of each annotation; every line keeps its number."""
     lines = [line.encode() for line in text.split("\n")]
     for node in annotations:
         first, start = node.lineno - 1, node.col_offset

@@ -18,14 +18,15 @@ from compat.results.record import Capability
 from compat.results.representative import representative
 from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Failed, brief, parse_outcome
+from compat.run.outcome import Failed, Outcome, brief, parse_outcome
 from compat.search.needs import ChangedRun, Needs, ReleaseNeeds, SeriesNeeds
 from compat.value import Value
 
 # Hardest to do without first: a wheel for another Python has to be built, code to be rewritten,
-# a type to be spelled as `typing` spells it, an annotation to be postponed, a declaration changed.
+# a type to be spelled as `typing` spells it, an annotation to be postponed, a test of the version
+# to be lifted, a declaration changed.
 # A dependency comes last because it is known from runs alone.
-Keeper = Literal["wheel", "code", "type", "annotation", "declared", "dependency"]
+Keeper = Literal["wheel", "code", "type", "annotation", "guard", "declared", "dependency"]
 KEEPERS: tuple[Keeper, ...] = get_args(Keeper)
 _ANY = Version("3.0")
 _LOWER = (">=", "~=", "==", ">")
@@ -34,7 +35,8 @@ _LOWER = (">=", "~=", "==", ">")
 class CellBelow(Value, frozen=True, kw_only=True):
     """What a cell came to whose version on the axis is below what keeps it.
 
-    `failing` are the capabilities that fail by the combination.
+    `failing` are the capabilities that fail by the combination. `is_by_rule` says that a package
+    stood in the way that a rule of the matrix had set free: that says nothing of the release.
     """
 
     cell: str
@@ -42,6 +44,7 @@ class CellBelow(Value, frozen=True, kw_only=True):
     kind: Kind
     outcome: str
     failing: tuple[Capability, ...] = ()
+    is_by_rule: bool = False
 
 
 class PythonFloor(Value, frozen=True, kw_only=True):
@@ -94,13 +97,11 @@ def subject_release(snapshot: Snapshot, version: Version) -> Release | None:
 
 
 def subject_coordinates(snapshot: Snapshot) -> tuple[Version, ...]:
-    """Return the coordinates of the subject, oldest first."""
     axis = snapshot.matrix.subject_axis
     return snapshot.catalogue.of(axis).coordinates(axis.select)
 
 
 def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFloor:
-    """Return what keeps a release of the subject from an older Python."""
     matrix = snapshot.matrix
     release = subject_release(snapshot, version)
     published = None if release is None else release.published
@@ -113,7 +114,7 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
     works_on = min((e.cell.on(axis).version for e in working), default=None)
     bounds = _bounds(release, requires, read, works_on)
     floor = max([oldest, *bounds.values(), *([] if works_on is None else [works_on])])
-    below = _below(entries, axis, floor)
+    below = _below(snapshot, entries, axis, floor)
     if works_on == floor and below and _is_of_dependency(below[0]):
         bounds["dependency"] = floor
     highest = max(bounds.values(), default=_ANY)
@@ -163,7 +164,7 @@ def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> Pa
         requirements=tuple(text for text, _ in lines),
         lower=str(lower or ""),
         works_on=str(min(working, default="")),
-        below=() if floor is None else _below(entries, axis.name, floor),
+        below=() if floor is None else _below(snapshot, entries, axis.name, floor),
     )
 
 
@@ -177,7 +178,8 @@ def _bounds(
     wheel = None if release is None else lowest_python(release)
     if wheel is not None:
         bounds["wheel"] = wheel
-    kinds: tuple[Literal["code", "type", "annotation"], ...] = ("code", "type", "annotation")
+    kinds: tuple[Literal["code", "type", "annotation", "guard"], ...]
+    kinds = ("code", "type", "annotation", "guard")
     for kind in kinds if read is not None else ():
         lowest = None if read is None else read.lowest(kind, works_on)
         if lowest is not None:
@@ -205,20 +207,26 @@ def _tested(snapshot: Snapshot, version: Version) -> list[Entry]:
     return [entry for entry in snapshot.known_on(snapshot.matrix.subject, version) if entry.runs]
 
 
-def _below(entries: Iterable[Entry], axis: str, floor: Version) -> tuple[CellBelow, ...]:
+def _below(
+    snapshot: Snapshot, entries: Iterable[Entry], axis: str, floor: Version
+) -> tuple[CellBelow, ...]:
     by_version: dict[Version, list[Entry]] = {}
     for entry in entries:
         version = entry.cell.on(axis).version
         if version < floor:
             by_version.setdefault(version, []).append(entry)
     return tuple(
-        _cell_below(representative(by_version[version]), version)
+        _cell_below(snapshot, representative(by_version[version]), version)
         for version in sorted(by_version, reverse=True)
     )
 
 
-def _cell_below(entry: Entry, version: Version) -> CellBelow:
-    verdict = entry.verdict
+def _cell_below(snapshot: Snapshot, entry: Entry, version: Version) -> CellBelow:
+    verdict, outcome = entry.verdict, entry.verdict.outcome
+    is_by_rule = False
+    if entry.cell.recipe == "relaxed" and isinstance(outcome, Failed) and _is_unobtainable(outcome):
+        free = snapshot.feasibility.rules.relaxations(entry.cell)
+        is_by_rule = canonicalize_name(outcome.subject.split("==")[0]) in free
     failing = verdict.failing("combination", "unexplained")
     return CellBelow(
         cell=entry.cell.id,
@@ -226,17 +234,23 @@ def _cell_below(entry: Entry, version: Version) -> CellBelow:
         kind=verdict.kind,
         outcome="" if verdict.outcome is None else str(brief(verdict.outcome)),
         failing=tuple(c for c in verdict.capabilities if c.id in failing),
+        is_by_rule=is_by_rule,
     )
 
 
 def _is_of_dependency(cell: CellBelow) -> bool:
-    """Whether a cell came to nothing because its packages could not be had together."""
+    """Whether a cell came to nothing because its packages could not be had together, as the
+    release itself requires them.
+    """
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
+    return not cell.is_by_rule and _is_unobtainable(outcome)
+
+
+def _is_unobtainable(outcome: Outcome | None) -> bool:
     return isinstance(outcome, Failed) and outcome.stage in ("lock", "install")
 
 
 def _newly_failing(changed: tuple[ChangedRun, ...], above: list[Entry]) -> tuple[str, ...]:
-    """What fails in the newest run of a changed copy, and in no cell that works above."""
     if not changed or not above:
         return ()
     known = {c.id for e in above for c in e.verdict.capabilities if c.status == "no"}

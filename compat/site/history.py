@@ -86,10 +86,9 @@ def of_cell(entry: Entry, snapshot: Snapshot) -> Iterator[Event]:
 
 
 def _is_repeated(last: Ran, run: Ran) -> bool:
-    """Whether a run says what the one before it said, word for word: no verdict changes by it. A
-    doubtful outcome counts once a second run comes to it. Equal capabilities are one object in the
-    index.
-    """
+    # Whether a run says what the one before it said, word for word: no verdict changes by it. A
+    # doubtful outcome counts once a second run comes to it. Equal capabilities are one object in
+    # the index.
     return (
         run.capabilities is last.capabilities
         and run.outcomes == last.outcomes
@@ -100,7 +99,6 @@ def _is_repeated(last: Ran, run: Ran) -> bool:
 
 
 def _beside(last: Ran, run: Ran) -> tuple[Beside, ...]:
-    """What two runs differ in; one that came to no lock, or to no suite, says nothing of it."""
     digests: tuple[tuple[Beside, str, str], ...] = (
         ("lock", last.lock_digest, run.lock_digest),
         ("suite", last.suite_digest, run.suite_digest),

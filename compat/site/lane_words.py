@@ -21,22 +21,17 @@ LANE_QUESTIONS: dict[Recipe, str] = {
 
 
 def floor_words(floor: LockedFloor) -> str:
-    """Return what became of a declared lowest version in a lock: `2.0.0 installed`."""
     if floor.is_exact:
         return f"{floor.installed} installed"
     if floor.installed is None:
         return "nothing installed"
-    return (
-        f"{floor.installed} installed, the lowest that can be had here; {floor.lowest} is not"
-        " tested"
-    )
+    because = f" ({floor.because})" if floor.because else ""
+    return f"{floor.installed} installed, {floor.lowest} is not tested{because}"
 
 
 def lane_blame(matrix: str, cell: LaneCell) -> str:
-    """Return the command that finds what makes a broken cell of a lane fail."""
     return f"compat blame {matrix} {cell.against} {cell.cell}"
 
 
 def no_prerelease_words(package: str) -> str:
-    """Return the sentence of a package that has no pre-release to try."""
     return f"no pre-release of {package} is newer than its final releases"

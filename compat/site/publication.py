@@ -65,9 +65,8 @@ def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Mad
 def _side_by_side(
     pages: Iterable[SiteFile | Made], documents: Iterator[Made]
 ) -> Iterator[SiteFile | Made]:
-    """Yield the pages, and right after that of a cell its document: both read the records of the
-    cell, which are many.
-    """
+    # Yield the pages, and right after that of a cell its document: both read the records of the
+    # cell, which are many.
     for page in pages:
         yield page
         if is_cell_page(page.path):
@@ -77,7 +76,6 @@ def _side_by_side(
 
 @contextlib.contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Write the folder with nobody else: two editions in one folder are neither of them."""
     try:
         out.mkdir(parents=True, exist_ok=True)
         lock = files.lock(out)

@@ -20,7 +20,6 @@ class Preview(Loopback):
     """Serves a folder on the loopback until it is closed."""
 
     def __init__(self, folder: Path, port: int = 0) -> None:
-        """Take the folder; the port is bound at once, an OSError says that it is taken."""
         super().__init__(partial(_Answer, directory=str(folder)), port)
 
 
@@ -90,7 +89,6 @@ class _Answer(SimpleHTTPRequestHandler):
         return None
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is not there with the site's own page, as its host will."""
         page = Path(self.directory, NOT_FOUND)
         if code != HTTPStatus.NOT_FOUND or page.is_symlink() or not page.is_file():
             super().send_error(code, message, explain)

@@ -81,9 +81,8 @@ def _wrong(
 
 
 def _there(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
-    """The paths of the regular files in a folder, and those of links, pipes and other things that
-    are not directories.
-    """
+    # The paths of the regular files in a folder, and those of links, pipes and other things that
+    # are not directories.
     regular, others, waiting = set(), set(), [folder]
     while waiting:
         with os.scandir(waiting.pop()) as entries:

@@ -3,7 +3,7 @@
 from packaging.version import Version
 
 from compat.run.outcome import Failed, parse_outcome
-from compat.search.needs import ChangedRun, ReleaseNeeds, SeriesNeeds
+from compat.search.needs import ChangedRun, SeriesNeeds
 from compat.search.source_needs import NeedKind
 from compat.search.why import CellBelow, Keeper, PackageFloor, PythonFloor
 from compat.site.wording import cause_sentence, count, cut_text, listed
@@ -19,11 +19,12 @@ _KINDS: dict[NeedKind, tuple[str, str]] = {
     "annotation": ("annotation", "annotations"),
     "type": ("type that runs", "types that run"),
     "code": ("place in the code", "places in the code"),
+    "guard": ("test of the version", "tests of the version"),
 }
+_OWN: tuple[NeedKind, ...] = ("code", "type", "annotation", "guard")
 
 
 def keeper_sentence(floor: PythonFloor) -> str:
-    """Return what keeps a release from an older Python, in one sentence."""
     series, read = floor.series, floor.needs
     if not floor.keepers:
         if read is None:
@@ -41,7 +42,7 @@ def keeper_sentence(floor: PythonFloor) -> str:
     if hardest == "declared":
         if read is None:
             return f"Python {series} is declared; whether its code needs it was not read."
-        own: tuple[Keeper, ...] = ("code", "type", "annotation")
+        own: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
         bounds = [b for keeper in own if (b := _bound(floor, keeper)) is not None]
         most = max(bounds, default=Version("3.6"))
         return (
@@ -58,7 +59,7 @@ def place_lines(floor: PythonFloor) -> tuple[str, ...]:
     if floor.needs is None:
         return ()
     lines = []
-    for kind in ("code", "type", "annotation"):
+    for kind in _OWN:
         for group in floor.needs.needs:
             if group.kind == kind and group.series == floor.series:
                 lines += [f"{p.file}:{p.line}: {p.feature}" for p in group.first]
@@ -86,7 +87,6 @@ def unreached_sentence(floor: PythonFloor) -> str:
 
 
 def below_sentence(cell: CellBelow, axis: str) -> str:
-    """Return what a cell below came to, and the first that fails there."""
     preposition = "On" if axis == "Python" else "With"
     where = f"{preposition} {axis} {cell.version} ({cell.cell})"
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
@@ -100,6 +100,12 @@ def below_sentence(cell: CellBelow, axis: str) -> str:
         return f"{where} it works, except {first.id}{more}: {cut_text(first.subject)}."
     if outcome is None:
         return f"{where} there is no answer."
+    if cell.is_by_rule:
+        what = outcome.subject if isinstance(outcome, Failed) else ""
+        return (
+            f"{where} it was not tested: {what}, which a rule of the matrix lets in, cannot be"
+            " installed there."
+        )
     return f"{where}, {_lower_first(cause_sentence(outcome))}"
 
 
@@ -130,7 +136,6 @@ def changed_sentence(floor: PythonFloor, run: ChangedRun) -> str:
 
 
 def package_sentence(floor: PackageFloor) -> str:
-    """Return which requirement keeps a release from an older version of a package."""
     if not floor.requirements:
         return f"{floor.release} does not require {floor.package}."
     lines = listed([f"`{line}`" for line in floor.requirements])
@@ -140,7 +145,6 @@ def package_sentence(floor: PackageFloor) -> str:
 
 
 def api_gone(cell: CellBelow) -> tuple[str, ...]:
-    """Return what of a dependency's API a cell's failures name, as what it lacks."""
     names = [c.failed.by for c in cell.failing if c.failed is not None and c.failed.by]
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
     is_missing = isinstance(outcome, Failed) and outcome.cause.startswith("missing-")
@@ -150,7 +154,6 @@ def api_gone(cell: CellBelow) -> tuple[str, ...]:
 
 
 def short_answer(floor: PythonFloor) -> str:
-    """Return what keeps a release in a few words, for a table."""
     if not floor.keepers:
         return "nothing"
     words: dict[Keeper, str] = {
@@ -158,6 +161,7 @@ def short_answer(floor: PythonFloor) -> str:
         "code": "code",
         "type": "types that run",
         "annotation": "annotations only",
+        "guard": "a test of the version",
         "declared": "declared only",
         "dependency": "a dependency",
     }
@@ -178,7 +182,6 @@ def below_words(floor: PythonFloor) -> str:
 
 
 def tried_words(floor: PythonFloor) -> str:
-    """Return in a few words whether a changed copy ran below: `yes`, `no (type-error)`."""
     if not floor.changed:
         return ""
     run = max(floor.changed, key=lambda run: run.on)
@@ -194,10 +197,13 @@ def _needed_by(floor: PythonFloor, hardest: Keeper) -> str:
     read = floor.needs
     assert read is not None, "only what was read needs anything"
     groups = {g.kind: g for g in read.needs if g.series == floor.series}
-    words = [_group(groups[kind]) for kind in ("code", "type", "annotation") if kind in groups]
+    words = [_group(groups[kind]) for kind in _OWN if kind in groups]
     sentence = f"Python {floor.series} is needed by {listed(words)}"
     if hardest == "annotation":
-        return f"Python {floor.series} is needed by annotations only: {words[0]}"
+        only = f"Python {floor.series} is needed by annotations only: {words[0]}"
+        return f"{only}; {words[1]} must be lifted as well" if "guard" in groups else only
+    if hardest == "guard":
+        return f"Only {words[0]} asks for Python {floor.series}: it refuses older ones at import"
     if hardest == "type":
         return f"{sentence}; `typing` has older names for these types"
     return sentence
@@ -218,8 +224,3 @@ def _declared(floor: PythonFloor) -> str:
 
 def _bound(floor: PythonFloor, keeper: Keeper) -> Version | None:
     return Version(floor.bounds[keeper]) if keeper in floor.bounds else None
-
-
-def unread_words(read: ReleaseNeeds) -> str:
-    """Return how many modules could not be read; empty where all could."""
-    return f"{count(read.unread, 'module')} could not be read" if read.unread else ""

@@ -72,7 +72,13 @@ def test_what_the_floors_break_is_an_alert_and_exit_1(
     assert (alert["broken"], alert["compared"], alert["cells"]) == (1, 1, [LOWEST])
     (cell,) = (cell for cell in data["cells"] if cell["cell"] == LOWEST)
     assert cell["floors"] == [
-        {"package": "dep", "declared": "dep~=1.0", "lowest": "1.0", "installed": "1.0"}
+        {
+            "package": "dep",
+            "declared": "dep~=1.0",
+            "lowest": "1.0",
+            "installed": "1.0",
+            "because": "",
+        }
     ]
     # The published page and document say the same.
     site = root / "public"

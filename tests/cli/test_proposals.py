@@ -162,10 +162,19 @@ def test_a_projects_folder_moves_with_all_that_states_the_floor(
         project / "README.md": "![dep](https://img.shields.io/badge/dep-1.2%2B-blue) 1.2\n",
         workflow: matrix,
     }
+    others = {
+        "uv.lock": 'name = "dep"\n',
+        "a/pyproject.toml": '[project]\ndependencies=["dep>=1.2"]',
+    }
+    (project / "a").mkdir()
+    for name, text in others.items():
+        (project / name).write_text(text, encoding="utf-8")
     for path, text in texts.items():
         path.write_text(text, encoding="utf-8")
     came = run("propose", "demo", "--target", str(project))
     assert '+        dep: ["1.4"] # all' in came.out
+    assert "left alone: uv.lock: it is a lock: run `uv lock`\n" in came.err
+    assert "left alone: a/pyproject.toml:2: mentions dep 1.2: dependencies=" in came.err
     assert {path.read_text(encoding="utf-8") for path in texts} == set(texts.values())
     assert run("propose", "demo", "--write", "--target", str(project)).code == 1
     for path, text in texts.items():
@@ -341,6 +350,12 @@ class TestTheRealMatrices:
             assert not any(
                 part in later for each in one["evidence"] for part in each["cell"].split("-")
             )
+
+    def test_mark_what_only_the_index_of_today_tells_of_another_day(self, run: Run) -> None:
+        told = run("propose", "tff", "--root", self.ROOT, "--today", "2024-10-01").out
+        (line,) = (line for line in told.splitlines() if "the index has no such release" in line)
+        assert " (as of 20" in line
+        assert "--find-links https://" in line
 
     def test_have_a_schedule_of_three_years(self, run: Run) -> None:
         data = run("schedule", "tff", "--root", self.ROOT, "--json").json["data"]

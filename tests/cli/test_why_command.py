@@ -137,6 +137,27 @@ def test_a_dependency_that_cannot_be_had_below_is_named(
     assert "dep==1.1" in ran.out
 
 
+def test_a_package_that_a_rule_lets_in_keeps_no_release(
+    run: Run, demo_index: FakeIndex, remember: Remember, root: Path
+) -> None:
+    path = root / "matrices" / "demo" / "matrix.toml"
+    rule = (
+        'rules = [\n  { name = "dep-here", effect = "relax", because = "it keeps its promises",'
+        ' relaxations = [{ package = "dep", to = "==1.1" }] },'
+    )
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("rules = [", rule), encoding="utf-8")
+    publish(demo_index, "x = 1\n")
+    read(run)
+    remember(ABOVE)
+    remember(f"{BELOW}+relaxed", outcome="lock-fail:requires-python(dep==1.1)")
+    ran = run("why", "demo", "python", "--at", "demo=1.0")
+    assert "A dependency keeps it" not in ran.out
+    assert "it was not tested: dep==1.1, which a rule of the matrix lets in" in ran.out
+    [release] = run("why", "demo", "python", "--json").json["data"]["releases"]
+    assert release["keepers"] == []
+
+
 def test_a_package_axis_names_the_requirement(run: Run, remember: Remember) -> None:
     run("discover", "demo", "--write")
     ran = run("why", "demo", "dep", "--at", "demo=2.0")

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from support.world import catalogue_of, matrix_of, source_of, world
 
+from compat.declare.matrix import Source
 from compat.index.discover import discover
 from compat.index.release import Catalogue
 from compat.plan.cell import parse_cell
@@ -58,6 +59,20 @@ def test_the_sentence_names_the_real_package_and_both_sides(cell: str, sentence:
         explain(Feasibility(MATRIX, CATALOGUE), parse_cell(cell, MATRIX))[-1]
         == f"infeasible: {sentence}"
     )
+
+
+def test_an_archive_that_may_have_what_the_index_lacks_is_named() -> None:
+    archive = Source(
+        package="Engine",
+        find_links="https://wheels.example/all.html",
+        because="Old ones stand there.",
+    )
+    known = Feasibility(msgspec.structs.replace(MATRIX, sources=(archive,)), CATALOGUE)
+    for cell, is_named in (("py3.9-dep1-demo1.1", True), ("py3.9-dep2-demo1.2", False)):
+        found = known.obstacle(parse_cell(cell, MATRIX))
+        assert found is not None
+        named = "; `--find-links https://wheels.example/all.html` may have it: Old ones stand there"
+        assert found.because.endswith(named) is is_named
 
 
 def test_what_is_not_known_rules_nothing_out() -> None:

@@ -4,16 +4,19 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
 from support.world import matrix_of, source_of, world
 
 from compat.declare.decode import decode_matrix
-from compat.errors import UsageError
+from compat.errors import EmptyLane, UsageError
 from compat.index.discover import discover
+from compat.index.kept import decode_catalogue, encode_catalogue
 from compat.lock.lock_text import decode_lock, encode_lock
 from compat.lock.recipe import inputs_of
 from compat.plan.cell import LANES, RECIPES, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.lanes import lane_cells
+from compat.plan.lanes import facts_for, lane_cells, why_not_lowest
 from compat.plan.named import named_cells
 from compat.plan.plan import every_cell, plan
 
@@ -95,3 +98,113 @@ def test_the_committed_locks_keep_their_ids_and_their_bytes(name: str) -> None:
             text = path.read_text(encoding="utf-8")
             assert parse_cell(path.stem, matrix).id == path.stem
             assert encode_lock(decode_lock(text, path.name)) == text
+
+
+# The axis begins at 2, and what is declared is 1.5; wheels of 1.6 are for Python 3.9 alone.
+NARROW = {
+    "matrix": """
+name = "demo"
+title = "Demo"
+subject = "demo"
+platform = "x86_64-manylinux_2_28"
+margin_days = 10
+lowest = true
+prereleases = { axes = ["dep"] }
+suite = { path = "suite" }
+axes = [
+  { kind = "interpreter", name = "python", short = "py", releases = ["3.9.18", "3.10.13"] },
+  { kind = "package", name = "dep", short = "dep", package = "dep",
+    select = { specifier = ">=2", keep = "minor" } },
+  { kind = "package", name = "demo", short = "demo", package = "demo" },
+]
+""".replace('"dep",\n    select', '"dep", select'),
+    "packages": [
+        {
+            "name": "dep",
+            "releases": [
+                {"version": "1.0", "files": ["dep-1.0-py3-none-any.whl"]},
+                {"version": "1.5.1", "files": ["dep-1.5.1.tar.gz"]},
+                {
+                    "version": "1.6.2",
+                    "files": [
+                        "dep-1.6.2-cp39-cp39-manylinux_2_17_x86_64.whl",
+                        "dep-1.6.2-cp39-cp39-win_amd64.whl",
+                    ],
+                },
+                {"version": "1.7.0", "files": ["dep-1.7.0-py3-none-any.whl"]},
+                {"version": "2.0.0", "files": ["dep-2.0.0-py3-none-any.whl"]},
+            ],
+        },
+        {
+            "name": "demo",
+            "releases": [
+                {
+                    "version": "1.0",
+                    "files": ["demo-1.0-py3-none-any.whl"],
+                    "requires": ["dep>=1.5"],
+                }
+            ],
+        },
+    ],
+}
+
+
+class TestTheAxisBeginsAboveWhatIsDeclared:
+    """The lane asks for the lowest release that is declared and can be installed, and says why it
+    is not the declared one.
+    """
+
+    @staticmethod
+    def facts(kept: bool) -> Feasibility:
+        matrix = matrix_of(NARROW)
+        catalogue = discover(matrix, source_of(NARROW))
+        if kept:
+            catalogue = decode_catalogue(encode_catalogue(catalogue, matrix), "text")
+        return Feasibility(matrix, catalogue)
+
+    @pytest.mark.parametrize("kept", [False, True])
+    def test_and_the_lowest_for_each_python_is_asked(self, kept: bool) -> None:
+        known = self.facts(kept)
+        cells = list(lane_cells(known))
+        assert [cell.id for cell in cells] == [
+            "py3.9-dep1.6-demo1.0+lowest",
+            "py3.10-dep1.7-demo1.0+lowest",
+        ]
+        for cell in cells:
+            own = facts_for(known, cell)
+            assert own.obstacle(cell) is None
+            assert inputs_of(own, cell).floors == ("dep>=1.5",)
+        assert [cell.id for cell in every_cell(known) if cell.recipe == "fresh"] == [
+            "py3.9-dep2.0-demo1.0",
+            "py3.10-dep2.0-demo1.0",
+        ]
+
+    @pytest.mark.parametrize(
+        ("cell", "declared", "installed", "because"),
+        [
+            ("py3.9-dep1.6-demo1.0", "dep>=1.5", "1.6.2", "1.5.1 has no wheel for Python 3.9"),
+            ("py3.10-dep1.7-demo1.0", "dep>=1.6", "1.7.0", "1.6.2 has no file for Python 3.10"),
+            ("py3.9-dep1.7-demo1.0", "dep>=1.5", "1.7.0", "1.6.2 has a wheel here, and the rest"),
+            ("py3.10-dep1.7-demo1.0", "dep>=1.6.9", "1.7.0", "the index has no 1.6.9"),
+            ("py3.10-dep1.7-demo1.0", "other>=1", "2", ""),
+        ],
+    )
+    def test_and_the_reason_is_the_true_one(
+        self, cell: str, declared: str, installed: str, because: str
+    ) -> None:
+        known = self.facts(True)
+        asked = parse_cell(f"{cell}+lowest", known.matrix)
+        words = why_not_lowest(known, asked, Requirement(declared), Version(installed))
+        assert words.startswith(because)
+        assert bool(words) is bool(because)
+
+    def test_a_lane_that_has_no_cell_today_is_no_wrong_use(self) -> None:
+        known = self.facts(True)
+        with pytest.raises(EmptyLane, match="no pre-release of dep is newer") as raised:
+            named_cells(known, ["*+prerelease"])
+        assert raised.value.exit_code == 0
+        both = named_cells(known, ["*+prerelease", "py3.9*+lowest"])
+        assert [cell.id for cell in both] == ["py3.9-dep1.6-demo1.0+lowest"]
+        for wrong in ("py8*+prerelease", "*+prereleas"):
+            with pytest.raises(UsageError, match=r"\|\+lowest\|\+prerelease"):
+                named_cells(known, [wrong])

@@ -225,8 +225,10 @@ jobs:
     def test_entries_of_a_matrix_are_told_and_left(self) -> None:
         result = rewritten("ci.yml", self.TEXT, python("3.9", "3.10"))
         assert isinstance(result, Rewritten)
-        places = [(left.place, left.text) for left in result.left]
+        places = [(left.place, left.text) for left in result.left if "entry" in left.because]
         assert places == [("line 9", '"3.9"'), ("line 11", "3.9")]
+        others = [left.text for left in result.left if "entry" not in left.because]
+        assert others == [', "pypy-3.9"', "- run: echo 3.9"]
 
     def test_one_version_for_a_step_follows(self) -> None:
         text = "steps:\n  - uses: actions/setup-python@v6\n    with: {python-version: 3.9}\n"
@@ -245,6 +247,124 @@ jobs:
     def test_that_is_no_yaml_is_refused(self) -> None:
         with pytest.raises(DeclarationError, match="is not valid YAML"):
             rewritten("ci.yml", "a: [", python("3.9", "3.10"))
+
+
+class TestWhatIsKnownToBeAVersion:
+    """Only that moves; other lines that mention the old floor are named and left."""
+
+    UP = Move(package=None, floor=Version("3.11"), before=Version("3.10"), known=KNOWN)
+
+    @pytest.mark.parametrize(
+        ("path", "text", "expected", "left"),
+        [
+            # A variable may hold the tag of a clone.
+            (
+                "ci.yml",
+                "jobs:\n  t:\n    env:\n      NUMPY_VERSION: v1.24.1\n",
+                None,
+                [("line 4", "mentions numpy 1.24.1")],
+            ),
+            (
+                "ci.yml",
+                "t:\n  matrix:\n    numpy: [v1.22, v2.0]\n",
+                None,
+                [("line 3", "numpy 1.22")],
+            ),
+            (
+                "ci.yml",
+                't:\n  matrix:\n    args: "numpy==1.22"\n',
+                None,
+                [("line 3", "mentions numpy 1.22")],
+            ),
+            # The constraints of a job with the lowest versions are the floor.
+            (
+                "tests/constraints.txt",
+                "numpy == 1.22  # min\npytest==7\n",
+                "numpy == 1.26  # min\npytest==7\n",
+                [],
+            ),
+            (
+                "constraints.txt",
+                "numpy==1.24.3\nnumpy==1.22.0\n",
+                "numpy==1.24.3\nnumpy==1.26\n",
+                [("line 1", "pinned below")],
+            ),
+        ],
+    )
+    def test_of_a_package(
+        self, path: str, text: str, expected: str | None, left: list[tuple[str, str]]
+    ) -> None:
+        move = numpy("1.22", "1.26")
+        assert after(path, text, move) == (text if expected is None else expected)
+        self.said(rewritten(path, text, move), left)
+
+    @pytest.mark.parametrize(
+        ("path", "text", "expected", "left"),
+        [
+            (
+                "ci.yml",
+                't:\n  matrix:\n    py: ["3.10", "3.11", pypy3.10-v7.3]\n',
+                't:\n  matrix:\n    py: ["3.11"]\n',
+                [("line 3", "only PyPy")],
+            ),
+            (
+                "ci.yml",
+                "t:\n  steps:\n    - if: matrix.py == '3.10'\n      run: tox\n",
+                None,
+                [("line 3", "mentions Python 3.10")],
+            ),
+            (
+                ".readthedocs.yml",
+                'build:\n  tools:\n    python: "3.10"\n',
+                'build:\n  tools:\n    python: "3.11"\n',
+                [],
+            ),
+            (
+                "pyproject.toml",
+                "[project]\ndependencies = [\"a; python_version < '3.11'\"]\n",
+                None,
+                [("line 2", "never holds from Python 3.11 on")],
+            ),
+            (
+                "pyproject.toml",
+                "[project]\ndependencies = [\"a; python_version < '3.12'\"]\n",
+                None,
+                [],
+            ),
+            (
+                "README.md",
+                "[![Python 3.10\u20133.14](https://img.shields.io/badge/x-3.10%E2%80%933.14-b)](x)\n",
+                None,
+                [("line 1", "mentions Python 3.10")],
+            ),
+            (
+                "tox.ini",
+                "[testenv]\ndeps =\n  3.10-linux: -r x.txt\n  a==3.10.2\n",
+                None,
+                [("line 3", "mentions Python 3.10")],
+            ),
+            # A comment goes with the classifier that it is about.
+            (
+                "pyproject.toml",
+                '[project]\nclassifiers = [\n  # until 3.10\n  "Programming Language :: Python ::'
+                ' 3.10",\n  # until 3.11\n  "Programming Language :: Python :: 3.11",\n]\n',
+                "[project]\nclassifiers = [\n"
+                '  # until 3.11\n  "Programming Language :: Python :: 3.11",\n]\n',
+                [],
+            ),
+        ],
+    )
+    def test_of_python(
+        self, path: str, text: str, expected: str | None, left: list[tuple[str, str]]
+    ) -> None:
+        assert after(path, text, self.UP) == (text if expected is None else expected)
+        self.said(rewritten(path, text, self.UP), left)
+
+    @staticmethod
+    def said(outcome: Rewritten | Unsatisfiable, expected: list[tuple[str, str]]) -> None:
+        assert isinstance(outcome, Rewritten)
+        pairs = zip(outcome.left, expected, strict=True)
+        assert all(s.place == place and words in s.because for s, (place, words) in pairs)
 
 
 class TestAReadme:
@@ -345,10 +465,10 @@ def test_a_folder_stands_for_all_that_state_a_floor(tmp_path: Path) -> None:
     from compat.cli.propose import _files
 
     (tmp_path / ".github" / "workflows").mkdir(parents=True)
-    for name in ("pyproject.toml", "tox.ini", ".github/workflows/ci.yml", "requirements.txt"):
+    stated = ["pyproject.toml", "tox.ini", ".github/workflows/ci.yml", ".readthedocs.yml"]
+    for name in (*stated, "requirements.txt"):
         (tmp_path / name).write_text("")
-    names = [path.relative_to(tmp_path).as_posix() for path in _files([tmp_path])]
-    assert names == ["pyproject.toml", "tox.ini", ".github/workflows/ci.yml"]
+    assert [path.relative_to(tmp_path).as_posix() for path in _files([tmp_path])] == stated
 
 
 def added(version: str) -> Move:
@@ -390,6 +510,16 @@ class TestAnAddedPython:
                 "[tox]\nenvlist = py312, py313\n",
                 "[tox]\nenvlist = py312, py313, py314\n",
             ),
+            (
+                "pyproject.toml",
+                "[project]\nclassifiers = [\n"
+                '  "Programming Language :: Python :: 3.12",\n\n  # new\n'
+                '  "Programming Language :: Python :: 3.13",\n]\n',
+                "[project]\nclassifiers = [\n"
+                '  "Programming Language :: Python :: 3.12",\n\n  # new\n'
+                '  "Programming Language :: Python :: 3.13",\n'
+                '  "Programming Language :: Python :: 3.14",\n]\n',
+            ),
             ("tox.ini", "[tox]\nenvlist = py{39-313}\n", "[tox]\nenvlist = py{39-314}\n"),
             ("tox.ini", "[tox]\nenv_list = py3{9-13}\n", "[tox]\nenv_list = py3{9-14}\n"),
             (
@@ -421,6 +551,8 @@ class TestAnAddedPython:
             # It ends elsewhere for a reason of its own.
             ("noxfile.py", 'PYTHONS = ["3.11", "3.12"]\n'),
             ("tox.ini", "[tox]\nenvlist = py{39-312}\n"),
+            # It names that one already, before it is out.
+            ("ci.yml", 'm:\n  python-version: ["3.12", "3.13", "3.14-dev"]\n'),
             # One that stands alone is a choice.
             ("noxfile.py", '@nox.session(python="3.13")\ndef lint(session): pass\n'),
             ("ci.yml", "steps:\n  - with:\n      python-version: '3.13'\n"),

@@ -28,12 +28,17 @@ from support.floors import (
     policy,
     ran,
     red,
+    release,
     seen,
     window,
 )
 
 from compat.declare.load import Declared
+from compat.declare.matrix import FaultOf, KnownIssue
+from compat.index.release import Catalogue, Package
 from compat.policy.calendar import schedule
+from compat.policy.cell_evidence import cell_evidence
+from compat.policy.evaluation import evaluation_on
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Capability, Record
@@ -221,6 +226,25 @@ class TestARaise:
         found = on_dep(green(*AT_13, *AT_14), with_floor("1.2", known_bad=(bad("dep", "1.4"),)))
         assert opened(found) == ["raise-dep-1.2-to-1.3"]
 
+    @pytest.mark.parametrize(
+        ("uploaded", "is_open"), [("2024-03-01", True), ("2024-05-01", False), (None, True)]
+    )
+    def test_writes_the_lowest_release_of_a_series_that_ran(
+        self, uploaded: str | None, is_open: bool
+    ) -> None:
+        known = seen(green(*AT_14))
+        if uploaded is not None:
+            patches = (release("dep", "1.4.2", uploaded), release("dep", "1.4.3", uploaded))
+            packages = {package.name: package for package in known.catalogue.packages}
+            packages["dep"] = Package("dep", (*packages["dep"].releases, *patches))
+            known.catalogue = Catalogue(tuple(packages.values()))
+            ran = {AT_14[0]: "1.4.2", AT_14[1]: "1.4.3"}
+            known.with_platforms(tuple, lambda name: {"dep": Version(ran[name])})
+        (one,) = [one for one in proposals(known, DAY) if one.id == "raise-dep-1.2-to-1.4"]
+        assert one.lowest_run == (None if uploaded is None else Version("1.4.2"))
+        # 24 months after 1 May 2024 the next quarter begins in July, as this one has to be.
+        assert (one.is_open, against(one)) == (is_open, [] if is_open else ["calendar"])
+
     def test_is_of_the_interpreter_too(self) -> None:
         runs = green(cell("3.11", "1.2"), cell("3.11", "1.4"))
         assert [one.id for one in proposals(seen(runs), DAY) if one.is_open] == [
@@ -234,10 +258,11 @@ class TestALowering:
         assert opened(found) == ["lower-dep-1.2-to-1.1"]
         assert [str(v) for v in found["lower-dep-1.2-to-1.1"].gained[0].versions] == ["1.1"]
 
-    def test_is_objected_when_the_calendar_would_raise_it_again(self) -> None:
-        found = on_dep(green(*AT_12, *AT_11))
-        assert against(found["lower-dep-1.2-to-1.1"]) == ["would-be-reverted"]
-        assert "a hold on dep at 1.1" in found["lower-dep-1.2-to-1.1"].objections[0].because
+    def test_is_not_offered_where_the_calendar_would_raise_it_again(self) -> None:
+        assert not [name for name in on_dep(green(*AT_12, *AT_11)) if name.startswith("lower")]
+        # Not either right after the floor was raised.
+        found = on_dep(green(*AT_14, *AT_13, *AT_12), with_floor("1.4"))
+        assert not found
 
     def test_needs_the_floor_itself_to_work(self) -> None:
         found = on_dep(green(*AT_11), with_floor("1.2", holds=(hold("dep", "1.0"),)))
@@ -310,6 +335,37 @@ class TestLookingBack:
     def test_leaves_out_what_a_plain_install_gives_now(self) -> None:
         runs = green(cell("3.8", "1.1", "", "1.0"), cell("3.11", "1.1", "", "1.0"))
         assert not [p for p in proposals(seen(runs), datetime.date(2023, 4, 2)) if p.is_open]
+
+
+@pytest.mark.parametrize(
+    ("since", "fault", "words"),
+    [
+        (datetime.date(2023, 4, 2), "combination", "it is known: a matter of taste"),
+        (datetime.date(2023, 4, 3), "combination", ""),
+        (None, "combination", "it is known (as of 2026-06-15): a matter of taste"),
+        (datetime.date(2023, 4, 2), "index", "it is known (as of 2026-06-15): a matter of taste"),
+    ],
+)
+def test_a_look_back_tells_what_was_known_on_the_day(
+    since: datetime.date | None, fault: FaultOf, words: str
+) -> None:
+    day = datetime.date(2023, 4, 2)
+    issue = KnownIssue(
+        because="a matter of taste", capability="adding up", fault=fault, since=since
+    )
+    ask = declared()
+    ask = msgspec.structs.replace(ask, matrix=msgspec.structs.replace(ask.matrix, known=(issue,)))
+    name = cell("3.8", "1.1", "dated", "1.0")
+    runs = [
+        ran(name, "test-fail:assertion(adding up)", ago, **lacking("adding up")) for ago in (1, 2)
+    ]
+    evaluation = evaluation_on(seen(runs, ask), day)
+    assert evaluation is not None
+    told = cell_evidence(evaluation.as_of.snapshot.by_id[name], evaluation.as_of).because
+    assert told.endswith(words) if words else "known" not in told
+    today = evaluation_on(seen(runs, ask), DAY)
+    assert today is not None
+    assert "it is known: " in cell_evidence(today.as_of.snapshot.by_id[name], today.as_of).because
 
 
 def test_a_matrix_without_a_policy_proposes_nothing() -> None:

@@ -158,3 +158,29 @@ def test_annotated_modules_are_told_from_others() -> None:
     assert is_annotated(b"def f(x: int): ...\n")
     assert not is_annotated(b"from __future__ import annotations\ndef f(x: int): ...\n")
     assert not is_annotated(b"def f(x):\n    y: int = 1\n")
+
+
+@pytest.mark.parametrize(
+    ("source", "series"),
+    [
+        ("import sys\nif sys.version_info < (3, 9):\n    raise RuntimeError('no')\n", "3.9"),
+        (
+            "import sys\nif sys.version_info[0] < 3 or sys.version_info[1] < 9:\n"
+            "    raise Exception('no')\n",
+            "3.9",
+        ),
+        ("import sys\nif sys.version_info[:2] <= (3, 8):\n    sys.exit('no')\n", "3.9"),
+        ("import sys\nassert sys.version_info >= (3, 10, 1)\n", "3.11"),
+        (
+            "import sys\nif sys.version_info.minor >= 10:\n    pass\nelse:\n    raise OSError\n",
+            "3.10",
+        ),
+        # None of these refuses older ones.
+        ("import sys\nif sys.version_info >= (3, 12):\n    raise RuntimeError('no')\n", None),
+        ("import sys\nif sys.version_info < (3, 9):\n    import old\n", None),
+        ("import sys\nif sys.version_info < oldest():\n    raise RuntimeError('no')\n", None),
+        ("import sys\ndef f():\n    assert sys.version_info >= (3, 9)\n", None),
+    ],
+)
+def test_a_test_that_refuses_older_pythons_is_a_guard(source: str, series: str | None) -> None:
+    assert newer(source) == (set() if series is None else {(2, "guard", series)})

@@ -82,7 +82,13 @@ def test_the_document_of_the_api_is_what_the_command_prints() -> None:
     assert (alert["sentence"], alert["cells"]) == (SENTENCE, [LOWEST])
     (cell,) = (cell for cell in document["cells"] if cell["cell"] == LOWEST)
     assert cell["floors"] == [
-        {"package": "dep", "declared": "dep>=2.0", "lowest": "2.0", "installed": "2.0"}
+        {
+            "package": "dep",
+            "declared": "dep>=2.0",
+            "lowest": "2.0",
+            "installed": "2.0",
+            "because": "",
+        }
     ]
     schema = json.loads(found["schema/v1/lanes.json"])
     Draft202012Validator(schema).validate(document)

@@ -49,7 +49,7 @@ def installs(answers: tuple[PlainAnswer, ...] = ()) -> tuple[PlatformInstall, ..
 
 def platforms_edition(*answers: PlainAnswer) -> Edition:
     of = edition(Shelf(), matrix=DECLARED)
-    of.reports[0].snapshot.with_platforms(lambda: installs(answers))
+    of.reports[0].snapshot.with_platforms(lambda: installs(answers), lambda _: {})
     return of
 
 

@@ -120,7 +120,7 @@ HISTORY = (
             "Before its release: a capability has an empty text instead of null in `cause`,"
             " `subject` and `spelling` where there is nothing to say.",
             "Before its release: the objections `rebound` and `together` of a proposal are called"
-            " `would-be-reverted` and `one-at-a-time`.",
+            " and `one-at-a-time`.",
             "Before its release: in the document of a capability `says`, `quick`, `looks_for`,"
             " `file`, `line` and `code` moved into `test`, which is null where the suite no longer"
             " has it, and has `helper` and `of` too. Each of its cells repeats the `id`.",
@@ -147,7 +147,6 @@ HISTORY = (
 
 
 def schema_file(name: str, base_url: str) -> bytes:
-    """Return the file with the JSON schema of a document."""
     address = f"{base_url}{schema_path(name)}"
     return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name])})
 
@@ -163,7 +162,6 @@ def document_schema(kind: type[Value]) -> dict[str, Any]:
 
 
 def _written(schema: Any) -> Any:
-    """A schema, or a part of one, without what holds for reading only."""
     match schema:
         case {"properties": properties}:
             rest = {key: part for key, part in schema.items() if key != "additionalProperties"}
@@ -177,7 +175,6 @@ def _written(schema: Any) -> Any:
 
 
 def openapi(base_url: str) -> bytes:
-    """Return the OpenAPI description of all documents."""
     return json(
         {
             "openapi": "3.1.0",
@@ -193,7 +190,6 @@ def openapi(base_url: str) -> bytes:
 
 
 def changelog() -> str:
-    """Return the history of the API as Markdown."""
     lines = ["# Changes of the API", "", PROMISE, ""]
     for day, version, changes in HISTORY:
         lines += [f"## {day}: version {version}", "", *(f"- {change}" for change in changes), ""]

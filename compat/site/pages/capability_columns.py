@@ -29,7 +29,6 @@ class SharedColumn(Value, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
-        """Its release, or the first and the last of its releases."""
         first, last = self.releases[0].version, self.releases[-1].version
         return str(first) if first == last else f"{first} to {last}"
 
@@ -65,9 +64,8 @@ def chosen_columns(
 def _shared(
     columns: Sequence[ReleaseColumn], rows: Sequence[str], positions: Mapping[Version, int]
 ) -> Iterator[SharedColumn]:
-    """The columns, those of neighbours in one. Releases with an untested one between them are no
-    neighbours: what they share would be said of that one, too.
-    """
+    # The columns, those of neighbours in one. Releases with an untested one between them are no
+    # neighbours: what they share would be said of that one, too.
     group: list[ReleaseColumn] = []
     before: Statuses = ()
     for column in columns:
@@ -90,18 +88,16 @@ def _most(columns: Sequence[ReleaseColumn]) -> int:
 
 
 def _chosen(shared: Sequence[SharedColumn], most: int) -> frozenset[int]:
-    """The numbers of the newest, the oldest, and those with most changes, of two alike the newer;
-    so many in all.
-    """
+    # The numbers of the newest, the oldest, and those with most changes, of two alike the newer; so
+    # many in all.
     changes, last = list(_changes(shared)), len(shared) - 1
     between = sorted(range(1, last), key=lambda number: (changes[number], number), reverse=True)
     return frozenset((0, last, *between[: most - 2]))
 
 
 def _changes(shared: Sequence[SharedColumn]) -> Iterator[int]:
-    """In how many rows each differs from the newest older one that was asked about the row: that a
-    release was not asked is no change.
-    """
+    # In how many rows each differs from the newest older one that was asked about the row: that a
+    # release was not asked is no change.
     known: Statuses = shared[0].statuses if shared else ()
     for column in shared:
         pairs = list(zip(known, column.statuses, strict=True))
