@@ -79,10 +79,10 @@ def diagnosis(
     tried = {} if message is None else tried_versions(message, rules, matrix)
     fallbacks = () if proof else tuple(rules.fallbacks(tried))
     against = (
-        *problems_of_runs(known, sets, packages),
+        *(() if proof else problems_of_runs(known, sets, packages)),
         *problems_of_fallbacks(fallbacks),
         *(() if proof else problems_of_guards(known, packages)),
-        *(() if message is None else problems_of_message(known, message, rules)),
+        *(() if message is None else problems_of_message(known, message, rules, packages)),
         *(() if proof else problems_of_builds(known, packages)),
         *(() if proof else problems_of_metadata(rules, sets, packages, matrix)),
     )
@@ -94,7 +94,11 @@ def diagnosis(
         if fallback.is_outside:
             wanted.pop(canonicalize_name(fallback.package), None)
     near = nearest_set(
-        sets, msgspec.structs.replace(packages, versions=wanted), known.snapshot, needs
+        sets,
+        msgspec.structs.replace(packages, versions=wanted),
+        known.snapshot,
+        needs,
+        {problem.capability for problem in problems} - {""},
     )
     return Diagnosis(
         state="broken" if problems else "proven" if proof else "unproven",

@@ -47,7 +47,7 @@ class Problem(Value, frozen=True):
 
     `packages` are at fault, the first most, by normalised name, `python` for the interpreter.
     `because` and `link` are the declared explanation, where there is one. `needs` is a requirement
-    that would mend it; empty where none is known.
+    that would mend it, and `capability` what fails; empty where none is known.
     """
 
     cause: Cause
@@ -57,6 +57,7 @@ class Problem(Value, frozen=True):
     because: str = ""
     link: str = ""
     needs: str = ""
+    capability: str = ""
     is_mended_by_version: bool = False
 
 
@@ -101,6 +102,7 @@ def _recorded(known: KnownFacts, entry: Entry, where: str) -> Problem:
         because="" if issue is None else issue.because,
         link="" if issue is None else issue.link or "",
         needs=needs,
+        capability=outcome.subject if outcome.stage == "test" else "",
     )
 
 
@@ -130,11 +132,18 @@ def problems_of_fallbacks(fallbacks: Sequence[Fallback]) -> Iterator[Problem]:
 
 
 def problems_of_message(
-    known: KnownFacts, message: Message, rules: PublishedRules
+    known: KnownFacts, message: Message, rules: PublishedRules, packages: PackageList
 ) -> Iterator[Problem]:
-    """Published causes whose signs the message shows, then what the rules find in it."""
+    """Published causes whose signs the message shows, each by the run that is most like what is
+    installed, then what the rules find in it.
+    """
+
+    def likeness(entry: Entry) -> int:
+        pins = known.pins.get(entry.cell.id, {})
+        return sum(packages.versions.get(name) == version for name, version in pins.items())
+
     shown: dict[str, Entry] = {}
-    for entry in known.snapshot.known:
+    for entry in sorted(known.snapshot.known, key=likeness, reverse=True):
         outcome = entry.verdict.outcome
         if isinstance(outcome, Failed) and message.shows(signs(outcome)):
             shown.setdefault(str(msgspec.structs.replace(outcome, at="")), entry)

@@ -244,6 +244,13 @@ def is_goal_met(proof: TestedCombination, request: Request) -> bool:
     return request.goal != "published" or proof.is_published
 
 
+def mostly_works(failing: int, asked: int) -> bool:
+    """Whether so few of the capabilities that were asked fail that what else speaks for a
+    combination counts more: at most one in ten, a choice.
+    """
+    return 10 * failing <= asked
+
+
 def is_current(entry: Entry) -> bool:
     """Return whether the newest run that counts was on the lock that the cell has now."""
     return entry.overview is not None and entry.overview.proof is not None
