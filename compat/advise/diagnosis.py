@@ -19,12 +19,14 @@ from compat.advise.package_list import PackageList
 from compat.advise.problem import (
     KnownFacts,
     Problem,
+    complaints_about,
     problems_of_builds,
     problems_of_fallbacks,
     problems_of_guards,
     problems_of_message,
     problems_of_metadata,
     problems_of_runs,
+    refutation,
     tried_versions,
 )
 from compat.advise.tested_set import (
@@ -104,7 +106,7 @@ def diagnosis(
         state="broken" if problems else "proven" if proof else "unproven",
         proof=None if proof is None else proof.entry,
         problems=problems,
-        notes=tuple(_notes(known, fallbacks, packages, message)),
+        notes=tuple(_notes(known, fallbacks, packages, message, rules)),
         pins=tuple(_pins(problems, needs, near, packages)),
         neighbour=None if near is None else _neighbour(near, packages, matrix),
     )
@@ -139,8 +141,12 @@ def _notes(
     fallbacks: Sequence[Fallback],
     packages: PackageList,
     message: Message | None,
+    rules: PublishedRules,
 ) -> Iterator[str]:
     matrix = known.snapshot.matrix
+    if message is not None:
+        refuted = (refutation(c, packages) for c in complaints_about(known, message, rules))
+        yield from dict.fromkeys(filter(None, refuted))
     for fallback in fallbacks:
         newest = f"the newest that this Python can have is {fallback.newest}"
         if packages.python is None:

@@ -118,7 +118,7 @@ def fails_alike(tested_set: TestedSet, packages: PackageList, matrix: Matrix) ->
     if is_same(tested_set, packages, matrix):
         return True
     axes = {str(axis.normalised_name) for axis in matrix.packages}
-    named = _named(outcome)
+    named = named_packages(outcome)
     if not _alike(tested_set, packages, matrix, axes) or not named or outcome.stage == "test":
         return False
     # What the run itself knew of modules; it has fewer names where it did not know one.
@@ -139,7 +139,7 @@ def _alike(
     )
 
 
-def _named(outcome: Failed) -> set[str]:
+def named_packages(outcome: Failed) -> set[str]:
     """The packages of the thing and of the place that a failure names, as far as their names
     tell.
     """
