@@ -32,6 +32,7 @@ from compat.advise.problem import (
 from compat.advise.tested_set import (
     DifferingPin,
     TestedSet,
+    are_alike,
     differing_pins,
     is_same,
     nearest_set,
@@ -41,6 +42,8 @@ from compat.advise.violation import Fallback, PublishedRules, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
 from compat.results.entry import Entry
+from compat.results.state_words import verdict_clause
+from compat.run.outcome import Failed
 from compat.value import Value
 
 State = Literal["proven", "unproven", "broken"]
@@ -106,7 +109,10 @@ def diagnosis(
         state="broken" if problems else "proven" if proof else "unproven",
         proof=None if proof is None else proof.entry,
         problems=problems,
-        notes=tuple(_notes(known, fallbacks, packages, message, rules)),
+        notes=(
+            *_notes(known, fallbacks, packages, message, rules),
+            *(() if proof or problems else _beside(known, sets, packages)),
+        ),
         pins=tuple(_pins(problems, needs, near, packages)),
         neighbour=None if near is None else _neighbour(near, packages, matrix),
     )
@@ -175,6 +181,23 @@ def _notes(
     for complaint in message.complaints if message is not None else ():
         if not complaint.is_fault:
             yield complaint.sentence
+
+
+def _beside(known: KnownFacts, sets: Sequence[TestedSet], packages: PackageList) -> Iterator[str]:
+    """What a run of the same Python and the same versions on each axis showed, with other packages
+    beside them.
+    """
+    matrix = known.snapshot.matrix
+    axes = [axis.normalised_name for axis in matrix.packages]
+    alike = [one for one in sets if are_alike(one, packages, matrix, axes)]
+    if alike:
+        entry = min(alike, key=lambda one: len(differing_pins(one, packages))).entry
+        outcome = entry.verdict.outcome
+        why = f" {known.words(outcome)}" if isinstance(outcome, Failed) else ""
+        yield (
+            f"{entry.cell.id}, the same versions with other packages beside them,"
+            f" {verdict_clause(entry.verdict)}.{why}"
+        )
 
 
 def _pins(

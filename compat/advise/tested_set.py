@@ -101,7 +101,9 @@ def is_same(tested_set: TestedSet, packages: PackageList, matrix: Matrix) -> boo
     version.
     """
     axes = [axis.normalised_name for axis in matrix.packages]
-    return _alike(tested_set, packages, matrix, axes) and not differing_pins(tested_set, packages)
+    return are_alike(tested_set, packages, matrix, axes) and not differing_pins(
+        tested_set, packages
+    )
 
 
 def fails_alike(tested_set: TestedSet, packages: PackageList, matrix: Matrix) -> bool:
@@ -119,16 +121,16 @@ def fails_alike(tested_set: TestedSet, packages: PackageList, matrix: Matrix) ->
         return True
     axes = {str(axis.normalised_name) for axis in matrix.packages}
     named = named_packages(outcome)
-    if not _alike(tested_set, packages, matrix, axes) or not named or outcome.stage == "test":
+    if not are_alike(tested_set, packages, matrix, axes) or not named or outcome.stage == "test":
         return False
     # What the run itself knew of modules; it has fewer names where it did not know one.
     involved = set(tested_set.entry.counted[-1].run.involved)
     if not named <= {PYTHON, *pins} and len(involved) < len(named):
         return False
-    return _alike(tested_set, packages, matrix, (named & pins.keys()) | involved - {PYTHON})
+    return are_alike(tested_set, packages, matrix, (named & pins.keys()) | involved - {PYTHON})
 
 
-def _alike(
+def are_alike(
     tested_set: TestedSet, packages: PackageList, matrix: Matrix, names: Iterable[str]
 ) -> bool:
     """Whether both have the same Python series, and these packages in the same versions."""
