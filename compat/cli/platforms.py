@@ -25,6 +25,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
 from compat.results.plain_answers import PlainAnswer
 from compat.results.platform_installs import (
+    INSTALLABLE,
     PLATFORM_STATES,
     PlatformCause,
     PlatformInstall,
@@ -245,18 +246,23 @@ def platform_lines(
 
 
 def advised_elsewhere(
-    workspace: Workspace, request: Request, platforms: Sequence[PlatformName]
-) -> dict[PlatformName, list[str]]:
-    """Return what is known on each platform of the release that a request names, else of the
-    newest.
+    workspace: Workspace, request: Request, best: Version, platforms: Sequence[PlatformName]
+) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
+    """Return what is known on each platform of the release that is recommended, and on which of
+    them it does not install on a Python that is asked for.
     """
     snapshot = workspace.snapshot
-    subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
-    asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
-    every = {Version(install.release) for install in snapshot.platform_installs}
-    wanted = asked.get(subject, frozenset(every)) & every
-    newest = {max(wanted)} if wanted else set()
-    return {name: platform_lines(workspace, name, newest, asked.get(python)) for name in platforms}
+    python = snapshot.matrix.interpreters.name
+    asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue).get(python)
+    there = {
+        install.platform
+        for install in installs_on(workspace, platforms)
+        if install.state in INSTALLABLE
+        and Version(install.release) == best
+        and (asked is None or Version(install.python) in asked)
+    }
+    lines = {name: platform_lines(workspace, name, {best}, asked) for name in platforms}
+    return lines, [name for name in platforms if name not in there]
 
 
 def known_elsewhere(
