@@ -87,8 +87,8 @@ def advise_command(
 
         say()
         say_elsewhere(elsewhere)
-        if without:
-            _say_container(workspace, answer, without)
+        if without and isinstance(answer, Recommended):
+            _say_container(workspace, answer.best, without)
     if lacking:
         note(f"compat: {lacking}")
     raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking and not without else 1)
@@ -105,22 +105,15 @@ def _elsewhere(
     from compat.cli.platforms import advised_elsewhere, platforms_named
 
     named = platforms_named(workspace, platform)
-    best = answer.best if isinstance(answer, Recommended) else answer.nearest
-    if best is None:
-        return {}, list(named)
-    release = best.proof.version(workspace.matrix.subject)
+    best = answer.best.proof if isinstance(answer, Recommended) else None
+    release = None if best is None else best.version(workspace.matrix.subject)
     return advised_elsewhere(workspace, answer.request, release, named)
 
 
-def _say_container(
-    workspace: Workspace, answer: Recommended | Unproven, without: list[PlatformName]
-) -> None:
+def _say_container(workspace: Workspace, best: Card, without: list[PlatformName]) -> None:
     """What to do where the combination does not install: run it on the platform that it is for."""
     from compat.site.platform_words import platform_title
 
-    best = answer.best if isinstance(answer, Recommended) else answer.nearest
-    if best is None:
-        return
     lines = commands(best.lock, _whereabouts(workspace, best), workspace.matrix)
     titles = listed([platform_title(name) for name in without])
     say(f"It does not install on {titles}. It is for {lines.platform}: run it in a container:")

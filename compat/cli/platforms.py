@@ -246,14 +246,21 @@ def platform_lines(
 
 
 def advised_elsewhere(
-    workspace: Workspace, request: Request, best: Version, platforms: Sequence[PlatformName]
+    workspace: Workspace,
+    request: Request,
+    best: Version | None,
+    platforms: Sequence[PlatformName],
 ) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
-    """Return what is known on each platform of the release that is recommended, and on which of
-    them it does not install on a Python that is asked for.
+    """Return what is known on each platform of the best release, else of the newest that is asked
+    for, and on which of them it does not install on a Python that is asked for.
     """
     snapshot = workspace.snapshot
-    python = snapshot.matrix.interpreters.name
-    asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue).get(python)
+    subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
+    wanted = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
+    asked = wanted.get(python)
+    every = {Version(install.release) for install in snapshot.platform_installs}
+    newest = max(wanted.get(subject, frozenset(every)) & every, default=None)
+    best = newest if best is None else best
     there = {
         install.platform
         for install in installs_on(workspace, platforms)
@@ -261,7 +268,8 @@ def advised_elsewhere(
         and Version(install.release) == best
         and (asked is None or Version(install.python) in asked)
     }
-    lines = {name: platform_lines(workspace, name, {best}, asked) for name in platforms}
+    releases = set() if best is None else {best}
+    lines = {name: platform_lines(workspace, name, releases, asked) for name in platforms}
     return lines, [name for name in platforms if name not in there]
 
 
