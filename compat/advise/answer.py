@@ -13,6 +13,7 @@ from compat.advise.proof import TestedCombination, VersionsOf, is_goal_met, proo
 from compat.advise.published import AsPublished, as_published
 from compat.advise.ranks import Ranks
 from compat.advise.request import Request, Want, label, wanted_coordinates
+from compat.declare.matrix import Matrix
 from compat.lock.lockfile import Lock
 from compat.results.snapshot import Snapshot
 from compat.value import Value
@@ -41,10 +42,11 @@ class Alternative(Value, frozen=True):
 
 
 class Recommended(Value, frozen=True):
-    """Something that meets the request is proven."""
+    """Something that meets the request is proven; `because` says why the best of it is the best."""
 
     request: Request
     best: Card
+    because: str
     alternatives: tuple[Alternative, ...]
 
 
@@ -103,11 +105,12 @@ class Advisor:
         matching, matrix = self._by_version.matching(request), self.snapshot.matrix
         if not matching:
             return self._unproven(request)
-        contenders = self._sorted(self.ranks.contenders(matching, request.goal), request)
-        best, *others = self.ranks.undominated(contenders, request.goal)
+        contenders = self._sorted(self.ranks.contenders(matching, request), request)
+        best, *others = self.ranks.undominated(contenders, request)
         return Recommended(
             request=request,
             best=self.card(best),
+            because=because(best, request, matrix),
             alternatives=tuple(
                 Alternative(
                     card=self.card(alternative), trade_off=trade_off(matrix, best, alternative)
@@ -170,10 +173,41 @@ class Advisor:
             return f"{exact} works only in other combinations"
         asked = wanted_coordinates(alone, self.ranks.positions, self.snapshot.catalogue)
         axis = want.axis.name
-        if any(
-            entry.verdict.kind != "infeasible"
-            for entry in self.snapshot.having({axis: asked[axis]})
-            if entry.cell.recipe != "relaxed"
-        ):
+        if not asked[axis]:
+            return f"{exact} is not in this matrix"
+        entries = list(self.snapshot.having({axis: asked[axis]}))
+        if any(entry.is_tested for entry in entries):
             return f"no tested combination with {exact} works"
+        if any(entry.verdict.kind == "unknown" for entry in entries):
+            return f"no combination with {exact} was tested"
         return f"{exact} is not supported"
+
+
+def because(best: TestedCombination, request: Request, matrix: Matrix) -> str:
+    """Return in one sentence what the best proof has before all others that meet a request."""
+    subject = f"{matrix.subject_axis.package} {best.version(matrix.subject)}"
+    most = {
+        "best": (
+            "installs as published"
+            if best.is_published
+            else f"has the fewest failures ({best.doubts}), then changed pins ({best.changed})"
+        ),
+        "newest": "is the newest",
+        "stable": f"was run on the most days ({best.days})",
+        "closest": f"has the fewest changed pins ({best.changed})",
+        "published": "installs as published",
+        "minimum": "is the oldest",
+    }[request.goal]
+    if request.goal == "closest":
+        of = "Of all that fit"
+    elif request.needs:
+        none = "No tested combination is published for these versions. Of the others"
+        of = none if best.outside else "Of the combinations that are published for these versions"
+    else:
+        none = "None that is published for these versions mostly works"
+        of = (
+            "Of the releases that are published for these versions and mostly work",
+            f"{none}. Of those in which everything works",
+            f"{none}, and in none of the others everything does. Of all that fit",
+        )[best.tier]
+    return f"{of}, {subject} {most}."

@@ -44,8 +44,8 @@ def trade_off(matrix: Matrix, best: TestedCombination, other: TestedCombination)
 
 
 def better_in(matrix: Matrix, one: TestedCombination, other: TestedCombination) -> tuple[str, ...]:
-    """Return in what the first is better: `kind`, `recipe`, `pins`, `stale`, `days`, or the name of
-    an axis.
+    """Return in what the first is better: `kind`, `range`, `recipe`, `pins`, `stale`, `days`, or
+    the name of an axis.
     """
     return tuple(_respects(matrix, one, other))
 
@@ -55,6 +55,8 @@ def _respects(
 ) -> Iterator[str]:
     if tested_combination.doubts < other.doubts:
         yield "kind"
+    if tested_combination.outside < other.outside:
+        yield "range"
     if tested_combination.is_published and not other.is_published:
         yield "recipe"
     elif tested_combination.changed < other.changed:
@@ -74,6 +76,8 @@ def _gain(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
     match respect:
         case "kind":
             return "less fails" if proof.doubts else "nothing fails in this combination"
+        case "range":
+            return "published for these versions"
         case "recipe":
             return "as published, with nothing lifted"
         case "pins":
@@ -89,6 +93,8 @@ def _loss(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
     match respect:
         case "kind":
             return _failures(proof)
+        case "range":
+            return "not published for these versions"
         case "recipe":
             return "only with changed dependency pins"
         case "pins":

@@ -19,17 +19,20 @@ from compat.advise.package_list import PackageList
 from compat.advise.problem import (
     KnownFacts,
     Problem,
+    complaints_about,
     problems_of_builds,
     problems_of_fallbacks,
     problems_of_guards,
     problems_of_message,
     problems_of_metadata,
     problems_of_runs,
+    refutation,
     tried_versions,
 )
 from compat.advise.tested_set import (
     DifferingPin,
     TestedSet,
+    are_alike,
     differing_pins,
     is_same,
     nearest_set,
@@ -39,6 +42,8 @@ from compat.advise.violation import Fallback, PublishedRules, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
 from compat.results.entry import Entry
+from compat.results.state_words import verdict_clause
+from compat.run.outcome import Failed
 from compat.value import Value
 
 State = Literal["proven", "unproven", "broken"]
@@ -79,10 +84,10 @@ def diagnosis(
     tried = {} if message is None else tried_versions(message, rules, matrix)
     fallbacks = () if proof else tuple(rules.fallbacks(tried))
     against = (
-        *problems_of_runs(known, sets, packages),
+        *(() if proof else problems_of_runs(known, sets, packages)),
         *problems_of_fallbacks(fallbacks),
         *(() if proof else problems_of_guards(known, packages)),
-        *(() if message is None else problems_of_message(known, message, rules)),
+        *(() if message is None else problems_of_message(known, message, rules, packages)),
         *(() if proof else problems_of_builds(known, packages)),
         *(() if proof else problems_of_metadata(rules, sets, packages, matrix)),
     )
@@ -94,13 +99,20 @@ def diagnosis(
         if fallback.is_outside:
             wanted.pop(canonicalize_name(fallback.package), None)
     near = nearest_set(
-        sets, msgspec.structs.replace(packages, versions=wanted), known.snapshot, needs
+        sets,
+        msgspec.structs.replace(packages, versions=wanted),
+        known.snapshot,
+        needs,
+        {problem.capability for problem in problems} - {""},
     )
     return Diagnosis(
         state="broken" if problems else "proven" if proof else "unproven",
         proof=None if proof is None else proof.entry,
         problems=problems,
-        notes=tuple(_notes(known, fallbacks, packages, message)),
+        notes=(
+            *_notes(known, fallbacks, packages, message, rules),
+            *(() if proof or problems else _beside(known, sets, packages)),
+        ),
         pins=tuple(_pins(problems, needs, near, packages)),
         neighbour=None if near is None else _neighbour(near, packages, matrix),
     )
@@ -135,8 +147,12 @@ def _notes(
     fallbacks: Sequence[Fallback],
     packages: PackageList,
     message: Message | None,
+    rules: PublishedRules,
 ) -> Iterator[str]:
     matrix = known.snapshot.matrix
+    if message is not None:
+        refuted = (refutation(c, packages) for c in complaints_about(known, message, rules))
+        yield from dict.fromkeys(filter(None, refuted))
     for fallback in fallbacks:
         newest = f"the newest that this Python can have is {fallback.newest}"
         if packages.python is None:
@@ -165,6 +181,23 @@ def _notes(
     for complaint in message.complaints if message is not None else ():
         if not complaint.is_fault:
             yield complaint.sentence
+
+
+def _beside(known: KnownFacts, sets: Sequence[TestedSet], packages: PackageList) -> Iterator[str]:
+    """What a run of the same Python and the same versions on each axis showed, with other packages
+    beside them.
+    """
+    matrix = known.snapshot.matrix
+    axes = [axis.normalised_name for axis in matrix.packages]
+    alike = [one for one in sets if are_alike(one, packages, matrix, axes)]
+    if alike:
+        entry = min(alike, key=lambda one: len(differing_pins(one, packages))).entry
+        outcome = entry.verdict.outcome
+        why = f" {known.words(outcome)}" if isinstance(outcome, Failed) else ""
+        yield (
+            f"{entry.cell.id}, the same versions with other packages beside them,"
+            f" {verdict_clause(entry.verdict)}.{why}"
+        )
 
 
 def _pins(

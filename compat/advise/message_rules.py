@@ -7,8 +7,6 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from compat.advise.binary_rules import OF_BINARIES, OF_SYMBOLS
-from compat.advise.changed_calls import OF_CHANGED_CALLS
-from compat.advise.changed_objects import OF_OBJECTS
 from compat.advise.changed_words import OF_CHANGED_WORDS
 from compat.advise.conda_rules import OF_CONDA
 from compat.advise.import_rules import OF_IMPORTS
@@ -94,8 +92,6 @@ MESSAGE_RULES = (
     *_certain(OF_VERSIONS),
     *OF_CHANGES,
     *OF_REMOVALS,
-    *_certain(OF_OBJECTS),
-    *_certain(OF_CHANGED_CALLS),
     *_certain(OF_CHANGED_WORDS),
     *OF_BINARIES,
     *_certain(OF_SYMBOLS),

@@ -1,12 +1,10 @@
 """The `advise` room's reasons: why nothing that meets a request is proven."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-
-from packaging.version import Version
+from collections.abc import Iterator, Mapping, Sequence
 
 from compat.advise.proof import TestedCombination, is_current, is_goal_met
 from compat.advise.ranks import positions
-from compat.advise.request import Request, label, wanted_coordinates
+from compat.advise.request import Request, label, unavailable, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
 from compat.results.entry import Entry
@@ -28,27 +26,21 @@ def obstructions(
     asked = wanted_coordinates(request, known, snapshot.catalogue)
     matching = list(snapshot.having(asked))
     if not matching:
-        return tuple(_nowhere(request, asked))
+        nowhere = (want for want in request.wants if not asked[want.axis.name])
+        return tuple(unavailable(want, snapshot.catalogue) for want in nowhere)
     matching.sort(
         key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(snapshot)]
     )
     return (
         *_of_runs(snapshot, matching, request, proofs),
         *_of_metadata(snapshot, matching, request),
-        *_of_others(matching, request),
-        *_of_nobody(matching, request),
+        *(_of_nobody(matching, request) or _of_others(matching, request)),
     )
 
 
 def _order(snapshot: Snapshot) -> tuple[str, ...]:
     subject = snapshot.matrix.subject
     return subject, *(axis.name for axis in snapshot.matrix.axes if axis.name != subject)
-
-
-def _nowhere(request: Request, asked: Mapping[str, Collection[Version]]) -> Iterator[str]:
-    for want in request.wants:
-        if not asked[want.axis.name]:
-            yield f"the matrix has no {label(want.axis)} {want.specifier}"
 
 
 def _of_runs(
@@ -134,8 +126,8 @@ def _axis_of(cell: Cell, text: str) -> str | None:
 
 
 def _of_others(matching: Sequence[Entry], request: Request) -> Iterator[str]:
-    """What is inferred of cells that were not run, or what a resolver said: the newest one, and how
-    many more.
+    """What is inferred of cells that were not run, or what a resolver said, where nothing else is
+    left: the newest one, and how many more.
     """
     refused = [
         entry
@@ -150,7 +142,8 @@ def _of_others(matching: Sequence[Entry], request: Request) -> Iterator[str]:
         yield f"{verdict.cell} {verdict_clause(verdict)}: {'; '.join(verdict.reasons)}{more}"
 
 
-def _of_nobody(matching: Sequence[Entry], request: Request) -> Iterator[str]:
+def _of_nobody(matching: Sequence[Entry], request: Request) -> list[str]:
+    """How many were never run, with the one that most speaks for."""
     untested = [
         entry
         for entry in matching
@@ -158,15 +151,15 @@ def _of_nobody(matching: Sequence[Entry], request: Request) -> Iterator[str]:
         and not entry.counted
         and (request.goal != "published" or entry.cell.recipe != "relaxed")
     ]
-    if untested:
-        many = (
-            "1 combination that fits"
-            if len(untested) == 1
-            else f"{len(untested):,} combinations that fit"
-        )
-        relaxed = (
-            " once pins are lifted"
-            if all(entry.cell.recipe == "relaxed" for entry in untested)
-            else ""
-        )
-        yield f"{many}{relaxed} could work and were never run, such as {untested[0].cell.id}"
+    if not untested:
+        return []
+    many = (
+        "1 combination that fits"
+        if len(untested) == 1
+        else f"{len(untested):,} combinations that fit"
+    )
+    is_relaxed = all(entry.cell.recipe == "relaxed" for entry in untested)
+    relaxed = " once pins are lifted" if is_relaxed else ""
+    likely = min(untested, key=lambda entry: entry.verdict.expected not in ("works", "partial"))
+    expected = "" if likely.verdict.expected is None else f" ({verdict_clause(likely.verdict)})"
+    return [f"{many}{relaxed} could work and were never run, such as {likely.cell.id}{expected}"]

@@ -20,7 +20,7 @@ from compat.advise.named_builds import (
 )
 from compat.advise.package_list import PackageList
 from compat.advise.relevance import is_about_matrix
-from compat.advise.tested_set import TestedSet, differing_pins, fails_alike
+from compat.advise.tested_set import TestedSet, differing_pins, fails_alike, named_packages
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
@@ -47,7 +47,7 @@ class Problem(Value, frozen=True):
 
     `packages` are at fault, the first most, by normalised name, `python` for the interpreter.
     `because` and `link` are the declared explanation, where there is one. `needs` is a requirement
-    that would mend it; empty where none is known.
+    that would mend it, and `capability` what fails; empty where none is known.
     """
 
     cause: Cause
@@ -57,6 +57,7 @@ class Problem(Value, frozen=True):
     because: str = ""
     link: str = ""
     needs: str = ""
+    capability: str = ""
     is_mended_by_version: bool = False
 
 
@@ -101,6 +102,7 @@ def _recorded(known: KnownFacts, entry: Entry, where: str) -> Problem:
         because="" if issue is None else issue.because,
         link="" if issue is None else issue.link or "",
         needs=needs,
+        capability=outcome.subject if outcome.stage == "test" else "",
     )
 
 
@@ -120,9 +122,10 @@ def problems_of_fallbacks(fallbacks: Sequence[Fallback]) -> Iterator[Problem]:
                 cause="conflict",
                 packages=(canonicalize_name(fallback.package),),
                 sentence=(
-                    f"pip or uv went back to {fallback.package} {fallback.version} without a word,"
-                    f" a release from before {fallback.first}: no later one takes what is installed"
-                    f" beside it; {fallback.refusal}."
+                    f"{fallback.package} {fallback.version} is older than {fallback.first}, the"
+                    " first release that this matrix looks at, and no later one accepts what is"
+                    f" installed beside it: {fallback.refusal}. pip or uv may have fallen back to"
+                    " it."
                 ),
                 ground="fallback",
                 needs=f"{fallback.package}>={fallback.first}",
@@ -130,16 +133,40 @@ def problems_of_fallbacks(fallbacks: Sequence[Fallback]) -> Iterator[Problem]:
 
 
 def problems_of_message(
-    known: KnownFacts, message: Message, rules: PublishedRules
+    known: KnownFacts, message: Message, rules: PublishedRules, packages: PackageList
 ) -> Iterator[Problem]:
-    """Published causes whose signs the message shows, then what the rules find in it."""
+    """Published causes whose signs the message shows, each by the run that is most like what is
+    installed, then what the rules find in it. A run of another version of what the failure names
+    says nothing.
+    """
+
+    def likeness(entry: Entry) -> int:
+        pins = known.pins.get(entry.cell.id, {})
+        return sum(packages.versions.get(name) == version for name, version in pins.items())
+
+    def is_other(entry: Entry, outcome: Failed) -> bool:
+        pins = known.pins.get(entry.cell.id, {})
+        named = named_packages(outcome) & pins.keys() & packages.versions.keys()
+        return any(packages.versions[name] != pins[name] for name in named)
+
     shown: dict[str, Entry] = {}
-    for entry in known.snapshot.known:
+    for entry in sorted(known.snapshot.known, key=likeness, reverse=True):
         outcome = entry.verdict.outcome
-        if isinstance(outcome, Failed) and message.shows(signs(outcome)):
+        if not isinstance(outcome, Failed) or not message.shows(signs(outcome)):
+            continue
+        if not is_other(entry, outcome):
             shown.setdefault(str(msgspec.structs.replace(outcome, at="")), entry)
     for entry in list(shown.values())[:2]:
         yield _recorded(known, entry, f"known from a run of {entry.cell.id}: ")
+    for complaint in complaints_about(known, message, rules):
+        if not refutation(complaint, packages):
+            yield _complained(complaint, known.snapshot.matrix, rules)
+
+
+def complaints_about(
+    known: KnownFacts, message: Message, rules: PublishedRules
+) -> Iterator[Complaint]:
+    """What the rules find in a message that is about the matrix, under the names that it knows."""
     speaks = any(
         message.names(name)
         for name in (
@@ -154,7 +181,24 @@ def problems_of_message(
             continue
         placed = _under_full_names(placed, known)
         if is_about_matrix(placed, message, is_known, speaks):
-            yield _complained(placed, known.snapshot.matrix, rules)
+            yield placed
+
+
+def refutation(complaint: Complaint, packages: PackageList) -> str:
+    """Why a complaint cannot be the cause: what would mend it is installed; else empty."""
+    need = requirement_of(complaint.needs)
+    # What a resolver says is about what it was asked for, not about what is installed.
+    if need is None or complaint.cause in ("conflict", "no-artifact", "build"):
+        return ""
+    is_python = need.name == PYTHON
+    installed = packages.python if is_python else packages.versions.get(need.name)
+    if installed is None or not need.specifier.contains(installed, prereleases=True):
+        return ""
+    name = "Python" if is_python else need.name
+    return (
+        f"Such a message mostly means that {name}{need.specifier} is needed. {name} {installed} is"
+        " installed, so its cause is another one."
+    )
 
 
 def _under_full_names(complaint: Complaint, known: KnownFacts) -> Complaint:

@@ -34,7 +34,8 @@ class TestedCombination(Value, frozen=True):
     `versions` has, for each axis, what the lock installs; of an interpreter, the series. `tested`
     is how many runs on this lock count, `days` on how many days they were: runs of one day share
     what that day had. `stale` says why the evidence is old; empty when it is not. `is_of_today`
-    says that today's suite was run: an older one may have asked less.
+    says that today's suite was run: an older one may have asked less. `outside` is how many of its
+    versions of the axes, Python among them, the release's published requirements exclude.
     """
 
     cell: Cell
@@ -45,6 +46,7 @@ class TestedCombination(Value, frozen=True):
     faults: tuple[str, ...]
     untried: tuple[str, ...]
     lifted: tuple[Lifted, ...]
+    outside: int
     score: Score
     tested: int
     days: int
@@ -68,10 +70,13 @@ class TestedCombination(Value, frozen=True):
 
     @property
     def tier(self) -> int:
-        """What is recommended first: 0 where all works that today's suite asks of the
-        combination.
+        """What is recommended first: 0 where the release is published for these versions and works
+        for the most part, 1 where all works that today's suite asks of the combination.
         """
-        return min(self.doubts, 1)
+        asked = len(self.has) + len(self.fails) + len(self.untried)
+        if not self.outside and mostly_works(self.doubts, asked):
+            return 0
+        return min(self.doubts, 1) + 1
 
     @property
     def changed(self) -> int:
@@ -216,7 +221,12 @@ def _kept_proofs(
 
 def _proofs(snapshot: Snapshot, proven: _KeptProofs) -> Iterator[TestedCombination]:
     axes = [axis.name for axis in snapshot.matrix.axes]
-    names = proven.names
+    names, packages = proven.names, {"Python", *map(_package, snapshot.matrix.axes)}
+    # Of what the release itself asks; what only other packages ask of an axis is not in it.
+    outside = [
+        sum(len(packages.intersection(one.packages)) for one in lifted if one.published)
+        for lifted in proven.lifted
+    ]
     for proof in proven.proofs:
         yield TestedCombination(
             cell=snapshot.cell_at(proof.place),
@@ -227,6 +237,7 @@ def _proofs(snapshot: Snapshot, proven: _KeptProofs) -> Iterator[TestedCombinati
             faults=names[proof.faults],
             untried=names[proof.untried],
             lifted=proven.lifted[proof.lifted],
+            outside=outside[proof.lifted],
             score=proven.scores[proof.score],
             tested=proof.tested,
             days=proof.days,
@@ -242,6 +253,13 @@ def is_goal_met(proof: TestedCombination, request: Request) -> bool:
     changes what is published.
     """
     return request.goal != "published" or proof.is_published
+
+
+def mostly_works(failing: int, asked: int) -> bool:
+    """Whether so few of the capabilities that were asked fail that what else speaks for a
+    combination counts more: at most one in ten, a choice.
+    """
+    return 10 * failing <= asked
 
 
 def is_current(entry: Entry) -> bool:

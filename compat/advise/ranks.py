@@ -1,12 +1,14 @@
 """The `advise` room's order: which proof is recommended before which.
 
-Combinations are ranked by proof: the fewest failures of the combination, then the fewest changed
-pins, then runs on the most days, then the newest versions. Each goal asks in an order of its own;
-as it asks all four before anything else, what it names is never dominated: no other tested
-combination is at least as good in all four and better in one. For `minimum` older is better.
+First come releases that are published for the versions and work for the most part, then
+combinations in which all works (`tier`). Then each goal asks in an order of its own about failures
+of the combination, changed pins, days of runs and newness. As it asks all four before anything
+else, what it names is never dominated: no other tested combination is at least as good in tier and
+in all four, and better in one. For `minimum` older is better.
 """
 
 import operator
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 
@@ -68,33 +70,25 @@ class Ranks:
         return ranks[id(proof)]
 
     def order(self, proof: TestedCombination, request: Request) -> tuple[object, ...]:
-        """Return what proofs are sorted by: what works wholly comes first, unless it was said what
-        must work, or that the fewest changed pins count first.
-        """
-        is_first = not request.needs and request.goal != "closest"
-        return proof.tier if is_first else 0, *self._key(request.goal, proof)
+        """Return what proofs are sorted by."""
+        return tier_of(proof, request), *self._key(request.goal, proof)
 
-    def dominates(self, proof: TestedCombination, other: TestedCombination, goal: Goal) -> bool:
-        """Return whether a proof is at least as good as another in failures, changed pins, days of
-        runs and newness, and better in one.
-        """
-        ours, theirs = self._criteria[id(proof)], self._criteria[id(other)]
-        if goal == "minimum":
-            ours, theirs = (*ours[:3], -ours[3]), (*theirs[:3], -theirs[3])
-        return ours != theirs and all(map(operator.le, ours, theirs))
+    def criteria(self, proof: TestedCombination, request: Request) -> tuple[int, ...]:
+        """Return tier, failures, changed pins, days of runs and newness: less is better in each."""
+        *rest, age = self._criteria[id(proof)]
+        return tier_of(proof, request), *rest, -age if request.goal == "minimum" else age
 
     def contenders(
-        self, proofs: Iterable[TestedCombination], goal: Goal
+        self, proofs: Iterable[TestedCombination], request: Request
     ) -> list[TestedCombination]:
         """Return those proofs that no other dominates which is equal in all but newness: what is
         left is quick to sort, where there are many proofs.
         """
-        by_rest: dict[tuple[int, int, int], list[TestedCombination]] = {}
-        ages: dict[tuple[int, int, int], int] = {}
-        sign = -1 if goal == "minimum" else 1
+        by_rest: dict[tuple[int, ...], list[TestedCombination]] = {}
+        ages: dict[tuple[int, ...], int] = {}
         for proof in proofs:
-            doubts, changed, days, age = self._criteria[id(proof)]
-            rest, age = (doubts, changed, days), sign * age
+            *other, age = self.criteria(proof, request)
+            rest = tuple(other)
             best = ages.get(rest)
             if best is None or age < best:
                 ages[rest] = age
@@ -104,15 +98,16 @@ class Ranks:
         return [proof for equals in by_rest.values() for proof in equals]
 
     def undominated(
-        self, proofs: Iterable[TestedCombination], goal: Goal
+        self, proofs: Iterable[TestedCombination], request: Request
     ) -> Iterator[TestedCombination]:
         """Yield those proofs that no other dominates; they must come the best first, as only an
         earlier one dominates a later one.
         """
-        front: list[TestedCombination] = []
+        front: list[tuple[int, ...]] = []
         for proof in proofs:
-            if not any(self.dominates(better, proof, goal) for better in front):
-                front.append(proof)
+            own = self.criteria(proof, request)
+            if not any(one != own and all(map(operator.le, one, own)) for one in front):
+                front.append(own)
                 yield proof
 
     def _key(self, goal: Goal, proof: TestedCombination) -> tuple[object, ...]:
@@ -131,7 +126,7 @@ class Ranks:
                 return changed, doubts, days, age, *last
             case "minimum":
                 return subject, doubts, changed, -age, days, *last
-        return doubts, changed, days, age, *last
+        return changed > 0, doubts, changed, age, days, *last
 
     def distance(
         self,
@@ -144,9 +139,9 @@ class Ranks:
         wants it leaves unmet, coordinates off, its order.
 
         `unmet` are those wants, and `asked` has the coordinates that are wanted of each axis. Where
-        none is, all of its coordinates count.
+        none is, the steps to where what is wanted would stand count.
         """
-        steps = sum(self._steps(proof, want.axis.name, asked[want.axis.name]) for want in unmet)
+        steps = sum(self._steps(proof, want, asked[want.axis.name]) for want in unmet)
         return (
             int(not is_goal_met(proof, request)),
             len(proof.lacking(request)),
@@ -155,10 +150,24 @@ class Ranks:
             *self.order(proof, request),
         )
 
-    def _steps(self, proof: TestedCombination, axis: str, asked: Collection[Version]) -> int:
-        places = self.positions[axis]
-        position = places[proof.cell.on(axis).version]
-        return min((abs(position - places[version]) for version in asked), default=len(places))
+    def _steps(
+        self, proof: TestedCombination, want: Want, asked: Collection[Version]
+    ) -> int | float:
+        places = self.positions[want.axis.name]
+        position = places[proof.cell.on(want.axis.name).version]
+        wanted: list[float] = [places[version] for version in asked]
+        # Between two coordinates: a version that is none lies as far from both.
+        wanted = wanted or [bisect_left([*places], v) - 0.5 for v in want.bounds]
+        return min((abs(position - place) for place in wanted), default=len(places))
+
+
+def tier_of(proof: TestedCombination, request: Request) -> int:
+    """What counts before a goal's own order: the tier; where capabilities are needed, and so work,
+    whether the release is published for the versions; with the goal `closest` nothing.
+    """
+    if request.goal == "closest":
+        return 0
+    return min(proof.outside, 1) if request.needs else proof.tier
 
 
 def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:

@@ -13,6 +13,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
+from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.index.release import Catalogue
 from compat.value import Value
@@ -35,6 +36,32 @@ class Want(Value, frozen=True):
         """Return whether a coordinate, with what a lock installs there, is what is wanted."""
         own = patches(version) if isinstance(self.axis, InterpreterAxis) else [locked]
         return meets(self.specifier, version, own)
+
+    @property
+    def bounds(self) -> tuple[Version, ...]:
+        """The versions that it names; what is no version, as `===` takes, is left out."""
+        named = (_version(clause.version.removesuffix(".*")) for clause in self.specifier)
+        return tuple(version for version in named if version is not None)
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether a version could meet it: one that it names, the next in each of its numbers, or
+        one below them all.
+        """
+        above = (
+            Version(".".join(map(str, (*bound.release[:at], bound.release[at] + 1))))
+            for bound in (Version(f"{one.base_version}.0.0") for one in self.bounds)
+            for at in range(len(bound.release))
+        )
+        candidates = (Version("0"), *self.bounds, *above)
+        return len(self.bounds) < len(self.specifier) or any(
+            meets(self.specifier, self._coordinate(one), (one,)) for one in candidates
+        )
+
+    def _coordinate(self, version: Version) -> Version:
+        if isinstance(self.axis, InterpreterAxis):
+            return Version(minor_series(version))
+        return self.axis.select.coordinate(version)
 
 
 class Request(Value, frozen=True):
@@ -68,6 +95,12 @@ def request_of(
     wants = tuple(
         Want(axis=axis, specifier=asked[axis.name]) for axis in matrix.axes if axis.name in asked
     )
+    for want in wants:
+        if not want.is_possible:
+            clauses = " and ".join(sorted(map(str, want.specifier)))
+            raise UsageError.of(
+                f"no version of {label(want.axis)} is {clauses}", hint="ask about one at a time"
+            )
     return Request(
         wants=wants,
         needs=tuple(_need(need, capabilities) for need in dict.fromkeys(needs)),
@@ -94,6 +127,23 @@ def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> 
     return not fine or any(
         all(clause.contains(release, prereleases=True) for clause in fine) for release in releases
     )
+
+
+def unavailable(want: Want, catalogue: Catalogue) -> str:
+    """Return why no coordinate of the axis is what is wanted: `tool has no release >=9: the newest
+    is 2.1`.
+    """
+    axis, bounds = want.axis, want.bounds
+    if isinstance(axis, InterpreterAxis):
+        series = [minor_series(release) for release in axis.releases]
+        return f"the matrix has no Python {want.specifier}: it has {series[0]} to {series[-1]}"
+    every = [release.version for release in catalogue.of(axis).releases]
+    newest = max((*every, *(one.version for one in catalogue.newer_than(axis))))
+    if bounds and min(bounds) > newest:
+        return f"{axis.package} has no release {want.specifier}: the newest is {newest}"
+    if bounds and min(every) <= min(bounds) and max(bounds) <= max(every):
+        return f"{axis.package} has no release {want.specifier}"
+    return f"the matrix has no {axis.package} {want.specifier}: it has {min(every)} to {max(every)}"
 
 
 def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version, ...]:
@@ -184,7 +234,12 @@ def _numbers(specifier: Specifier) -> int:
     """How many numbers a specifier's version has; what is no version, as `===` takes, has more than
     any.
     """
+    version = _version(specifier.version.removesuffix(".*"))
+    return 1_000 if version is None else len(version.release)
+
+
+def _version(text: str) -> Version | None:
     try:
-        return len(Version(specifier.version.removesuffix(".*")).release)
+        return Version(text)
     except InvalidVersion:
-        return 1_000
+        return None

@@ -3,10 +3,10 @@ would.
 
 A request that names coordinates and capabilities is answered so: keep the rows whose `at` is as
 asked and whose `lacks` names no needed capability; for the goal `published` only those whose
-`changed` is 0. Of these take the first by (`tier`, or 0 where a capability was needed or the goal
-is `closest`; `rank` of the goal). Where no row is left, the nearest is the first by (1 where
-`published` does not admit it; needs lacking; axes not as asked; coordinates off, all axes together;
-that order).
+`changed` is 0. Of these take the first by (`tier`, where a capability was needed 1 if `outside` is
+not 0, and 0 if the goal is `closest`; `rank` of the goal). Where no row is left, the nearest is the
+first by (1 where `published` does not admit it; needs lacking; axes not as asked; coordinates off,
+all axes together; that order).
 """
 
 import datetime
@@ -51,7 +51,8 @@ class AdviceRow(Value, frozen=True):
 
     `words` says what the verdict is, as pages do; `score` how much works; `failing` what does not,
     with its cause. `faults` are those of `fails` that fail by the combination, `changed` is how
-    many packages are not as published. `tested` is how many runs count, `days` on how many days
+    many packages are not as published, and `outside` how many of these are axes whose version the
+    release's own requirements exclude. `tested` is how many runs count, `days` on how many days
     they were. `stale` says why its evidence is old, `lifted` which requirements are not kept,
     `published` what a plain install does; `uv` and `pip` are the lines that install it.
     """
@@ -64,6 +65,7 @@ class AdviceRow(Value, frozen=True):
     score: int
     failing: tuple[int, ...]
     tier: int
+    outside: int
     changed: int
     versions: tuple[str, ...]
     fails: tuple[int, ...]
@@ -200,6 +202,7 @@ def _row(
         score=sentences.number(proof.score.words),
         failing=tuple(map(sentences.number, words.failing)),
         tier=proof.tier,
+        outside=proof.outside,
         changed=proof.changed,
         versions=tuple(str(version) for _, version in proof.versions),
         fails=tuple(numbered.numbers[name] for name in proof.fails),

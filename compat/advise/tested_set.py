@@ -2,18 +2,21 @@
 environment is from it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.advise.module_names import module_package
 from compat.advise.package_list import PackageList
-from compat.advise.proof import is_current
+from compat.advise.proof import is_current, mostly_works
 from compat.advise.violation import series_of
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.plan.cell import RECIPES
 from compat.results.entry import Entry
-from compat.results.involved import PYTHON, involved
+from compat.results.involved import PYTHON
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import Value
@@ -44,6 +47,20 @@ class TestedSet(Value, frozen=True):
     def is_proof(self) -> bool:
         """Whether it works, wholly or in part."""
         return self.entry.verdict.kind in ("works", "partial")
+
+    @property
+    def mostly_works(self) -> bool:
+        """Whether at most a small share of the capabilities fails by the combination."""
+        verdict = self.entry.verdict
+        failing = len(verdict.failing("combination", "unexplained"))
+        return verdict.kind == "works" or (
+            verdict.score.finished and mostly_works(failing, len(verdict.capabilities))
+        )
+
+    def can(self, capability: str) -> bool:
+        """Whether a capability was seen to work."""
+        known = self.entry.verdict.capabilities
+        return any(one.id == capability and one.status == "yes" for one in known)
 
 
 class DifferingPin(Value, frozen=True):
@@ -80,31 +97,60 @@ def differing_pins(tested_set: TestedSet, packages: PackageList) -> list[Differi
 
 
 def is_same(tested_set: TestedSet, packages: PackageList, matrix: Matrix) -> bool:
-    """Return whether an environment is a tested set: the same Python series, and each package in
-    the same version.
+    """Whether an environment is a tested set: the same Python series, and each package in the same
+    version.
     """
-    return (
-        packages.python is not None
-        and series_of(packages.python) == _series(tested_set, matrix)
-        and matrix.subject_axis.normalised_name in packages.versions
-        and not differing_pins(tested_set, packages)
-        and all(axis.normalised_name in packages.versions for axis in matrix.packages)
+    axes = [axis.normalised_name for axis in matrix.packages]
+    return are_alike(tested_set, packages, matrix, axes) and not differing_pins(
+        tested_set, packages
     )
 
 
 def fails_alike(tested_set: TestedSet, packages: PackageList, matrix: Matrix) -> bool:
-    """Return whether an environment has the Python and each package that a red set's failure
-    speaks of, in the same versions, and the subject.
+    """Whether an environment fails as a red set did: it is that set, or it has the same Python, the
+    same version on each axis, and of each package that the failure names.
+
+    A failure that names what no package of the set is known to have holds for that set alone.
     """
-    outcome = tested_set.entry.verdict.outcome
+    outcome, pins = tested_set.entry.verdict.outcome, tested_set.pins
     if tested_set.entry.verdict.kind != "broken" or not isinstance(outcome, Failed):
         return False
-    if outcome.stage not in ("import", "collect", "test") or packages.python is None:
+    if outcome.stage not in ("import", "collect", "test"):
         return False
-    names = {*involved(outcome, tested_set.pins, {}), matrix.subject_axis.normalised_name}
-    return series_of(packages.python) == _series(tested_set, matrix) and all(
-        packages.versions.get(name) == tested_set.pins.get(name) for name in names - {PYTHON}
+    if is_same(tested_set, packages, matrix):
+        return True
+    axes = {str(axis.normalised_name) for axis in matrix.packages}
+    named = named_packages(outcome)
+    if not are_alike(tested_set, packages, matrix, axes) or not named or outcome.stage == "test":
+        return False
+    # What the run itself knew of modules; it has fewer names where it did not know one.
+    involved = set(tested_set.entry.counted[-1].run.involved)
+    if not named <= {PYTHON, *pins} and len(involved) < len(named):
+        return False
+    return are_alike(tested_set, packages, matrix, (named & pins.keys()) | involved - {PYTHON})
+
+
+def are_alike(
+    tested_set: TestedSet, packages: PackageList, matrix: Matrix, names: Iterable[str]
+) -> bool:
+    """Whether both have the same Python series, and these packages in the same versions."""
+    return (
+        packages.python is not None
+        and series_of(packages.python) == _series(tested_set, matrix)
+        and all(packages.versions.get(name) == tested_set.pins.get(name) for name in names)
     )
+
+
+def named_packages(outcome: Failed) -> set[str]:
+    """The packages of the thing and of the place that a failure names, as far as their names
+    tell.
+    """
+    place = re.sub(r"(\.\w+)?(:\d+)?$", "", outcome.place).replace("/", ".")
+    return {
+        PYTHON if re.match(r"python3\.\d", text) else canonicalize_name(module_package(text))
+        for text in (outcome.thing, place)
+        if text
+    }
 
 
 def nearest_set(
@@ -112,10 +158,12 @@ def nearest_set(
     packages: PackageList,
     snapshot: Snapshot,
     needs: Sequence[Requirement],
+    lost: Collection[str] = (),
 ) -> TestedSet | None:
     """Return the set that works and is nearest to an environment: it meets what would mend it, has
-    the same Python, then the fewest and nearest other coordinates, then the fewest packages that
-    differ, then works wholly, then has the fewest rules that change it, then is the newest.
+    the capabilities that are `lost`, works for the most part, has the same Python, then the fewest
+    and nearest other coordinates, then the fewest packages that differ, then works wholly, then has
+    the fewest rules that change it, then is the newest.
     """
     matrix = snapshot.matrix
     proven = [tested_set for tested_set in sets if tested_set.is_proof]
@@ -127,6 +175,8 @@ def nearest_set(
         off = list(_steps(tested_set, packages, matrix, places))
         return (
             sum(not _meets_need(tested_set, need, matrix) for need in needs),
+            sum(not tested_set.can(capability) for capability in lost),
+            not tested_set.mostly_works,
             off[0] if packages.python is not None else 0,
             sum(bool(step) for step in off[1:]),
             sum(off[1:]),

@@ -272,7 +272,20 @@ class PublishedRules:
             newest=newest.version,
             is_outside=is_outside,
             years=age.days // 365,
-            refusal=self._refusal(releases) if axis is self._subject and is_outside else "",
+            refusal=self._refusal(releases)
+            if axis is self._subject and is_outside and not self._refuses_itself(axis)
+            else "",
+        )
+
+    def _refuses_itself(self, axis: PackageAxis) -> bool:
+        """Whether the installed release itself asks for other versions than are installed, so that
+        no resolver went back to it for their sake.
+        """
+        own = self._packages.metadata.get(axis.normalised_name)
+        return any(
+            (installed := self._packages.versions.get(package)) is not None
+            and not specifier.contains(installed, prereleases=True)
+            for package, specifier in self._asked(own)
         )
 
     def _is_bounded(self, axis: PackageAxis, newest: Version) -> bool:

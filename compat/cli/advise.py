@@ -8,7 +8,7 @@ from compat.advise.answer import Advisor, Card, Recommended, Unproven
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.compared import tested
 from compat.advise.proof import tested_capabilities
-from compat.advise.request import Goal, Request, label, request_of
+from compat.advise.request import Goal, label, request_of
 from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import advised_plain
@@ -51,13 +51,15 @@ def advise_command(
 ) -> None:
     """Tell which proven combination to install, and how. Asks no index.
 
-    The best has the fewest failures of the combination, then the fewest changed pins, then runs on
-    the most days, then the newest versions. With any goal no other combination is as good in all of
-    these and better in one.
+    First come releases that are published for the versions and work for the most part. The best of
+    them installs as published, then has the fewest failures of the combination, then the fewest
+    changed pins, then the newest versions, then runs on the most days. With any goal no other
+    combination is as good in all of these and better in one.
 
     Ends with 0 when what was asked for works: all of it, or with --need each capability that is
     needed; with 1 when the best works only in part, and what fails is said, or when nothing that
-    fits is proven and the nearest is shown. --platform adds what is known of the release elsewhere.
+    fits is proven and the nearest is shown. --platform adds what is known of the release elsewhere,
+    and ends with 1 where it does not install there.
 
     Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat
     advise tff --need import; compat advise tff tff==0.87.0 --platform macos-arm64
@@ -67,9 +69,10 @@ def advise_command(
     answer = advisor_of(workspace).answer(asked)
     lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
     lines = advised_plain(workspace, asked)
-    elsewhere = _elsewhere(workspace, asked, platform)
+    elsewhere, without = _elsewhere(workspace, answer, platform)
     if as_json:
-        envelope(_payload(workspace, answer) | {"plain": lines, "platforms": elsewhere})
+        beside = {"plain": lines, "platforms": elsewhere, "not_on": without}
+        envelope(_payload(workspace, answer) | beside)
     elif isinstance(answer, Recommended):
         _recommend(workspace, answer)
     else:
@@ -84,20 +87,38 @@ def advise_command(
 
         say()
         say_elsewhere(elsewhere)
+        if without and isinstance(answer, Recommended):
+            _say_container(workspace, answer.best, without)
     if lacking:
         note(f"compat: {lacking}")
-    raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking else 1)
+    raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking and not without else 1)
 
 
 def _elsewhere(
-    workspace: Workspace, asked: Request, platform: str
-) -> dict[PlatformName, list[str]]:
-    """What is known of the release on the platforms that an option names."""
+    workspace: Workspace, answer: Recommended | Unproven, platform: str
+) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
+    """What is known of the release on the platforms that an option names, and on which of them it
+    does not install.
+    """
     if not platform:
-        return {}
+        return {}, []
     from compat.cli.platforms import advised_elsewhere, platforms_named
 
-    return advised_elsewhere(workspace, asked, platforms_named(workspace, platform))
+    named = platforms_named(workspace, platform)
+    best = answer.best.proof if isinstance(answer, Recommended) else None
+    release = None if best is None else best.version(workspace.matrix.subject)
+    return advised_elsewhere(workspace, answer.request, release, named)
+
+
+def _say_container(workspace: Workspace, best: Card, without: list[PlatformName]) -> None:
+    """What to do where the combination does not install: run it on the platform that it is for."""
+    from compat.site.platform_words import platform_title
+
+    lines = commands(best.lock, _whereabouts(workspace, best), workspace.matrix)
+    titles = listed([platform_title(name) for name in without])
+    say(f"It does not install on {titles}. It is for {lines.platform}: run it in a container:")
+    for line in lines.docker:
+        print(f"    {line}")
 
 
 def advisor_of(workspace: Workspace) -> Advisor:
@@ -113,7 +134,7 @@ def _capabilities(workspace: Workspace) -> list[str]:
 
 
 def _recommend(workspace: Workspace, answer: Recommended) -> None:
-    _say_card(workspace, answer.best)
+    _say_card(workspace, answer.best, answer.because)
     for alternative in answer.alternatives:
         proof = alternative.card.proof
         say()
@@ -145,8 +166,10 @@ def _explain(workspace: Workspace, answer: Unproven) -> None:
     _say_card(workspace, answer.nearest)
 
 
-def _say_card(workspace: Workspace, card: Card) -> None:
+def _say_card(workspace: Workspace, card: Card, because: str = "") -> None:
     say(_named(workspace, card))
+    if because:
+        say(f"  {because}")
     say(f"  {_evidence(workspace, card)}; {card.proof.id}")
     if card.proof.score.words:
         say(f"  {card.proof.score.words}")
@@ -206,6 +229,7 @@ def _payload(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, 
         "in_the_way": answer.in_the_way if isinstance(answer, Unproven) else (),
         "changes": answer.changes if isinstance(answer, Unproven) else (),
         "best": None if best is None else _card(workspace, best),
+        "because": answer.because if isinstance(answer, Recommended) else "",
         "alternatives": [
             {**_card(workspace, alternative.card), "trade_off": alternative.trade_off}
             for alternative in alternatives

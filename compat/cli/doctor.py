@@ -123,7 +123,7 @@ def doctor_command(
         _print(asked, answers)
         for lines in elsewhere:
             say_elsewhere(lines)
-    raise typer.Exit(0 if all(_works(answer) for _, answer in answers) else 1)
+    raise typer.Exit(0 if all(works(answer) for _, answer in answers) else 1)
 
 
 def _asked(python: str, freeze: str, message: str) -> _Asked:
@@ -232,7 +232,8 @@ def _elsewhere(workspace: Workspace, asked: _Asked, platform: str) -> dict[Platf
     return known_elsewhere(workspace, release, asked.packages.python, platform)
 
 
-def _works(answer: Diagnosis) -> bool:
+def works(answer: Diagnosis) -> bool:
+    """Whether the command ends with 0: a run of exactly this set passed."""
     return (
         answer.state == "proven"
         and answer.proof is not None
@@ -259,7 +260,7 @@ def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
     if answer.proof is not None:
         say(f"  {_proof_words(answer.proof)}")
     elif answer.state == "unproven":
-        say("  Nothing is known against it, and exactly this was never run.")
+        say("  This exact set is untested.")
     for problem in answer.problems[:_PROBLEMS]:
         say(f"  {problem.sentence}")
         if problem.because:
@@ -269,7 +270,7 @@ def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
         say(f"  and {count(more, 'more problem')}: --json has all")
     for line in answer.notes[:_NOTES]:
         say(f"  Note: {line}")
-    if not _works(answer):
+    if not works(answer):
         _print_change(workspace, asked, answer)
 
 
@@ -299,6 +300,8 @@ def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
     neighbour = answer.neighbour
     if neighbour is None:
         say("  Nothing of this matrix is proven so far.")
+        return
+    if neighbour.entry == answer.proof:
         return
     if answer.pins:
         say("  Smallest change, by what is known; the result was not run:")
@@ -351,7 +354,7 @@ def _payload(
             {
                 "matrix": workspace.name,
                 "state": answer.state,
-                "works": _works(answer),
+                "works": works(answer),
                 "proof": None if answer.proof is None else answer.proof.cell.id,
                 "problems": [_problem(problem) for problem in answer.problems],
                 "notes": answer.notes,

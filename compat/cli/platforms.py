@@ -25,6 +25,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
 from compat.results.plain_answers import PlainAnswer
 from compat.results.platform_installs import (
+    INSTALLABLE,
     PLATFORM_STATES,
     PlatformCause,
     PlatformInstall,
@@ -245,18 +246,31 @@ def platform_lines(
 
 
 def advised_elsewhere(
-    workspace: Workspace, request: Request, platforms: Sequence[PlatformName]
-) -> dict[PlatformName, list[str]]:
-    """Return what is known on each platform of the release that a request names, else of the
-    newest.
+    workspace: Workspace,
+    request: Request,
+    best: Version | None,
+    platforms: Sequence[PlatformName],
+) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
+    """Return what is known on each platform of the best release, else of the newest that is asked
+    for, and on which of them it does not install on a Python that is asked for.
     """
     snapshot = workspace.snapshot
     subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
-    asked = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
+    wanted = wanted_coordinates(request, positions(snapshot), snapshot.catalogue)
+    asked = wanted.get(python)
     every = {Version(install.release) for install in snapshot.platform_installs}
-    wanted = asked.get(subject, frozenset(every)) & every
-    newest = {max(wanted)} if wanted else set()
-    return {name: platform_lines(workspace, name, newest, asked.get(python)) for name in platforms}
+    newest = max(wanted.get(subject, frozenset(every)) & every, default=None)
+    best = newest if best is None else best
+    there = {
+        install.platform
+        for install in installs_on(workspace, platforms)
+        if install.state in INSTALLABLE
+        and Version(install.release) == best
+        and (asked is None or Version(install.python) in asked)
+    }
+    releases = set() if best is None else {best}
+    lines = {name: platform_lines(workspace, name, releases, asked) for name in platforms}
+    return lines, [name for name in platforms if name not in there]
 
 
 def known_elsewhere(

@@ -148,6 +148,8 @@ def run_command(
         _end_empty(workspace, None if dry_run else reports, allow_empty)
     if dry_run:
         _print_dry_run(workspace, choices.cells, options, as_json)
+        if choices.cells and all(choice.obstacle for choice in choices.cells):
+            raise typer.Exit(1)
     elif choices.cells:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
         raise typer.Exit(_run(workspace, choices.cells, options, machine, as_json, reports))
@@ -315,15 +317,19 @@ def _print_dry_run(
     workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions, as_json: bool
 ) -> None:
     workers = options.workers
-    cells = [choice.cell for choice in chosen]
+    cells = [choice.cell for choice in chosen if not choice.obstacle]
     megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
     if as_json:
-        rows = [{"id": choice.cell, "reason": choice.reason} for choice in chosen]
+        rows = [
+            {"id": choice.cell, "reason": choice.reason, "obstacle": choice.obstacle}
+            for choice in chosen
+        ]
         seconds = seconds_together(workspace, cells, options)
         minutes = None if seconds is None else round(seconds / 60, 1)
         envelope({"cells": rows, "minutes": minutes, "most_mb": megabytes, "jobs": workers})
         return
     for choice in chosen:
-        say(f"{choice.cell}  {choice.reason}")
+        ruled_out = f"; cannot run: {choice.obstacle}" if choice.obstacle else ""
+        say(f"{choice.cell}  {choice.reason}{ruled_out}")
     if cells:
         say(f"{workload(workspace, cells, options)}; at most {megabytes:,} MB of disk at once")

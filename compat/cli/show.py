@@ -93,9 +93,10 @@ def show_command(
 
 
 def _refuse_unknown(workspace: Workspace, cell: str) -> None:
-    """Raise UsageError for a cell without a lock or a run that no resolver says anything of."""
-    evidence = workspace.verdict(cell).evidence
-    if cell not in workspace.learnt.plain and evidence not in ("asked", "inferred"):
+    """Raise UsageError for a cell without a lock or a run that neither the plan nor a resolver says
+    anything of.
+    """
+    if cell not in workspace.learnt.plain and workspace.verdict(cell).evidence == "none":
         hint = f"compat run {workspace.name} {cell} finds out"
         raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
 
@@ -205,6 +206,8 @@ def _answer(capability: Capability, fault: str = "") -> str:
 def reproduction(workspace: Workspace, cell: str) -> list[str]:
     """Return the commands that reproduce a cell by hand."""
     lock = workspace.lock(cell)
+    if lock is None and workspace.verdict(cell).kind == "infeasible":
+        return [f"its arithmetic: compat plan {workspace.name} --explain {cell}"]
     if lock is None:
         return [f"reproduce: compat lock {workspace.name} {cell}"]
     folder = f"matrices/{workspace.name}"

@@ -24,10 +24,13 @@ MOST_UNASKED = 50
 
 
 class CellToRun(Value, frozen=True, kw_only=True):
-    """A cell that is to be run, and why."""
+    """A cell that is to be run, and why. `obstacle` says why the plan rules it out, where its id
+    was named all the same.
+    """
 
     cell: str
     reason: str
+    obstacle: str = ""
 
 
 class CellsToRun(Value, frozen=True, kw_only=True):
@@ -115,9 +118,18 @@ def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
         hint = f"compat plan {workspace.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
     return CellsToRun(
-        cells=tuple(CellToRun(cell=cell.id, reason="named") for cell in wanted),
+        cells=tuple(
+            CellToRun(cell=cell.id, reason="named", obstacle=_obstacle(workspace, facts, cell))
+            for cell in wanted
+        ),
         infeasible=infeasible,
     )
+
+
+def _obstacle(workspace: Workspace, facts: Feasibility, cell: Cell) -> str:
+    """Why a cell without a lock cannot be run; empty where it can."""
+    fate = None if cell.id in workspace.lock_digests else fate_of(facts_for(facts, cell), cell)
+    return fate.obstacle.because if isinstance(fate, Infeasible) else ""
 
 
 def not_planned(cells: Sequence[str], matrix: str) -> str:

@@ -15,9 +15,8 @@ def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> t
 
     A version that no cell of the newest release can have is not covered now, so it is not lost.
     """
-    promised = evaluation.places.promised(axis.name)
-    below = [v for v in evaluation.as_of.existing[axis.name] if v in promised and current <= v < to]
-    dropped = [v for v in below if evaluation.places.having(axis.name, v)]
+    below = [v for v in evaluation.as_of.existing[axis.name] if current <= v < to]
+    dropped = [v for v in below if _is_covered(evaluation, axis, v)]
     own = [_affected(evaluation, axis, dropped)] if dropped else []
     for other in evaluation.as_of.others:
         if other is not axis and to in evaluation.places.reach[axis.name]:
@@ -25,6 +24,23 @@ def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> t
             gone = sorted(before - _together(evaluation, axis, other, to))
             own += [_affected(evaluation, other, gone)] if gone else []
     return tuple(own)
+
+
+def _is_covered(evaluation: Evaluation, axis: Axis, version: Version) -> bool:
+    """Whether a user of the newest release can have the version: it is promised, or nothing but a
+    package that is on no axis rules it out as published.
+    """
+    places = evaluation.places
+    promised = version in places.promised(axis.name)
+    return any(
+        promised
+        or (
+            (fresh := places.entries.get(place, {}).get("fresh")) is not None
+            and fresh.obstacle is not None
+            and not {one.text for one in fresh.cell.coordinates} & set(fresh.obstacle.between)
+        )
+        for place in places.having(axis.name, version)
+    )
 
 
 def gained(

@@ -132,7 +132,7 @@
     for (const [number, value] of left.entries()) if (value !== right[number]) return value - right[number];
     return 0;
   };
-  const order = (row, asked) => [asked.need.length === 0 && asked.goal !== "closest" ? row.tier : 0, row.rank[asked.goal]];
+  const order = (row, asked) => [asked.goal === "closest" ? 0 : asked.need.length ? Math.min(row.outside, 1) : row.tier, row.rank[asked.goal]];
   const admitted = (row, asked) => asked.goal !== "published" || row.changed === 0;
   const lacking = (row, asked, table) => asked.need.filter((need) => {
     const number = table.capabilities.indexOf(need);

@@ -140,11 +140,11 @@ class TestBest:
         shelf = Shelf([ran(old), ran(old, days_ago=1), ran(new)], [old, new])
         found = {goal: recommended(shelf, goal=goal).best.proof.cell.id for goal in GOALS}
         assert found == {
-            "best": OLD,
+            "best": NEW,
             "newest": NEW,
             "stable": OLD,
             "closest": OLD,
-            "published": OLD,
+            "published": NEW,
             "minimum": OLD,
         }
         proof = recommended(shelf, goal="stable").best.proof
@@ -169,23 +169,53 @@ class TestBest:
     def test_an_alternative_says_what_it_gains_and_loses(self) -> None:
         lifting, old = lock_of(LIFTED, install_as_python="3.9.18"), lock_of(OLD)
         shelf = Shelf([ran(lifting), ran(old)], [lifting, old])
-        (other,) = recommended(shelf).alternatives
-        assert (
-            other.trade_off
-            == "As published, with nothing lifted, but older demo 1.0, older dep 1.0."
-        )
-        (other,) = recommended(shelf, goal="closest").alternatives
-        assert (
-            other.trade_off
-            == "Newer demo 2.0, newer dep 2.0, but only with changed dependency pins."
-        )
+        for goal in ("newest", "closest"):
+            (other,) = recommended(shelf, goal=goal).alternatives
+            assert other.trade_off == (
+                "Newer demo 2.0, newer dep 2.0, but not published for these versions, only with"
+                " changed dependency pins."
+            )
 
 
 LIFTED, MOVED = "py3.8-dep2-demo2.0+relaxed", "py3.8-dep2-demo1.0+relaxed"
 
 
+def with_failing(cell: str, failing: int, asked: int, **lock: str) -> Shelf:
+    """A cell in which so many of the capabilities fail."""
+    made = lock_of(cell, **lock)
+    found = {f"c{n}": "no" if n < failing else "yes" for n in range(asked)}
+    outcome = "test-fail:assertion(c0)" if failing else "pass"
+    return Shelf([ran(made, outcome, capabilities=statuses(**found))], [made])
+
+
+def both(one: Shelf, other: Shelf) -> Shelf:
+    cells = {**one.locks, **other.locks}
+    records = [record for shelf in (one, other) for cell in cells for record in shelf.records(cell)]
+    return Shelf(records, cells.values())
+
+
 class TestRankedByProof:
-    """The fewest failures of the combination, then changed pins, then days, then the newest."""
+    """What is published for the versions and mostly works, then by goal."""
+
+    @pytest.mark.parametrize("goal", ["best", "newest"])
+    @pytest.mark.parametrize(
+        ("cell", "failing", "best"),
+        [(OLD, 1, OLD), (OLD, 2, MOVED), (f"{OLD}+relaxed", 1, f"{OLD}+relaxed")],
+    )
+    def test_one_failure_does_not_outrank_being_published_for_the_versions(
+        self, goal: Goal, cell: str, failing: int, best: str
+    ) -> None:
+        shelf = both(with_failing(MOVED, 0, 10), with_failing(cell, failing, 10))
+        answer = recommended(shelf, "demo==1", goal=goal)
+        assert answer.best.proof.id == best
+        assert ("None that is published" in answer.because) is (best == MOVED)
+
+    def test_what_is_needed_works_so_that_being_published_counts(self) -> None:
+        shelf = both(with_failing(MOVED, 0, 10), with_failing(OLD, 5, 10))
+        request = request_of(("demo==1",), MATRIX, ("c9",), ("c9",), "newest")
+        answer = advisor(shelf).answer(request)
+        assert isinstance(answer, Recommended)
+        assert answer.best.proof.id == OLD
 
     def test_fewer_failures_come_before_fewer_changes(self) -> None:
         moved, fresh = lock_of(MOVED), lock_of(OLD)
@@ -197,19 +227,11 @@ class TestRankedByProof:
         assert recommended(shelf, goal="closest").best.proof.id == OLD
         assert recommended(shelf, goal="published").best.proof.id == OLD
 
-    def test_fewer_changed_pins_come_before_more_days(self) -> None:
-        moved, fresh = lock_of(MOVED), lock_of(OLD)
-        shelf = Shelf([ran(moved), ran(moved, days_ago=1), ran(fresh)], [moved, fresh])
-        best = recommended(shelf, goal="best").best.proof
-        assert (best.id, best.changed) == (OLD, 0)
-        stable = recommended(shelf, goal="stable").best.proof
-        assert (stable.id, stable.changed) == (MOVED, 1)
-
-    def test_more_days_come_before_newer_versions(self) -> None:
+    def test_newer_versions_come_before_more_days(self) -> None:
         old, new = lock_of(OLD), lock_of(NEW)
         shelf = Shelf([ran(old), ran(old, days_ago=1), ran(new)], [old, new])
-        assert recommended(shelf, goal="best").best.proof.id == OLD
-        assert recommended(proven(OLD, NEW), goal="best").best.proof.id == NEW
+        assert recommended(shelf, goal="best").best.proof.id == NEW
+        assert recommended(shelf, goal="stable").best.proof.id == OLD
 
     def test_a_fault_of_the_release_costs_nothing(self) -> None:
         old, new = lock_of(OLD), lock_of(NEW)
@@ -298,12 +320,22 @@ class TestUnproven:
                 " as py3.8-dep2-demo2.0+relaxed"
             ),
         )
-        assert answer.changes == ("use Python 3.9 (no tested combination with 3.8 works)",)
+        assert answer.changes == ("use Python 3.9 (no combination with 3.8 was tested)",)
 
     def test_a_version_that_does_not_exist_is_said_not_to(self) -> None:
         answer = unproven(proven(NEW), "python==3.14")
-        assert answer.in_the_way == ("the matrix has no Python ==3.14",)
-        assert answer.changes == ("use Python 3.9 (3.14 is not supported)",)
+        assert answer.in_the_way == ("the matrix has no Python ==3.14: it has 3.8 to 3.9",)
+        assert answer.changes == ("use Python 3.9 (3.14 is not in this matrix)",)
+
+    @pytest.mark.parametrize(
+        ("word", "nearest"), [("demo>=9", NEW), ("demo==1.5", NEW), ("demo<1", OLD)]
+    )
+    def test_the_nearest_to_a_version_that_is_none_is_beside_where_it_would_stand(
+        self, word: str, nearest: str
+    ) -> None:
+        answer = unproven(proven(OLD, NEW), word)
+        assert answer.nearest is not None
+        assert answer.nearest.proof.id == nearest
 
     def test_what_was_never_run_is_counted(self) -> None:
         answer = unproven(proven(OLD), "demo==2")
@@ -314,7 +346,7 @@ class TestUnproven:
     def test_the_nearest_is_the_smallest_change(self) -> None:
         shelf = proven(OLD, "py3.8-dep2-demo2.0+relaxed")
         changes = unproven(shelf, "python==3.9", "demo==1").changes
-        assert changes == ("use Python 3.8 (no tested combination with 3.9 works)",)
+        assert changes == ("use Python 3.8 (no combination with 3.9 was tested)",)
 
     def test_further_runs_that_do_not_do_are_counted(self) -> None:
         cells = (NEW, OLD, f"{OLD}+dated")
@@ -375,7 +407,7 @@ def test_every_answer_is_honest(shelf: Shelf, request: Request) -> None:
         assert bool(answer.changes) is (answer.nearest is not None)
 
 
-def criteria(found: Advisor, proof: Combination, goal: Goal) -> tuple[int, ...]:
+def criteria(found: Advisor, proof: Combination, request: Request) -> tuple[int, ...]:
     """What no answer may be worse in than another without being better in something; less is
     better.
     """
@@ -383,8 +415,10 @@ def criteria(found: Advisor, proof: Combination, goal: Goal) -> tuple[int, ...]:
     axes = (matrix.subject, "dep", matrix.interpreters.name)
     places = tuple(proof.cell.on(axis).version for axis in axes)
     every = sorted({tuple(p.cell.on(axis).version for axis in axes) for p in found.proofs})
-    age = every.index(places) if goal == "minimum" else -every.index(places)
-    return proof.doubts, proof.changed, -proof.days, age
+    age = every.index(places) if request.goal == "minimum" else -every.index(places)
+    tier = min(proof.outside, 1) if request.needs else proof.tier
+    tier = 0 if request.goal == "closest" else tier
+    return tier, proof.doubts, proof.changed, -proof.days, age
 
 
 @given(shelves(), REQUESTS)
@@ -394,9 +428,9 @@ def test_no_answer_is_dominated_by_another_that_is_known(shelf: Shelf, request: 
     answer = found.answer(request)
     if not isinstance(answer, Recommended):
         return
-    every = [criteria(found, proof, request.goal) for proof in found.fitting(request)]
+    every = [criteria(found, proof, request) for proof in found.fitting(request)]
     for proof in (answer.best.proof, *(other.card.proof for other in answer.alternatives)):
-        own = criteria(found, proof, request.goal)
+        own = criteria(found, proof, request)
         better = [
             other
             for other in every
@@ -445,7 +479,8 @@ def _by_table(table: AdviceTable, request: Request) -> str | None:
             for axis in off
         )
         lacking = sum(need in lacks or need not in table.capabilities for need in request.needs)
-        partly = 0 if request.needs or request.goal == "closest" else row.tier
+        partly = min(row.outside, 1) if request.needs else row.tier
+        partly = 0 if request.goal == "closest" else partly
         refused = request.goal == "published" and row.changed > 0
         return int(refused), lacking, len(off), steps, partly, getattr(row.rank, request.goal)
 

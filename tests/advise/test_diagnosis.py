@@ -5,6 +5,7 @@ The anchor is DECIDE, which finds 65 % of known issues at 92 % precision.
 """
 
 import datetime
+import random
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from compat.advise.diagnosis import Diagnosis, diagnosis, touches
 from compat.advise.message import read_message
 from compat.advise.package_list import PackageList, listed_versions, read_list
 from compat.advise.problem import KnownFacts
+from compat.advise.proof import is_current
 from compat.cli.doctor import known_facts
+from compat.cli.doctor import works as doctor_works
 from compat.run.outcome import CAUSES
 from compat.workspace import Workspace
 
@@ -204,6 +207,28 @@ def test_what_a_run_proves_is_proven_in_each_form(
     assert answer.problems == ()
     further = as_freeze(pins | {"black": Version("24.1"), "my-package": Version("0.1")})
     assert diagnosis(known["tff"], read_list(further, python)).state == "proven"
+
+
+@pytest.mark.parametrize(("name", "most"), [("pip-tools", 10_000), ("tff", 60)])
+def test_each_lock_of_a_cell_that_works_is_proven(
+    name: str, most: int, known: dict[str, KnownFacts]
+) -> None:
+    """All locks of pip-tools, and of TFF's many a sample that is the same each time."""
+    cells = [
+        (entry.cell.id, entry.verdict.kind)
+        for entry in known[name].snapshot.known
+        if entry.verdict.kind in ("works", "partial") and is_current(entry)
+    ]
+    sample = random.Random(38).sample(cells, min(most, len(cells)))
+    assert sample
+    wrong = []
+    for cell, kind in sample:
+        text = (MATRICES / name / "locks" / f"{cell}.txt").read_text()
+        python = Version(cell[2:].partition("-")[0])
+        answer = diagnosis(known[name], read_list(text, python))
+        is_right = answer.state == "proven" and doctor_works(answer) is (kind == "works")
+        wrong += [] if is_right else [(cell, answer.state, answer.problems)]
+    assert wrong == []
 
 
 @pytest.mark.parametrize("cell", PROVEN)

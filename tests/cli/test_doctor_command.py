@@ -212,3 +212,83 @@ def test_machines_read_the_same(doctor: Doctor, freeze: Freeze) -> None:
     assert answer["nearest"]["differences"] == [
         {"package": "dep", "installed": "2.5", "tested": "2.0"}
     ]
+
+
+SAME = "py3.9-dep1-demo2.0+relaxed"
+FAILS = "import-fail:missing-attribute({}; at demo/core.py:3)"
+
+
+def test_a_proof_comes_before_the_failure_of_another_version_beside_it(
+    doctor: Doctor, freeze: Freeze
+) -> None:
+    works, fails = lock_of(NEW), lock_of(SAME)
+    broken = ran(fails, FAILS.format("gone.name"), involved=("demo",))
+    shelf = Shelf([ran(works), broken], [works, fails])
+    answer = doctor("--freeze", freeze(PROVEN), "--python", "3.9", shelf=shelf)
+    assert (answer.out.splitlines()[0], answer.code) == ("Demo: proven", 0)
+    untested = doctor("--freeze", freeze(f"{PROVEN}third==1\n"), "--python", "3.9", shelf=shelf)
+    assert untested.code == 0
+    own = doctor("--freeze", freeze("demo==2.0\ndep==1.0\n"), "--python", "3.9", shelf=shelf)
+    assert own.out.startswith("Demo: broken\n")
+
+
+@pytest.mark.parametrize(
+    ("thing", "listed", "state"),
+    [
+        ("entries.get", "third==1.0", "broken"),  # exactly this set was run
+        ("entries.get", "third==2.0", "unproven"),  # whose `entries` is, nobody knows
+        ("third.get", "third==1.0\nother==2.0", "broken"),  # what it names is the same
+        ("third.get", "third==2.0\nother==1.0", "unproven"),
+        ("third.get", "third==1.0\nother==2.0\ndep==2.1", "unproven"),  # another axis version
+    ],
+)
+def test_a_failure_holds_where_all_that_it_names_and_every_axis_are_equal(
+    doctor: Doctor, freeze: Freeze, thing: str, listed: str, state: str
+) -> None:
+    lock, old = lock_of(NEW, third="1.0", other="1.0"), lock_of(OLD)
+    if "other" not in listed:
+        lock = lock_of(NEW, third="1.0")
+    known = [name for name in ("third",) if thing.startswith(name)]
+    shelf = Shelf(
+        [ran(lock, FAILS.format(thing), involved=(*known, "demo")), ran(old)], [lock, old]
+    )
+    versions = dict(line.split("==") for line in f"{PROVEN}{listed}".split())
+    text = "".join(f"{name}=={version}\n" for name, version in versions.items())
+    answer = doctor("--freeze", freeze(text), "--python", "3.9", shelf=shelf)
+    assert answer.out.startswith(f"Demo: {state}\n"), answer.out
+
+
+def test_a_remedy_is_a_set_in_which_what_failed_works(
+    doctor: Doctor, freeze: Freeze, tmp_path: Path
+) -> None:
+    partial, whole = lock_of(NEW, third="1.0"), lock_of("py3.9-dep2-demo1.0+relaxed")
+    outcome = "test-fail:missing-attribute(mean; by Reply.version; at demo/core.py:3)"
+    failed = ran(partial, outcome, capabilities=statuses(sum="yes", mean="no"))
+    works = ran(whole, "pass", capabilities=statuses(sum="yes", mean="yes"))
+    shelf = Shelf([failed, works], [partial, whole])
+    message = tmp_path / "message.txt"
+    message.write_text("AttributeError: 'Reply' object has no attribute 'version'\n")
+    asked = ("demo", "--freeze", freeze("demo==2.0\ndep==2.0\nthird==2.0\n"), "--python", "3.9")
+    for more in ((), ("--message", str(message))):
+        (answer,) = doctor(*asked, *more, "--json", shelf=shelf).json["data"]["answers"]
+        assert answer["nearest"]["cell"] == whole.inputs.cell
+        assert answer["state"] == ("broken" if more else "unproven")
+
+
+@pytest.mark.parametrize(
+    ("listed", "state"), [("numpy==1.26.4", "broken"), ("numpy==1.22.0", "unproven")]
+)
+def test_what_the_list_refutes_is_no_cause(
+    doctor: Doctor, freeze: Freeze, tmp_path: Path, listed: str, state: str
+) -> None:
+    message = tmp_path / "message.txt"
+    message.write_text("demo: AttributeError: module 'numpy' has no attribute 'bool'\n")
+    asked = (
+        *("demo", "--freeze", freeze(f"demo==2.0\ndep==2.5\n{listed}\n")),
+        *("--message", str(message), "--python", "3.9", "--json"),
+    )
+    lock = lock_of(NEW, numpy="1.20.0")
+    (answer,) = doctor(*asked, shelf=Shelf([ran(lock)], [lock])).json["data"]["answers"]
+    assert answer["state"] == state
+    assert any("numpy" in line for line in answer["notes"]) is (state == "unproven")
+    assert ("numpy" in answer["pins"]) is (state == "broken")

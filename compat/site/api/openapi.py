@@ -79,6 +79,16 @@ letters, digits, `.`,
 # Day, version, changes.
 HISTORY = (
     (
+        "2026-11-26",
+        1,
+        (
+            "The rows of `advise.json` have `outside`: how many axes have a version that the"
+            " release's own requirements exclude. `tier` is 0 to 2: 0 is a release that is"
+            " published for its versions and mostly works, 1 another combination in which all"
+            " works. With a needed capability `outside` counts in its place.",
+        ),
+    ),
+    (
         "2026-11-25",
         1,
         (

@@ -188,9 +188,13 @@ def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
     if not counted:
         tried = count(len(tries), "attempt")
         return f"Not tested yet: {tried} failed without saying anything about the versions."
-    passes = sum(not isinstance(outcome, Failed) for outcome in counted)
     last = f", the last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
-    summary = f"{count(len(counted), 'attempt')}, in {passes} every test passed{last}."
+    passes = sum(not isinstance(outcome, Failed) for outcome in counted)
+    result = f"in {passes} every test passed"
+    if not passes and entry.verdict.kind in ("works", "partial"):
+        # What fails in every combination of a release fails in each run, and the cell works.
+        result = f"with failing tests in each: {entry.verdict.score.words}"
+    summary = f"{count(len(counted), 'attempt')}, {result}{last}."
     trouble = len(tries) - len(counted)
     return summary + (
         f" {count(trouble, 'more attempt')} failed without saying anything about the versions."
