@@ -4,13 +4,14 @@ Data, with examples in tests.
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 from packaging.utils import canonicalize_name
 
 from compat.lock.builders import own_error, tool_at_fault
-from compat.lock.lockfile import Cause, Refusal
+from compat.lock.lockfile import Cause, Pin, Refusal
 
 _WORD = r"[A-Za-z0-9][\w.\[\]-]*"
 _SPEC = r"(?:\s*(?:[<>=!~]=?=?)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+!-]+)*)?"
@@ -25,31 +26,34 @@ class Pattern(NamedTuple):
 
 def _pattern(cause: Cause, text: str) -> Pattern:
     # uv puts a requirement's marker between name and specifier: numpy{python_version < '3.12'}>=1.
-    requirement = rf"(?P<subject>{_WORD}(?:\{{[^}}]*\}})?{_SPEC})"
-    return Pattern(cause, re.compile(text.replace("REQ", requirement)))
+    requirement = rf"(?P<subject>(?P<name>{_WORD})(?:\{{[^}}]*\}})?{_SPEC})"
+    # "all of: a<1 a>=2 have no wheels" is about one package, whose first range stands for all.
+    ranges = rf"{requirement}(?: (?P=name){_SPEC})*"
+    return Pattern(cause, re.compile(text.replace("REQS", ranges).replace("REQ", requirement)))
 
 
 # uv tells a derivation. Its first sentence is the root of it and joins two or three facts in no
 # fixed order: the pattern that stands first here decides, as a file that is missing is in the way
-# of whoever depends on it, and a conflict is over what is depended on.
+# of whoever depends on it, and a conflict is over what is depended on. Each verb has its plural.
 _UV = (
     _pattern("build", r"Failed to (?:download and )?build `(?P<subject>[^`]+)`"),
-    _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQ depends on Python)"),
-    _pattern("no-artifact", r"there (?:is|are) no versions? of REQ(?= and |,| you)(?! depends)"),
+    _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQS depends? on Python)"),
     _pattern(
-        "no-artifact", r"REQ was not found in the (?:package registry|provided package locations)"
+        "no-artifact", r"there (?:is|are) no versions? of REQ(?= and |,| you)(?! depends? on)"
     ),
-    _pattern("no-artifact", r"REQ has no (?:wheels|source distribution|usable wheels)"),
-    _pattern("yanked", r"REQ was yanked"),
+    _pattern("no-artifact", r"REQ was not found in the (?:\w+ )+(?:registry|locations|index)"),
+    _pattern("no-artifact", r"REQS (?:has|have) no (?:\w+ )?(?:wheels|source distributions?)"),
+    _pattern("yanked", r"REQS (?:was|were) yanked"),
     _pattern(
         "no-artifact",
-        rf"only {_WORD}{_SPEC} is available and (?:{_WORD}{_SPEC} depends? on|you require) REQ",
+        rf"only {_WORD}{_SPEC} is available and (?:(?:all versions of )?{_WORD}{_SPEC} depends? on"
+        r"|you require) REQ",
     ),
     _pattern("conflict", r"depends? on REQ"),
     _pattern(
         "no-artifact",
-        r"only the following versions of (?P<name>[\w.-]+) are available:.*? you require"
-        rf" (?P<subject>(?P=name){_SPEC})",
+        r"only the following versions of (?P<of>[\w.-]+) are available:.*? you require"
+        rf" (?P<subject>(?P=of){_SPEC})",
     ),
     _pattern("no-artifact", r"only the following versions of (?P<subject>[\w.-]+) are available"),
     _pattern("conflict", r"you require REQ"),
@@ -106,12 +110,15 @@ def refusal_of_uv(text: str) -> Refusal | None:
     if decisive is None:
         return None
     refusal = _refusal(*decisive, story, tuple(_HIDDEN.findall(text)))
-    refusal = msgspec.structs.replace(refusal, named=_derivation_names(story))
+    wheelless = tuple(dict.fromkeys(_WHEELS_ONLY.findall(text)))
+    refusal = msgspec.structs.replace(
+        refusal, named=_derivation_names(story), wheelless=wheelless
+    )
     match refusal.cause:
         case "build":
             return _built(refusal, text)
-        case "no-artifact":
-            return _source_only(refusal, text)
+        case "no-artifact" if _name(refusal.subject) in wheelless:
+            return msgspec.structs.replace(refusal, cause="source-only")
         case "conflict":
             return _with_other_demand(refusal, story)
     return refusal
@@ -160,19 +167,18 @@ def _name(requirement: str) -> str:
     return re.split(r"[<>=!~\[{\s]", requirement)[0]
 
 
-def _source_only(refusal: Refusal, text: str) -> Refusal:
-    """The refusal with what to declare, where what it misses is there as a source distribution that
-    is not named.
-    """
-    name = _name(refusal.subject)
-    if name not in _WHEELS_ONLY.findall(text):
-        return refusal
-    release = refusal.subject if refusal.subject.startswith(f"{name}==") else f"{name}==VERSION"
+def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
+    """Return the refusal as one that ends once these releases may be built."""
+    releases = [f"{pin.name}=={pin.version}" for pin in pins]
+    names = ", ".join(releases)
+    has, listed = "have" if pins[1:] else "has", ", ".join(f'"{release}"' for release in releases)
     because = (
-        f"{refusal.subject} has no wheel for this cell, only a source distribution, "
-        f'and the matrix names no build of it; builds = ["{release}"] in matrix.toml allows one'
+        f"{names} {has} no wheel for this cell, only a source distribution; add {listed} to builds"
+        " in matrix.toml to allow the build"
     )
-    return msgspec.structs.replace(refusal, cause="source-only", because=because)
+    return msgspec.structs.replace(
+        refusal, cause="source-only", subject=releases[0], because=because
+    )
 
 
 def _built(refusal: Refusal, text: str) -> Refusal:

@@ -46,7 +46,7 @@ class NamedBuilds:
         self._named = named
         self._source = source
         # A page of an index takes tenths of a second to read, and every lock asks for the same.
-        self._release = cache(self._release_of)
+        self._releases = cache(self._releases_of)
         self.build = build
 
     def offered(self, inputs: Inputs) -> Iterator[SourceRelease]:
@@ -54,30 +54,49 @@ class NamedBuilds:
         requirements.
         """
         for name, version in self._named:
-            release = self._release(name, version)
-            until = inputs.cutoff(name)
-            files = [
-                artifact
-                for artifact in (() if release is None else release.artifacts)
-                if until is None or (artifact.uploaded is not None and artifact.uploaded < until)
-            ]
-            sources = [
-                artifact for artifact in files if not artifact.is_wheel and not artifact.yanked
-            ]
-            if not sources or any(fits_cell(artifact, inputs) for artifact in files):
-                continue
-            hashes = tuple(
-                sorted({artifact.sha256 for artifact in files if artifact.sha256 is not None})
-            )
-            asks = Published(requires_python=sources[0].requires_python, requires_dist=())
-            yield SourceRelease(pin=Pin(name=name, version=version, hashes=hashes), asks=asks)
+            for release in self._releases(name):
+                if release.version == version:
+                    item = _source_release(name, release, inputs)
+                    if item is not None:
+                        yield item
 
-    def _release_of(self, name: str, version: Version) -> Release | None:
+    def sources(self, inputs: Inputs, name: str, *, newest: bool) -> Iterator[SourceRelease]:
+        """Yield the releases of a package that the date shows and for which no wheel fits, named or
+        not, the newest first; with `newest` only those that are newer than any with a wheel.
+        """
+        for release in reversed(self._releases(name)):
+            item = _source_release(name, release, inputs)
+            if item is not None:
+                yield item
+            elif newest and any(fits_cell(a, inputs) for a in _shown(name, release, inputs)):
+                return
+
+    def _releases_of(self, name: str) -> tuple[Release, ...]:
         try:
-            releases = self._source.package(name).releases
+            return self._source.package(name).releases
         except NoPage:
-            return None
-        return next((release for release in releases if release.version == version), None)
+            return ()
+
+
+def _source_release(name: str, release: Release, inputs: Inputs) -> SourceRelease | None:
+    """The release as the inputs' date shows it; None where it has a wheel or no source."""
+    files = _shown(name, release, inputs)
+    sources = [artifact for artifact in files if not (artifact.is_wheel or artifact.yanked)]
+    if not sources or any(fits_cell(artifact, inputs) for artifact in files):
+        return None
+    hashes = tuple(sorted({a.sha256 for a in files if a.sha256 is not None}))
+    asks = Published(requires_python=sources[0].requires_python, requires_dist=())
+    return SourceRelease(pin=Pin(name=name, version=release.version, hashes=hashes), asks=asks)
+
+
+def _shown(name: str, release: Release, inputs: Inputs) -> list[Artifact]:
+    """The files that the inputs' date shows."""
+    until = inputs.cutoff(name)
+    return [
+        artifact
+        for artifact in release.artifacts
+        if until is None or (artifact.uploaded is not None and artifact.uploaded < until)
+    ]
 
 
 def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
