@@ -26,7 +26,8 @@ class SearchCost(Value, frozen=True, kw_only=True):
 def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
     """Yield what is to blame, a few lines for each cause; the first line names the release."""
     for number, cause in enumerate(answer.causes):
-        then = "then " if number else ""
+        is_alike = number and cause.failure == answer.causes[number - 1].failure
+        then = "and without that, " if is_alike else "then " if number else ""
         yield f"{then}{_culprit(cause)}: {cause.failure}"
         if cause.message:
             yield f"  it raises {cause.message}"
@@ -100,6 +101,9 @@ def _releases(package: BlamedPackage) -> str:
     untested = ""
     if package.untested:
         untested = f"; {count(package.untested, 'release')} between them say nothing"
+    if package.yanked:
+        are = "are" if package.yanked[1:] else "is"
+        untested += f"; {listed(list(map(str, package.yanked)))} {are} yanked"
     extra = f", with {listed(list(package.brings))}" if package.brings else ""
     return (
         f"{package.package} {package.last_good} works, {package.first_bad} fails{extra}{untested}"

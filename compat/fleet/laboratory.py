@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.errors import NoPage, UsageError
 from compat.files import read
 from compat.fleet.batch import BatchResult, BatchSteps
+from compat.index.release import Release
 from compat.lock.lock_text import decode_lock
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Pin
-from compat.lock.mixed import Asks, published_asks, usable_wheel
+from compat.lock.mixed import Asks, brought_by, published_asks, usable_wheel
 from compat.results.judged import JudgedRun, record_of
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
@@ -68,6 +71,7 @@ class LockLaboratory:
         self._releases: dict[str, tuple[Pin, ...]] = {}
         self._asks: Asks | None = None
         self._ends: tuple[Lock, Lock] | None = None
+        self.runner: frozenset[str] = frozenset()
         self.runs = 0
 
     # The ends.
@@ -97,7 +101,15 @@ class LockLaboratory:
         if good.inputs.platform != bad.inputs.platform:
             raise UsageError.of("GOOD and BAD are of different platforms")
         self._ends = good, bad
-        self._asks = published_asks(self._workspace.source, bad.inputs.python, bad.inputs.platform)
+        self._asks = published_asks(self._workspace.source, bad.inputs.platform)
+        matrix = self._workspace.matrix
+        tools = {canonicalize_name(Requirement(r).name) for r in matrix.suite.requirements}
+        subjects = [axis.normalised_name for axis in matrix.packages]
+        self.runner = frozenset(
+            name
+            for lock in (good, bad)
+            for name in brought_by(lock, tools.difference(subjects), self._asks)
+        ).difference(*(brought_by(lock, subjects, self._asks) for lock in (good, bad)))
 
     # What a search asks for.
 
@@ -165,21 +177,27 @@ class LockLaboratory:
         if package not in self._releases:
             assert self._ends is not None
             inputs = self._ends[1].inputs
-            try:
-                releases = self._workspace.source.package(package).releases
-            except NoPage:
-                releases = ()
             self._releases[package] = tuple(
                 Pin(
                     package,
                     release.version,
                     tuple(sorted({a.sha256 for a in release.artifacts if a.sha256})),
                 )
-                for release in releases
+                for release in self._published(package)
                 if not (release.version.is_prerelease or release.yanked)
                 and usable_wheel(release, inputs.python, inputs.platform) is not None
             )
         return self._releases[package]
+
+    def yanked(self, package: str) -> Sequence[Version]:
+        """Return the yanked releases of a package, oldest first."""
+        return [release.version for release in self._published(package) if release.yanked]
+
+    def _published(self, package: str) -> Sequence[Release]:
+        try:
+            return self._workspace.source.package(package).releases
+        except NoPage:
+            return ()
 
     def api_change(
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]

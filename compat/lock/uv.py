@@ -132,9 +132,10 @@ class UvLocker:
         """
         if self._builds is None:
             return refusal
-        answer: Sequence[Pin] | Refusal = refusal
-        for newest in (True, False) if refusal.cause == "source-only" else (True,):
-            answer, names = refusal, set[str]()
+        is_source_only = refusal.cause == "source-only"
+        for newest in (True, False) if is_source_only else (True,):
+            answer: Sequence[Pin] | Refusal = refusal
+            names: set[str] = set()
             while isinstance(answer, Refusal) and not names.issuperset(answer.wheelless):
                 names.update(answer.wheelless)
                 sources = {
@@ -148,7 +149,9 @@ class UvLocker:
                 named = {item.pin for item in releases}
                 taken = [pin for pin in _taken(answer, sources) if pin not in named]
                 return needs_builds(refusal, taken) if taken else refusal
-        return answer if refusal.cause == "source-only" != answer.cause else refusal
+            if is_source_only and not newest and answer.cause != "source-only":
+                return answer
+        return refusal
 
     def _with_floors(self, inputs: Inputs) -> Inputs | Refusal:
         """The inputs with each package of their floors pinned to the lowest version that all of

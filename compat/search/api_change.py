@@ -1,5 +1,6 @@
 """Which object of a package a release lacks or changed, as its sources tell: nothing is run."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,6 +15,8 @@ from compat.value import Value
 _CALLED = re.compile(
     r"(?P<name>[\w.]+)\(\) (?:got an unexpected|got multiple|missing \d|takes |got some positional)"
 )
+# It warns of annotations that it cannot read; without a handler that goes to stderr.
+logging.getLogger("griffe").addHandler(logging.NullHandler())
 _QUOTED = re.compile(r"'(\w+)'")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 

@@ -8,6 +8,7 @@ from compat.lock.mixed import exchanged, exchanges_between, repinned
 from compat.run.outcome import Failed
 from compat.search.dates import DatedLock, narrowed
 from compat.search.lock_pair import BlamedPackage, LockPair
+from compat.search.repetition import may_be_chance
 from compat.search.shrink import Culprits, Unblamed
 from compat.search.trials import Laboratory, SearchStopped, Trials
 from compat.value import Value
@@ -38,9 +39,15 @@ class BlamedCause(Value, frozen=True, kw_only=True):
     is_near: bool = False
     days: tuple[datetime.date, datetime.date] | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The packages' names."""
+        return tuple(package.package for package in self.packages)
+
 
 class Blame(Value, frozen=True, kw_only=True):
-    """What a search came to: the causes, each hidden by the one before it.
+    """What a search came to: the causes, each of which still fails when those before it are moved
+    back; in the same way where it breaks it independently, else in one that they hid.
 
     `is_backward` says that the bad end with all of them moved back works. `because` says why there
     is no answer, or no further one; `is_finished` is false where the search was stopped.
@@ -63,6 +70,7 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
     Nothing is run that was run before. Raises IndexUnreachable and ToolFailed as the index does.
     """
     causes: list[BlamedCause] = []
+    whole = bad
     is_finished = is_backward = is_doubted = False
     because = f"after {MOST_CAUSES} causes BAD still fails"
     try:
@@ -78,14 +86,16 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
             if isinstance(cause, str):
                 because = cause
                 break
-            if not is_doubted and search.is_chance(cause):
-                is_doubted = True
+            # Moved back, a package is to blame again only if it was moved to a wrong release.
+            is_repeated = any({*cause.names} & {*earlier.names} for earlier in causes)
+            if not is_doubted and search.is_chance(cause, is_repeated):
+                causes, bad, is_doubted = [], whole, True
                 continue
-            causes.append(cause)
-            bad = search.without(cause)
-            if search.trials.of(bad, "BAD with the cause moved back") == "fails":
+            if is_repeated:
                 because = "BAD fails in the same way when it is moved back"
                 break
+            causes.append(cause)
+            bad = search.without(cause)
         is_finished = True
     except SearchStopped as stopped:
         because = str(stopped)
@@ -140,8 +150,12 @@ class _CauseSearch:
         pair = LockPair(self._good, self._bad, self._laboratory, self.trials)
         return _moved(self._bad, self._good, cause.packages, pair, "last_good")
 
-    def is_chance(self, cause: BlamedCause) -> bool:
-        """Return whether what speaks for a cause was chance: a few runs more contradict it."""
+    def is_chance(self, cause: BlamedCause, is_repeated: bool) -> bool:
+        """Return whether what speaks for a cause was chance: it was found before, or a few runs
+        more contradict it.
+        """
+        if is_repeated:
+            return may_be_chance(cause.failure)
         pair = LockPair(self._good, self._bad, self._laboratory, self.trials)
         names = ", ".join(_first_bad(cause.packages))
         forward = _moved(self._good, self._bad, cause.packages, pair, "first_bad")
@@ -187,7 +201,9 @@ class _CauseSearch:
             DatedLock(on=bad_on, lock=self._bad),
             lock_at,
             lambda lock: self.trials.of(lock, f"as of {moments[lock.digest]:%Y-%m-%d}"),
-            lambda good, bad: len(exchanges_between(good, bad, laboratory.asks)) <= FEW,
+            lambda good, bad: (
+                len(exchanges_between(good, bad, laboratory.asks, laboratory.runner)) <= FEW
+            ),
         )
 
 

@@ -28,7 +28,8 @@ class BlamedPackage(Value, frozen=True, kw_only=True):
     """A package that is to blame: its versions at both ends, and between which releases it broke.
 
     `last_good` and `first_bad` were run; None where the package is new, gone, or an interpreter.
-    `untested` counts the releases between these two that say nothing.
+    `untested` counts the releases between these two that say nothing; `yanked` are those from one
+    to the other that are yanked, which were not tried unless they stand at an end.
     """
 
     package: str
@@ -37,6 +38,7 @@ class BlamedPackage(Value, frozen=True, kw_only=True):
     last_good: Version | None = None
     first_bad: Version | None = None
     untested: int = 0
+    yanked: tuple[Version, ...] = ()
     brings: tuple[str, ...] = ()
 
 
@@ -57,7 +59,7 @@ class LockPair:
         self.good, self.bad = good, bad
         self._good_name, self._bad_name = names
         self._laboratory, self._trials = laboratory, trials
-        exchanges = exchanges_between(good, bad, laboratory.asks)
+        exchanges = exchanges_between(good, bad, laboratory.asks, laboratory.runner)
         self.exchanges = {exchange.package: exchange for exchange in exchanges}
         self._refused: set[frozenset[str]] = set()
 
@@ -110,6 +112,7 @@ class LockPair:
         boundary = search.result
         works = boundary.works if boundary.works is not None else len(versions) - 1
         fails = boundary.fails if boundary.fails is not None else 0
+        low, high = sorted((versions[works], versions[fails]))
         return BlamedPackage(
             package=name,
             good=exchange.good,
@@ -118,6 +121,7 @@ class LockPair:
             last_good=versions[works],
             first_bad=versions[fails],
             untested=works - fails - 1,
+            yanked=tuple(v for v in self._laboratory.yanked(name) if low <= v <= high),
         )
 
     def pin(self, name: str, version: Version) -> Pin | None:
