@@ -111,9 +111,7 @@ def refusal_of_uv(text: str) -> Refusal | None:
         return None
     refusal = _refusal(*decisive, story, tuple(_HIDDEN.findall(text)))
     wheelless = tuple(dict.fromkeys(_WHEELS_ONLY.findall(text)))
-    refusal = msgspec.structs.replace(
-        refusal, named=_derivation_names(story), wheelless=wheelless
-    )
+    refusal = msgspec.structs.replace(refusal, named=_derivation_names(story), wheelless=wheelless)
     match refusal.cause:
         case "build":
             return _built(refusal, text)
