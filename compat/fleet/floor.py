@@ -113,10 +113,10 @@ def boundary_of(
         search.observe(position, probe)
         if search.budget > budget:
             budget = search.budget
-            tell(
-                f"{cells[position].id} works and fails by turns, or against the others: up to"
-                f" {count(budget, 'run')} now"
-            )
+            boundary = search.result
+            of = boundary.flaky or boundary.exceptions
+            by_turns = "works and fails by turns" if boundary.flaky else "is a hole"
+            tell(f"{cells[of[-1]].id} {by_turns}: up to {count(budget, 'run')} now")
         position = search.next()
     return FloorAnswer(cells=cells, boundary=search.result, because=because, cells_run=runs)
 
