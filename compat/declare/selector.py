@@ -38,6 +38,11 @@ class Selector(StrictValue, frozen=True):
         """Return whether a coordinate is one release, and not a series."""
         return self.keep == "each" or coordinate in self.also
 
+    def names(self, version: Version) -> bool:
+        """Return whether that very release is asked for, so that an installer takes it yanked."""
+        exact = (clause.version for clause in self.specifier if clause.operator == "==")
+        return version in (*self.also, *(Version(text) for text in exact if "*" not in text))
+
     def stands_for(self, coordinate: Version, version: Version) -> bool:
         """Return whether a coordinate stands for the release of that version."""
         if coordinate in self.also:

@@ -26,7 +26,7 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 from urllib3.exceptions import HTTPError
 
-from compat.errors import NoPage
+from compat.errors import NoPage, one_line
 from compat.index.metadata import MetadataReader
 from compat.index.pages import KeptPages
 from compat.index.release import Artifact, Package, Published, Release
@@ -48,6 +48,7 @@ UNREADABLE = (
 )
 
 _FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}", re.ASCII)
+_LONGEST_REASON = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -248,6 +249,7 @@ def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version
         uploaded=None if file.upload_time is None else _utc(file.upload_time),
         sha256=sha256 if _SHA256.fullmatch(sha256) else None,
         yanked=file.is_yanked,
+        yank_reason=one_line(" ".join((file.yanked_reason or "").split())[:_LONGEST_REASON]),
         has_metadata=file.has_metadata,
     )
 

@@ -20,7 +20,7 @@ class Artifact(Value, frozen=True):
     `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it
     says nothing. `uploaded` is None when the index gives no time (PEP 700 is optional),
     `requires_python` when there is none or it is unreadable. `set_aside` says why the file is not
-    to be used although the index lists it; mostly empty.
+    to be used although the index lists it, and `yank_reason` why it is yanked; mostly empty.
     """
 
     filename: str
@@ -32,6 +32,7 @@ class Artifact(Value, frozen=True):
     yanked: bool = False
     has_metadata: bool | None = None
     set_aside: str = ""
+    yank_reason: str = ""
 
     @property
     def is_wheel(self) -> bool:
@@ -67,6 +68,11 @@ class Release(Value, frozen=True):
     def yanked(self) -> bool:
         """Whether every file is yanked (PEP 592)."""
         return all(artifact.yanked for artifact in self.artifacts)
+
+    @property
+    def yank_reason(self) -> str:
+        """Why it is yanked, in its project's words; empty where it told nobody."""
+        return next((a.yank_reason for a in self.artifacts if a.yank_reason), "")
 
     @property
     def has_usable_file(self) -> bool:

@@ -55,7 +55,8 @@ def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
         if asked
         else "any Python"
     )
-    yanked = ", yanked" if release.yanked else ""
+    why = f": {release.yank_reason}" if release.yank_reason else ""
+    yanked = f", yanked{why}" if release.yanked else ""
     return (
         f"{release.version}: out {when}, {len(files)} of {len(release.artifacts)} files fit,"
         f" {python}{yanked}"

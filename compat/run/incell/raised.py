@@ -50,8 +50,8 @@ def child_facts(error: BaseException, suites: list[str]) -> dict[str, Any] | Non
             said = part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)
         except Exception:
             continue
-        for traceback in _TRACEBACK.finditer(said[-OUTPUT:]):
-            pass
+        for found in _TRACEBACK.finditer(said[-OUTPUT:]):
+            traceback = found
     if traceback is None:
         return None
     frames = _FRAME.findall(traceback.group("frames"))
