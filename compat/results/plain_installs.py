@@ -149,6 +149,9 @@ def _install(snapshot: Snapshot, question: PlainQuestion) -> PlainInstall:
         on=None,
         ground="none",
     )
+    if question.obstacle is not None and question.obstacle.kind == "yanked":
+        # An exact pin installs it, with a warning.
+        return replace(install, because=question.obstacle.because)
     if question.cell is None:
         return _of_metadata(install, "not-admitted", question.obstacle)
     entry, answer = snapshot.by_id.get(install.cell), snapshot.plain.get(install.cell)

@@ -106,7 +106,8 @@ def plain_reason(about: PlainInstall | PlainCause) -> str:
         if isinstance(outcome, Failed) and outcome.cause == "no-artifact" and _NO_WHEEL in words:
             return f"The package index has no wheel of {outcome.subject} for this Python."
         return cause_sentence(outcome)
-    if isinstance(about, PlainInstall) and about.state in ("ruled-out", "not-admitted"):
+    metadata: tuple[PlainState, ...] = ("ruled-out", "not-admitted", "not-asked")
+    if isinstance(about, PlainInstall) and about.state in metadata and about.because:
         return about.because
     return PLAIN_STYLES[about.state].sentence
 
