@@ -120,6 +120,12 @@ class LockLaboratory:
         return self._asks
 
     @property
+    def bad(self) -> Lock:
+        """The bad end."""
+        assert self._ends is not None
+        return self._ends[1]
+
+    @property
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
         """The moments of both ends, where the date is all that their questions differ by."""
         assert self._ends is not None

@@ -4,9 +4,13 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from compat.declare.matrix import Matrix
+from compat.errors import DeclarationError
 from compat.files import read_if_there, write
 from compat.results.audits import Audit, decode_audit, encode_audit
+from compat.results.blames import KeptBlame, decode_blames, with_blames
 from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 
@@ -14,6 +18,7 @@ PLAIN = "plain.json"
 CLAUSES = "clauses.json"
 PROBES = "probes.json"
 AUDIT = "audit.json"
+BLAMES = "blames.json"
 
 
 class LearntFiles:
@@ -63,6 +68,20 @@ def _clauses(folder: Path, matrix: Matrix, text: bytes | None) -> KeptClauses:
 def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
     """Write the clauses in the place of those that are kept."""
     write(folder / CLAUSES, encode_clauses(clauses, matrix))
+
+
+def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
+    """Return what blame found in the matrix of that folder; raise DeclarationError for damage."""
+    text = read_if_there(folder / BLAMES)
+    try:
+        return () if text is None else decode_blames(text)
+    except (msgspec.MsgspecError, ValueError) as fault:
+        raise DeclarationError.of(str(fault), path=f"matrices/{folder.name}/{BLAMES}") from None
+
+
+def keep_blames(folder: Path, found: Iterable[KeptBlame]) -> None:
+    """Write what was found of a cell in the place of what is kept of it."""
+    write(folder / BLAMES, with_blames(kept_blames(folder), found))
 
 
 def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
