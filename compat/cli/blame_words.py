@@ -54,7 +54,6 @@ def closing(answer: Blame, spent: SearchCost) -> str:
 
 
 def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any]:
-    """Return the answer as `--json` prints it."""
     causes = [
         {
             "failure": str(cause.failure),
@@ -111,7 +110,6 @@ def _releases(package: BlamedPackage) -> str:
 
 
 def _changed(package: BlamedPackage, change: ApiChange) -> str:
-    """What the release did to its API, or does not have yet, by its sources."""
     works, fails = package.last_good, package.first_bad
     if change.kind == "removed":
         return f"`{change.name}` was removed; {works} has it in {change.file}"
@@ -130,7 +128,6 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
 
 
 def _not_yet(change: ApiChange, fails: Version) -> str:
-    """How an older release takes the parameters of a call."""
     lost = f"does not take {listed(list(change.lost))} yet" if change.lost else ""
     new = f"still takes {listed(list(change.new))}" if change.new else ""
     differs = "" if lost or new else "takes its parameters otherwise"

@@ -139,7 +139,6 @@ def _ends(first: str, last: str) -> str:
 
 
 def _ranges(positions: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Runs of neighbouring positions, by their first and last."""
     ranges: list[tuple[int, int]] = []
     for position in positions:
         if ranges and ranges[-1][1] == position - 1:

@@ -61,7 +61,6 @@ class LockLaboratory:
     def __init__(
         self, workspace: Workspace, folder: Path, steps: LabSteps, budget: float | None
     ) -> None:
-        """Take where the probes are kept, and the seconds after which no further run begins."""
         self._workspace = workspace
         self._steps = steps
         self._budget = budget
@@ -115,19 +114,16 @@ class LockLaboratory:
 
     @property
     def asks(self) -> Asks:
-        """What tells the requirements of a release."""
         assert self._asks is not None
         return self._asks
 
     @property
     def bad(self) -> Lock:
-        """The bad end."""
         assert self._ends is not None
         return self._ends[1]
 
     @property
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
-        """The moments of both ends, where the date is all that their questions differ by."""
         assert self._ends is not None
         good, bad = (lock.inputs for lock in self._ends)
         since, until = good.as_of, bad.as_of or self._today()
@@ -179,7 +175,6 @@ class LockLaboratory:
         return answer if isinstance(answer, Lock) else None
 
     def releases(self, package: str) -> Sequence[Pin]:
-        """Return the final releases of a package that can be installed here, oldest first."""
         if package not in self._releases:
             assert self._ends is not None
             inputs = self._ends[1].inputs
@@ -196,7 +191,6 @@ class LockLaboratory:
         return self._releases[package]
 
     def yanked(self, package: str) -> Sequence[Version]:
-        """Return the yanked releases of a package, oldest first."""
         return [release.version for release in self._published(package) if release.yanked]
 
     def _published(self, package: str) -> Sequence[Release]:
@@ -208,7 +202,6 @@ class LockLaboratory:
     def api_change(
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
     ) -> ApiChange | None:
-        """Return what a release lacks that the text of a failure names, by its sources."""
         pins = {pin.version: pin for pin in self.releases(package.package)}
         for lock in self._ends or ():
             pins |= {pin.version: pin for pin in lock.pins if pin.name == package.package}
@@ -260,7 +253,6 @@ def _key(lock: Lock) -> str:
 
 
 def _name(lock: Lock) -> str:
-    """The name under which the runs of a lock are kept."""
     return f"blame-py{_series(lock.inputs.python)}-{lock.digest[:16]}"
 
 

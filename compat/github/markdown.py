@@ -52,7 +52,6 @@ def plain(text: str, limit: int = 200) -> str:
 
 
 def inline(text: str, limit: int = 200) -> str:
-    """Return the text as words of a Markdown line or table cell."""
     line = _EMOJI.sub(": ", _FORMULA.sub("$ ", plain(text, limit)))
     line = _SPECIAL.sub(r"\\\g<0>", line).replace("<", "&lt;")
     line = re.sub(r"\bwww\.", r"www\\.", line, flags=re.I)
@@ -162,7 +161,6 @@ def _unlinked(text: str) -> str:
 
 
 def _defused(text: str) -> str:
-    """Break what GitHub might read even inside code, and leave the rest of the code exact."""
     return _ISSUE_ADDRESS.sub(": //", _NUMBER.sub(r"\1 ", _MENTION.sub("@ ", text)))
 
 

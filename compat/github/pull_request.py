@@ -22,7 +22,6 @@ class Branches(Value, frozen=True, kw_only=True):
     base: str
 
     def __post_init__(self) -> None:
-        """Refuse names that are no branches, and a pull request onto itself."""
         for name in (self.own, self.base):
             if (
                 not re.fullmatch(
@@ -217,7 +216,6 @@ def _needed(wanted: DesiredPullRequest | None, state: RepositoryState) -> Desire
 
 
 def _person(state: RepositoryState) -> str | None:
-    """Return who has a commit on the branch that overwriting would lose, if anybody."""
     head = state.head
     if head is None or sealed(head) is not None or head.sha == state.base.sha:
         return None

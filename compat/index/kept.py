@@ -134,7 +134,6 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
 
 
 def encode_packages(packages: Iterable[Package]) -> str:
-    """Return the text of packages and their files, as `decode_packages` reads it."""
     stored = tuple(
         _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
         for package in packages

@@ -121,7 +121,6 @@ class MetadataReader:
             return {}
 
     def close(self) -> None:
-        """Close the connections."""
         self._web.close()
         self._wheels.close()
 

@@ -108,14 +108,10 @@ class PyPISource:
         return package_of(name, answers)
 
     def elsewhere(self, index_url: str) -> "PyPISource":
-        """Return a source that asks that index alone, in the same way."""
         alone = msgspec.structs.replace(self._settings, index_url=index_url, extra_index_urls=())
         return self._elsewhere(alone)
 
     def places(self, name: str) -> tuple[tuple[int, Version], ...]:
-        """Return each index that has the package, by its number in the order of precedence, with
-        its newest version.
-        """
         answers = (self._answer(index, canonicalize_name(name)) for index in self._urls)
         return tuple(
             (number, max(version for version, _ in answer.files))
@@ -134,7 +130,6 @@ class PyPISource:
         return self._metadata.contents(artifact)
 
     def close(self) -> None:
-        """Close connections and files."""
         self._web.close()
         self._metadata.close()
         self._pages.close()
@@ -205,7 +200,6 @@ def _listed(response: requests.Response, name: str) -> list[pypi_simple.Distribu
 
 
 def package_of(name: str, answers: Iterable[Files]) -> Package:
-    """Return the package that the indexes' files add up to, the first index first."""
     by_name: dict[str, tuple[Version, Artifact]] = {}
     stale: list[datetime.datetime] = []
     for answer in answers:

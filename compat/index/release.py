@@ -66,7 +66,6 @@ class Release(Value, frozen=True):
 
     @property
     def yanked(self) -> bool:
-        """Whether every file is yanked (PEP 592)."""
         return all(artifact.yanked for artifact in self.artifacts)
 
     @property
@@ -76,7 +75,6 @@ class Release(Value, frozen=True):
 
     @property
     def has_usable_file(self) -> bool:
-        """Whether some file is neither yanked nor set aside."""
         return any(not artifact.yanked and not artifact.set_aside for artifact in self.artifacts)
 
 
@@ -127,7 +125,6 @@ class Package(Value, frozen=True):
 
 
 def earliest_upload(releases: Iterable[Release]) -> datetime.datetime | None:
-    """Return when the first of the releases appeared, as far as the index tells."""
     return min((r.uploaded for r in releases if r.uploaded is not None), default=None)
 
 
@@ -193,16 +190,13 @@ class Catalogue(Value, frozen=True):
         return self.package(axis.normalised_name)
 
     def members(self, axis: PackageAxis, coordinate: Version) -> tuple[Release, ...]:
-        """Return the releases under a coordinate of the axis, oldest first."""
         return self.of(axis).members(coordinate, axis.select)
 
     def came_out(self, axis: PackageAxis, coordinate: Version) -> datetime.datetime | None:
-        """Return when the first release under a coordinate appeared, as far as the index tells."""
         return earliest_upload(self.members(axis, coordinate))
 
 
 def usable_wheels(release: Release) -> tuple[Artifact, ...]:
-    """Return the wheels of a release that may be installed."""
     return tuple(
         artifact
         for artifact in release.artifacts

@@ -33,14 +33,12 @@ class Pins(Value, frozen=True, kw_only=True):
     free: frozenset[str]
 
     def admit(self, name: str, release: Release) -> bool:
-        """Return whether some pin admits the release."""
         return any(
             pin.contains(release.version, prereleases=True) for pin in self.pins.get(name, ())
         )
 
 
 def is_pin(specifier: SpecifierSet) -> bool:
-    """Return whether a requirement leaves one release or one series."""
     return any(part.operator in _PINS for part in specifier)
 
 
@@ -126,7 +124,6 @@ def _relevant(release: Release, asked: frozenset[str], source: ReleaseSource) ->
 
 
 def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSource) -> Release:
-    """The release with what its first wheel for the platform asks of the packages in question."""
     wheel = next((artifact for artifact in release.artifacts if artifact.is_wheel), None)
     if wheel is None:
         return release
@@ -151,9 +148,6 @@ def _with_metadata(release: Release, asked: frozenset[str], source: ReleaseSourc
 
 
 def _fitting_files(release: Release, architecture: str, series: frozenset[str]) -> Release:
-    """The release with the files that a declared Python on the platform's architecture can take,
-    without dates.
-    """
     artifacts = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
     files = tuple(msgspec.structs.replace(artifact, uploaded=None) for artifact in artifacts)
     return msgspec.structs.replace(release, artifacts=files)
@@ -174,7 +168,6 @@ def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
 
 
 def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
-    """The readable requirements on releases of the index that hold without an extra."""
     for text in texts:
         try:
             requirement = Requirement(text)

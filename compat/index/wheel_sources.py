@@ -26,7 +26,6 @@ class SourceReader:
     """Reads sources of wheels from an index."""
 
     def __init__(self, settings: IndexSettings, limits: ResponseLimits | None = None) -> None:
-        """Open no connection yet."""
         self._web = Web(settings, whole_wheel_limits(limits or ResponseLimits()))
 
     def sources(self, artifact: Artifact) -> WheelSources:
@@ -47,7 +46,6 @@ class SourceReader:
             raise unreachable(fault, artifact.filename) from fault
 
     def close(self) -> None:
-        """Close the connections."""
         self._web.close()
 
 

@@ -33,7 +33,6 @@ class Exchange(Value, frozen=True, kw_only=True):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The packages that are exchanged together."""
         return (self.package, *self.brings)
 
 
@@ -109,7 +108,6 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
 
 
 def brought_by(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
-    """Return the packages of a lock that some of its packages bring, these included."""
     versions = dict(_pinned(lock))
     brought: set[str] = set()
     waiting = [name for name in roots if name in versions]

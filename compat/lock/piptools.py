@@ -52,9 +52,6 @@ class PipToolsLocker:
         find_python: FindPython,
         cache: Path,
     ) -> None:
-        """Take the index's settings and source, the caller's environment, the interpreters, and a
-        folder.
-        """
         self._source = source
         self._environ = {key: environ[key] for key in _KEPT if key in environ} | {
             "PIP_CONFIG_FILE": "/dev/null"
@@ -67,7 +64,6 @@ class PipToolsLocker:
         self._preparing = threading.Lock()
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins that pip-compile resolves, or the resolver's refusal."""
         deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors, *inputs.constraints))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
@@ -178,9 +174,6 @@ class PipToolsLocker:
         return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
 
     def prepare(self, python: Version) -> Path:
-        """Return the interpreter of the private environment that has pip-tools, made when it is
-        first asked for.
-        """
         series = minor_series(python)
         place = self._cache / "lockers" / f"py{series}"
         compiler = place / "bin" / "python"
@@ -219,7 +212,6 @@ class PipToolsLocker:
 
 
 def _has_source(release: Release, until: datetime.datetime | None) -> bool:
-    """Whether the release had a source distribution by then."""
     return any(
         not (artifact.is_wheel or artifact.yanked or artifact.set_aside)
         and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
@@ -228,7 +220,6 @@ def _has_source(release: Release, until: datetime.datetime | None) -> bool:
 
 
 def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:
-    """Say that the date hides what was missed, where it does."""
     try:
         package = canonicalize_name(Requirement(refusal.subject).name)
     except ValueError:

@@ -129,7 +129,6 @@ def _derivation_names(story: str) -> tuple[str, ...]:
 
 
 def _root(story: str) -> str:
-    """The story up to the end of its first sentence, before what uv concludes from that."""
     return story.partition(" we can conclude")[0]
 
 
@@ -148,7 +147,6 @@ def _decisive(root: str) -> tuple[Pattern, re.Match[str]] | None:
 
 
 def _with_other_demand(refusal: Refusal, story: str) -> Refusal:
-    """The refusal of a conflict with the demand that the first sentence does not tell."""
     root = _root(story)
     facts = _CONCLUSION.sub("", story[len(root) :])
     for pattern in _DEMANDS:
@@ -161,12 +159,10 @@ def _with_other_demand(refusal: Refusal, story: str) -> Refusal:
 
 
 def _name(requirement: str) -> str:
-    """The name at the beginning of a requirement."""
     return re.split(r"[<>=!~\[{\s]", requirement)[0]
 
 
 def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
-    """Return the refusal as one that ends once these releases may be built."""
     releases = [f"{pin.name}=={pin.version}" for pin in pins]
     names = ", ".join(releases)
     has, listed = "have" if pins[1:] else "has", ", ".join(f'"{release}"' for release in releases)
@@ -180,9 +176,6 @@ def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
 
 
 def _built(refusal: Refusal, text: str) -> Refusal:
-    """The refusal with the builder's own words, and of a cause that says when its tool is at
-    fault.
-    """
     tool, own = tool_at_fault(text), tool_message(own_error(text))
     because = f"{refusal.because}: {own}" if own else refusal.because
     return msgspec.structs.replace(
@@ -214,7 +207,6 @@ def refusal_of_pip(text: str) -> Refusal | None:
 
 
 def _pip_conflict(text: str) -> Refusal | None:
-    """The refusal of requirements that exclude each other, named after what a package asks for."""
     _, impossible, demands = text.partition("ResolutionImpossible: [")
     sentences: dict[str, str] = {}
     for match in _PIP_DEMAND.finditer(demands.partition("\n")[0]) if impossible else ():
@@ -241,16 +233,12 @@ def tool_message(text: str) -> str:
 
 
 def cut_reason(text: str) -> str:
-    """Return the text, cut at the end of a word where it is longer than a record's reason should
-    be.
-    """
     if len(text) <= _LONGEST:
         return text
     return text[: _LONGEST - 3].rpartition(" ")[0].rstrip(",;:") + "..."
 
 
 def last_words(text: str) -> str:
-    """Return the end of a tool's words, cut at the beginning of a word."""
     message = tool_message(text)
     return message if len(message) <= _LONGEST else message[-_LONGEST:].partition(" ")[2]
 
@@ -263,7 +251,6 @@ def _story(text: str, start: str) -> str:
 
 
 def _first(patterns: tuple[Pattern, ...], story: str) -> Refusal | None:
-    """The refusal of the pattern that the story has earliest."""
     matches = [
         (match.start(), rank, pattern, match)
         for rank, pattern in enumerate(patterns)
@@ -285,7 +272,6 @@ def _refusal(
 
 
 def _because(story: str, match: re.Match[str]) -> str:
-    """The sentence around a match, without the conclusion that the resolver draws from it."""
     begin = max(
         story.rfind(mark, 0, match.start()) + len(mark) if mark in story[: match.start()] else 0
         for mark in ("Because ", "And because ", "ERROR: ", "cause: ")

@@ -50,9 +50,6 @@ class NamedBuilds:
         self.build = build
 
     def offered(self, inputs: Inputs) -> Iterator[SourceRelease]:
-        """Yield each named release that the inputs' date shows and for which no wheel fits, without
-        requirements.
-        """
         for name, version in self._named:
             for release in self._releases(name):
                 if release.version == version:
@@ -90,7 +87,6 @@ def _source_release(name: str, release: Release, inputs: Inputs) -> SourceReleas
 
 
 def _shown(name: str, release: Release, inputs: Inputs) -> list[Artifact]:
-    """The files that the inputs' date shows."""
     until = inputs.cutoff(name)
     return [
         artifact
@@ -123,7 +119,6 @@ def _one_line(text: str) -> str:
 
 
 def fits_cell(artifact: Artifact, inputs: Inputs) -> bool:
-    """Return whether a file is a wheel that the inputs' Python and platform can have."""
     series = Version(minor_series(inputs.python))
     asked: SpecifierSet = artifact.requires_python or SpecifierSet()
     return (

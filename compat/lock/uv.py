@@ -235,7 +235,6 @@ def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, Source
 
 
 def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]:
-    """The releases of the shelf that are among the pins."""
     releases = {(pin.name, pin.version) for pin in pins}
     return [pin for pin in shelf if (pin.name, pin.version) in releases]
 
@@ -269,12 +268,10 @@ def refused(subject: str, stderr: str) -> Refusal:
 
 
 def moment_text(moment: datetime.datetime) -> str:
-    """Return the moment as uv reads it."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _dates(inputs: Inputs) -> list[str]:
-    """What makes uv see the index as of a lock's date."""
     if inputs.as_of is None:
         return []
     return [

@@ -42,7 +42,6 @@ class Pinned(Value, frozen=True, kw_only=True):
     by: str = ""
 
     def required_by(self, subject: str) -> str:
-        """Return who requires it, as the beginning of a sentence."""
         rule = f", as rule {self.by!r} changes it," if self.by else ""
         return f"{subject}{rule} requires {self.name} {self.specifier}".rstrip()
 
@@ -92,7 +91,6 @@ class Dependencies:
         installable: Installable,
         requirements: Callable[[Version, Version], tuple[Asked, ...]],
     ) -> None:
-        """Take the matrix, its catalogue, the facts about files, and what a release asks."""
         self._platform, self._short = matrix.platform, matrix.interpreters.short
         self._subject = matrix.subject_axis.normalised_name
         self._installable = installable
@@ -111,7 +109,6 @@ class Dependencies:
         self._second: dict[tuple[object, ...], Versions] = {}
 
     def obstacle(self, question: Question) -> Obstacle | None:
-        """Return why a pin of the subject's release cannot be met, as far as is known."""
         left: dict[str, Pinned] = {}
         for pinned in self._pinned(question):
             alive, refusals = self._by_itself(pinned, question)
@@ -121,7 +118,6 @@ class Dependencies:
         return self._between(left, question)
 
     def _pinned(self, question: Question) -> tuple[Pinned, ...]:
-        """The subject's requirements as the rules change them."""
         key = (question.version, question.python, *sorted(question.rules.items()))
         if key not in self._pins:
             by_name: dict[str, list[Asked]] = {}
@@ -186,7 +182,6 @@ class Dependencies:
         return None
 
     def _between(self, left: dict[str, Pinned], question: Question) -> Obstacle | None:
-        """The pins against each other, until nothing more falls away."""
         deep = question.deep
         pairs = [(a, b) for a in left for b in self._names(a) if b in left and b not in deep]
         pairs.sort()
@@ -276,5 +271,4 @@ def _kept(artifact: Artifact) -> Artifact:
 
 
 def _shown(versions: Versions) -> str:
-    """The releases that a cell can have of a coordinate, for a sentence."""
     return str(versions[0]) if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"

@@ -64,9 +64,6 @@ def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
 
 
 def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
-    """What each usable release of the subject asks of the other coordinates, and which of them
-    admit all.
-    """
     subject, python = facts.matrix.subject_axis, cell.on(facts.matrix.interpreters.name).version
     package, coordinate = subject.package, cell.on(subject.name).version
     usable = facts.usable(cell, subject)

@@ -17,7 +17,6 @@ class Installable:
     """What the catalogue says about the releases of each coordinate; it computes each fact once."""
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
-        """Take the declared matrix, and the catalogue that was discovered for it."""
         self._matrix = matrix
         self._catalogue = catalogue
         self._axes = {axis.name: axis for axis in matrix.packages}
@@ -110,7 +109,6 @@ class Installable:
 
 
 def required_python(release: Release, artifact: Artifact) -> SpecifierSet | None:
-    """Return the `Requires-Python` of a file, by the index or the release's metadata."""
     if artifact.requires_python is not None or release.published is None or not artifact.is_wheel:
         return artifact.requires_python
     return release.published.requires_python

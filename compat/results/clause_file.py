@@ -39,7 +39,6 @@ class LearntFiles:
 
     @cached_property
     def plain(self) -> dict[str, PlainAnswer]:
-        """What a resolver last said of each plain install that was asked about, by its cell."""
         return _answers(self._folder, PLAIN, self._texts[PLAIN])
 
     @cached_property
@@ -66,7 +65,6 @@ def _clauses(folder: Path, matrix: Matrix, text: bytes | None) -> KeptClauses:
 
 
 def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
-    """Write the clauses in the place of those that are kept."""
     write(folder / CLAUSES, encode_clauses(clauses, matrix))
 
 
@@ -80,12 +78,10 @@ def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
 
 
 def keep_blames(folder: Path, found: Iterable[KeptBlame]) -> None:
-    """Write what was found of a cell in the place of what is kept of it."""
     write(folder / BLAMES, with_blames(kept_blames(folder), found))
 
 
 def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
-    """Return what a resolver last said of each cell that was asked about to learn of others."""
     return _answers(folder, PROBES, read_if_there(folder / PROBES))
 
 
@@ -105,7 +101,6 @@ def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
 def newest_answers(
     plain: Mapping[str, PlainAnswer], probes: Mapping[str, PlainAnswer]
 ) -> dict[str, PlainAnswer]:
-    """Return what a resolver last said of each cell, whoever asked."""
     newer = {c: probe for c, probe in probes.items() if c not in plain or plain[c].on <= probe.on}
     return {**plain, **newer}
 
@@ -125,5 +120,4 @@ def kept_audit(folder: Path) -> Audit | None:
 
 
 def keep_audit(folder: Path, audit: Audit) -> None:
-    """Write an audit in the place of the one before."""
     write(folder / AUDIT, encode_audit(audit))

@@ -41,7 +41,6 @@ class BlamedCause(Value, frozen=True, kw_only=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The packages' names."""
         return tuple(package.package for package in self.packages)
 
 
@@ -116,7 +115,6 @@ class _CauseSearch:
         self.trials = Trials(good, bad, laboratory, bad_name, is_doubted)
 
     def cause(self, failure: Failed) -> BlamedCause | str:
-        """Return the packages that bring the failure about, or why they cannot be told."""
         pair = whole = LockPair(self._good, self._bad, self._laboratory, self.trials)
         first, days = [[name] for name in self._suspects(whole)], None
         if self._is_dated(whole) and "fails" not in map(whole.run_anyway, map(frozenset, first)):
@@ -146,7 +144,6 @@ class _CauseSearch:
         )
 
     def without(self, cause: BlamedCause) -> Lock:
-        """Return the bad lock with the packages of a cause as they last worked."""
         pair = LockPair(self._good, self._bad, self._laboratory, self.trials)
         return _moved(self._bad, self._good, cause.packages, pair, "last_good")
 
@@ -174,7 +171,6 @@ class _CauseSearch:
         return changes <= pair.exchanges.keys() and pair.run(changes) == "fails"
 
     def _suspects(self, pair: LockPair) -> list[str]:
-        """The packages that the failure's text names, as far as they differ."""
         carrier = {name: e.package for e in pair.exchanges.values() for name in e.packages}
         records = self._laboratory.results(self._bad)
         names = [name for record in records for name in record.involved]
@@ -184,7 +180,6 @@ class _CauseSearch:
         return self._is_first and self._laboratory.dates is not None and len(pair.exchanges) > FEW
 
     def _near_days(self) -> tuple[DatedLock, DatedLock]:
-        """The last working and the first failing day, until few packages differ between them."""
         laboratory = self._laboratory
         assert laboratory.dates is not None
         good_on, bad_on = laboratory.dates
@@ -214,7 +209,6 @@ def _first_bad(packages: Sequence[BlamedPackage]) -> list[str]:
 def _moved(
     base: Lock, other: Lock, packages: Sequence[BlamedPackage], pair: LockPair, side: str
 ) -> Lock:
-    """A lock with some packages as the other one has them, or in the release that was found."""
     names = [name for package in packages for name in (package.package, *package.brings)]
     pins: dict[str, Pin | None] = {}
     for package in packages:

@@ -53,9 +53,6 @@ class LockPair:
         trials: Trials,
         names: tuple[str, str] = ("GOOD", "BAD"),
     ) -> None:
-        """Take the ends, what says of a lock whether it has the failure, and how the ends are
-        called.
-        """
         self.good, self.bad = good, bad
         self._good_name, self._bad_name = names
         self._laboratory, self._trials = laboratory, trials
@@ -65,7 +62,6 @@ class LockPair:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The packages that differ, without those that come or go with them."""
         return tuple(self.exchanges)
 
     def run(self, changes: frozenset[str]) -> Trial:
@@ -125,7 +121,6 @@ class LockPair:
         )
 
     def pin(self, name: str, version: Version) -> Pin | None:
-        """Return the pin of a release, as an end has it if one does."""
         pins = [*self.good.pins, *self.bad.pins, *self._laboratory.releases(name)]
         return next((pin for pin in pins if (pin.name, pin.version) == (name, version)), None)
 
@@ -144,7 +139,6 @@ class LockPair:
         return "untestable"
 
     def _between(self, exchange: Exchange) -> list[Version]:
-        """The releases between the bad version and the good one, the nearest to the bad first."""
         assert exchange.good is not None
         assert exchange.bad is not None
         low, high = sorted((exchange.good, exchange.bad))
@@ -175,9 +169,6 @@ def _versions(names: Sequence[str], exchanges: Mapping[str, Exchange], side: str
 
 
 def _is_adjacent(search: BoundarySearch) -> bool:
-    """Whether nothing that can be tried is left between a release that works and its successor
-    that fails.
-    """
     boundary = search.result
     if boundary.works is None or boundary.fails is None:
         return False

@@ -66,7 +66,6 @@ def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
 
 
 def is_annotated(source: bytes) -> bool:
-    """Return whether a module has annotations that are evaluated when it is loaded."""
     try:
         tree = ast.parse(source)
         return bool(_annotations(tree)[1]) and not has_future_annotations(tree)
@@ -181,9 +180,6 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 
 def _annotations(tree: ast.Module) -> tuple[list[ast.expr], list[ast.expr]]:
-    """The annotations that are never evaluated, as those of local variables, and those that are
-    when the module is loaded.
-    """
     never: list[ast.expr] = []
     evaluated: list[ast.expr] = []
 

@@ -131,7 +131,6 @@ class Trials:
         return False in with_cause or len(without) > 1
 
     def _measure(self, target: Failed) -> None:
-        """Find out how often each end fails in that way, where that may be chance."""
         goods, bads = self._run_ends(FIRST_RUNS if may_be_chance(target) else 1)
         self._rates = _rates(goods, bads, target, self._is_doubted)
         if not self._rates.is_steady:
@@ -146,7 +145,6 @@ class Trials:
             )
 
     def _run_ends(self, least: int) -> tuple[list[Record], list[Record]]:
-        """Every run of each end, of which there are so many at least."""
         goods, bads = (self._runs(lock, what, least) for lock, what in self._ends)
         for runs, (_, what) in zip((goods, bads), self._ends, strict=True):
             if all(is_of_runner(run.outcome) for run in runs):
@@ -161,7 +159,6 @@ class Trials:
 
 
 def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:
-    """What fails at the bad end, and rarely at the good end."""
     shown = dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
     return [
         symptom for symptom in shown if _share(goods, symptom) < min(_share(bads, symptom), 1 / 2)
