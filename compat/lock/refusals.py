@@ -193,8 +193,14 @@ def refusal_of_pip(text: str) -> Refusal | None:
     if _PIP_SET_UP.search(story):
         return None
     refusal = _first(_PIP, story) or _pip_conflict(text)
+    if refusal is None:
+        return None
+    # pip does not tell which releases lack a wheel: any package that it speaks of may.
+    spoken_of = (refusal.subject, *(match["what"] for match in _PIP_DEMAND.finditer(text)))
+    names = (canonicalize_name(_name(requirement)) for requirement in spoken_of)
+    refusal = msgspec.structs.replace(refusal, wheelless=tuple(dict.fromkeys(names)))
     ignored = _PIP_IGNORED.search(story)
-    if refusal is None or ignored is None or refusal.cause != "no-artifact":
+    if ignored is None or refusal.cause != "no-artifact":
         return refusal
     _, exact, version = refusal.subject.partition("==")
     if not exact or f"{version} Requires-Python" not in ignored["versions"]:

@@ -9,6 +9,7 @@ wheel requires is what an isolated build of the release told.
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -19,6 +20,7 @@ from compat.errors import NoPage
 from compat.index.release import Artifact, Published, Release
 from compat.index.source import ReleaseSource
 from compat.lock.lockfile import Inputs, Pin, Refusal
+from compat.lock.refusals import needs_builds
 from compat.plan.platform import accepted_tags
 from compat.value import Value
 
@@ -49,6 +51,9 @@ class NamedBuilds:
         self._releases = cache(self._releases_of)
         self.build = build
 
+    def names(self, pin: Pin) -> bool:
+        return (pin.name, pin.version) in self._named
+
     def offered(self, inputs: Inputs) -> Iterator[SourceRelease]:
         for name, version in self._named:
             for release in self._releases(name):
@@ -73,6 +78,40 @@ class NamedBuilds:
             return self._source.package(name).releases
         except NoPage:
             return ()
+
+
+def for_want_of_builds(
+    refusal: Refusal,
+    inputs: Inputs,
+    builds: NamedBuilds,
+    resolve: Callable[[Sequence[SourceRelease]], Sequence[Pin] | Refusal],
+) -> Refusal:
+    """Return the refusal, with the builds that would end it where there are such.
+
+    A resolver goes back from the releases without a wheel, and names where that ended. So it is
+    asked again, shown first the newest releases that have only a source distribution, then all of
+    them. What they require is not known, so whatever is refused even then is refused whatever they
+    require.
+    """
+    is_source_only = refusal.cause == "source-only"
+    for newest in (True, False) if is_source_only else (True,):
+        answer: Sequence[Pin] | Refusal = refusal
+        names: set[str] = set()
+        sources: list[SourceRelease] = []
+        while isinstance(answer, Refusal) and not names.issuperset(answer.wheelless):
+            names.update(answer.wheelless)
+            each = (builds.sources(inputs, name, newest=newest) for name in sorted(names))
+            sources = list(chain.from_iterable(each))
+            if sources:
+                answer = resolve(sources)
+        if not isinstance(answer, Refusal):
+            taken = {(pin.name, pin.version) for pin in answer}
+            pins = [s.pin for s in sources if (s.pin.name, s.pin.version) in taken]
+            pins = [pin for pin in pins if not builds.names(pin)]
+            return needs_builds(refusal, pins) if pins else refusal
+        if is_source_only and not newest and answer.cause != "source-only":
+            return answer
+    return refusal
 
 
 def _source_release(name: str, release: Release, inputs: Inputs) -> SourceRelease | None:

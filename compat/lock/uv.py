@@ -19,8 +19,8 @@ from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
-from compat.lock.refusals import cut_reason, needs_builds, refusal_of_uv, tool_message
-from compat.lock.sources import NamedBuilds, SourceRelease, shelved
+from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
+from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
 from compat.lock.tool import run_resolver
 from compat.plan.platform import build_of, python_name, python_remedy, without_build
 
@@ -100,11 +100,16 @@ class UvLocker:
             else {item.pin: item for item in self._builds.offered(inputs)}
         )
         unbuilt = set(shelf)
+
+        def resolve(more: Sequence[SourceRelease]) -> Sequence[Pin] | Refusal:
+            return self._resolved(roots, [*more, *self._shown, *shelf.values()])
+
         while True:
-            releases = [*self._shown, *shelf.values()]
-            pins = self._resolved(roots, releases)
+            pins = resolve(())
             if isinstance(pins, Refusal):
-                return self._for_want_of_builds(roots, pins, releases)
+                if self._builds is None:
+                    return pins
+                return for_want_of_builds(pins, roots, self._builds, resolve)
             build = None if self._builds is None else self._builds.build
             waiting = [pin for pin in _taken(pins, shelf) if pin in unbuilt]
             if not waiting or build is None:
@@ -119,39 +124,6 @@ class UvLocker:
                 unbuilt.remove(pin)
             if is_as_shown:
                 return _lock_of(inputs, pins, shelf)
-
-    def _for_want_of_builds(
-        self, inputs: Inputs, refusal: Refusal, releases: Sequence[SourceRelease]
-    ) -> Refusal:
-        """The refusal, with the builds that would end it where there are such.
-
-        uv goes back from the releases without a wheel, and its first sentence names where that
-        ended. So it is asked again, shown first the newest releases that have only a source
-        distribution, then all of them. What they require is not known, so whatever is refused
-        even then is refused whatever they require.
-        """
-        if self._builds is None:
-            return refusal
-        is_source_only = refusal.cause == "source-only"
-        for newest in (True, False) if is_source_only else (True,):
-            answer: Sequence[Pin] | Refusal = refusal
-            names: set[str] = set()
-            while isinstance(answer, Refusal) and not names.issuperset(answer.wheelless):
-                names.update(answer.wheelless)
-                sources = {
-                    item.pin: item
-                    for name in sorted(names)
-                    for item in self._builds.sources(inputs, name, newest=newest)
-                }
-                if sources:
-                    answer = self._resolved(inputs, [*sources.values(), *releases])
-            if not isinstance(answer, Refusal):
-                named = {item.pin for item in releases}
-                taken = [pin for pin in _taken(answer, sources) if pin not in named]
-                return needs_builds(refusal, taken) if taken else refusal
-            if is_source_only and not newest and answer.cause != "source-only":
-                return answer
-        return refusal
 
     def _with_floors(self, inputs: Inputs) -> Inputs | Refusal:
         """The inputs with each package of their floors pinned to the lowest version that all of

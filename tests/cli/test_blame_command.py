@@ -73,7 +73,10 @@ def test_the_release_that_took_a_function_away_is_named_and_nothing_runs_twice(
     }
     # What was found is known of every environment with a release between those that were run.
     animals.run("discover", "zoo", "--write")
-    subject, python = f"zoo{tmp_path.name.replace('_', '')}", animals.cell.split("-")[0].removeprefix("py")
+    subject, python = (
+        f"zoo{tmp_path.name.replace('_', '')}",
+        animals.cell.split("-")[0].removeprefix("py"),
+    )
     for version, state, code in (("2.1", "broken", 1), ("1.2", "unproven", 1)):
         freeze = f"{subject}==1.0\nspokenlib=={version}\notherlib==1.1\n"
         (tmp_path / "freeze.txt").write_text(freeze, encoding="utf-8")
