@@ -17,7 +17,7 @@ from compat.index.release import Release
 from compat.lock.lock_text import decode_lock
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Pin
-from compat.lock.mixed import Asks, brought_by, published_asks, usable_wheel
+from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
 from compat.results.judged import JudgedRun, record_of
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
@@ -107,8 +107,8 @@ class LockLaboratory:
         self.runner = frozenset(
             name
             for lock in (good, bad)
-            for name in brought_by(lock, tools.difference(subjects), self._asks)
-        ).difference(*(brought_by(lock, subjects, self._asks) for lock in (good, bad)))
+            for name in tree_of(lock, tools.difference(subjects), self._asks)
+        ).difference(*(tree_of(lock, subjects, self._asks) for lock in (good, bad)))
 
     # What a search asks for.
 

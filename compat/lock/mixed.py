@@ -107,7 +107,7 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
     return msgspec.structs.replace(base, inputs=inputs, pins=listed)
 
 
-def brought_by(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
+def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
     versions = dict(_pinned(lock))
     brought: set[str] = set()
     waiting = [name for name in roots if name in versions]

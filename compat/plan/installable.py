@@ -41,9 +41,11 @@ class Installable:
             for artifact in release.artifacts
         )
 
-    def reason(self, release: Release, python: Version, ignores: bool = False) -> tuple[Kind, str]:
+    def reason(
+        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
+    ) -> tuple[Kind, str]:
         """Return why the interpreter cannot install the release, as the end of a sentence."""
-        files = [artifact for artifact in release.artifacts if not artifact.yanked]
+        files = [artifact for artifact in release.artifacts if is_named or not artifact.yanked]
         if not files and release.artifacts:
             why = f" ({release.yank_reason})" if release.yank_reason else ""
             return "yanked", f"is yanked{why}"
