@@ -125,7 +125,7 @@ def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) 
     bad = laboratory.bad
     pins = {pin.name: str(pin.version) for pin in bad.pins}
     axes = [axis.normalised_name for axis in workspace.matrix.packages]
-    found = []
+    blames = []
     for cause in answer.causes if answer.is_verified else ():
         blamed = tuple(
             BlamedReleases(
@@ -138,7 +138,7 @@ def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) 
             if p.last_good and p.bad
         )
         if len(blamed) == len(cause.packages):
-            found.append(
+            blames.append(
                 KeptBlame(
                     cell=bad.inputs.cell,
                     on=str(workspace.day),
@@ -148,8 +148,8 @@ def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) 
                     failed=str(cause.failure),
                 )
             )
-    if found:
-        keep_blames(workspace.folder, found)
+    if blames:
+        keep_blames(workspace.folder, blames)
 
 
 def changed_apis(

@@ -1,6 +1,6 @@
 """What `compat blame` found in a matrix, kept beside its records: which releases break what."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 from packaging.version import Version
@@ -58,11 +58,10 @@ def decode_blames(text: bytes) -> tuple[KeptBlame, ...]:
     return blames
 
 
-def with_blames(kept: Iterable[KeptBlame], found: Iterable[KeptBlame]) -> bytes:
-    """Return the file in which what was found takes the place of what was kept of its cell."""
-    found = tuple(found)
-    cells = {blame.cell for blame in found}
-    every = (*(blame for blame in kept if blame.cell not in cells), *found)
+def with_blames(kept: Iterable[KeptBlame], blames: Sequence[KeptBlame]) -> bytes:
+    """Return the file in which these take the place of what was kept of their cells."""
+    cells = {blame.cell for blame in blames}
+    every = (*(blame for blame in kept if blame.cell not in cells), *blames)
     lines = sorted(encode(blame).decode() for blame in every)
     listed = ",\n".join(lines)
     return f"[\n{listed}\n]\n".encode()

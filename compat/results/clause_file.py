@@ -1,6 +1,6 @@
 """The files of a matrix that keep its clauses, and what resolvers said of single cells."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -77,8 +77,8 @@ def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
         raise DeclarationError.of(str(fault), path=f"matrices/{folder.name}/{BLAMES}") from None
 
 
-def keep_blames(folder: Path, found: Iterable[KeptBlame]) -> None:
-    write(folder / BLAMES, with_blames(kept_blames(folder), found))
+def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
+    write(folder / BLAMES, with_blames(kept_blames(folder), blames))
 
 
 def kept_probes(folder: Path) -> dict[str, PlainAnswer]:

@@ -123,11 +123,10 @@ class Trials:
         """
         if self.target is None or not (may_be_chance(self.target) and self._rates.is_steady):
             return False
-        seen = (
+        with_cause, without = (
             {self.target in symptoms(run) for run in self._runs(*end, FIRST_RUNS)}
             for end in (fails, works)
         )
-        with_cause, without = seen
         return False in with_cause or len(without) > 1
 
     def _measure(self, target: Failed) -> None:

@@ -386,6 +386,11 @@ def test_what_killed_a_child_process_is_told_where_its_traceback_stands_in_the_e
 
         def test_speaks_of_one():
             assert 1 == 2, "Traceback (most recent call last):"
+
+        def test_is_compiled():
+            # As of a module that another machine compiled.
+            compiled = 'exec(compile("raise OSError(1)", "/built/src/json/decoder.py", "exec"))'
+            subprocess.run([sys.executable, "-c", compiled], stderr=subprocess.PIPE, check=True)
         """,
     )
     _, events, _ = suite.run()
@@ -395,7 +400,8 @@ def test_what_killed_a_child_process_is_told_where_its_traceback_stands_in_the_e
         child = each["child"]
         assert (child["type"], child["message"]) == ("AttributeError", "no get")
         assert (child["where"], child["of_suite"]) == ("subject.py:2", False)
-    assert ["child" in each for each in raised[2:]] == [False, False]
+    assert ["child" in each for each in raised[2:4]] == [False, False]
+    assert raised[4]["child"]["where"].startswith("python3.")
 
 
 def test_the_place_is_where_the_subject_raised_and_not_a_helper_or_generated_code(

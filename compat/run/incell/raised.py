@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import sysconfig
 import tempfile
 from typing import Any
@@ -43,18 +44,18 @@ def child_facts(error: BaseException, suites: list[str]) -> dict[str, Any] | Non
     """Return type, first line and place of the last traceback in an exception's text, or in the
     output that `subprocess.CalledProcessError` holds; None without one.
     """
-    traceback = None
+    tracebacks: list[re.Match[str]] = []
     for name in ("", "stdout", "stderr"):
         try:
             part = getattr(error, name, None) if name else error
-            said = part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)
+            output = part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)
         except Exception:
             continue
-        for found in _TRACEBACK.finditer(said[-OUTPUT:]):
-            traceback = found
-    if traceback is None:
+        tracebacks += _TRACEBACK.finditer(output[-OUTPUT:])
+    if not tracebacks:
         return None
-    frames = _FRAME.findall(traceback.group("frames"))
+    traceback = tracebacks[-1]
+    frames = [(installed(f), line) for f, line in _FRAME.findall(traceback.group("frames"))]
     places = [
         (is_of(file, suites), f"{shown_path(file, suites)}:{line}")
         for file, line in frames
@@ -67,6 +68,19 @@ def child_facts(error: BaseException, suites: list[str]) -> dict[str, Any] | Non
         "where": text((outside or [place for _, place in places] or [""])[-1], MESSAGE),
         "of_suite": bool(places) and not outside,
     }
+
+
+def installed(file: str) -> str:
+    """Return the file of this machine that a frame means: one of a compiled module names that of
+    the machine that built it.
+    """
+    parts = file.split("/")
+    for folder in sys.path if not os.path.exists(file) else ():
+        for first in range(len(parts) - 1):
+            path = os.path.join(folder, *parts[first:])
+            if folder and parts[first] and os.path.exists(path):
+                return path
+    return file
 
 
 def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
