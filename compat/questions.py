@@ -117,6 +117,41 @@ def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
     return blame(*ends, laboratory)
 
 
+def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) -> None:
+    """Record: keep what was verified, so that an environment with those releases is known."""
+    from compat.results.blames import BlamedReleases, KeptBlame
+    from compat.results.clause_file import keep_blames
+
+    bad = laboratory.bad
+    pins = {pin.name: str(pin.version) for pin in bad.pins}
+    axes = [axis.normalised_name for axis in workspace.matrix.packages]
+    blames = []
+    for cause in answer.causes if answer.is_verified else ():
+        blamed = tuple(
+            BlamedReleases(
+                package=p.package,
+                works=str(p.last_good),
+                fails=str(p.first_bad),
+                also_fails=str(p.bad),
+            )
+            for p in cause.packages
+            if p.last_good and p.bad
+        )
+        if len(blamed) == len(cause.packages):
+            blames.append(
+                KeptBlame(
+                    cell=bad.inputs.cell,
+                    on=str(workspace.day),
+                    python=f"{bad.inputs.python.major}.{bad.inputs.python.minor}",
+                    versions={n: pins[n] for n in axes if n in pins and n not in cause.names},
+                    packages=blamed,
+                    failed=str(cause.failure),
+                )
+            )
+    if blames:
+        keep_blames(workspace.folder, blames)
+
+
 def changed_apis(
     laboratory: LockLaboratory, answer: Blame, variables: Iterable[tuple[str, str]]
 ) -> dict[str, ApiChange]:

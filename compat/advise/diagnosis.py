@@ -20,6 +20,7 @@ from compat.advise.problem import (
     KnownFacts,
     Problem,
     complaints_about,
+    problems_of_blames,
     problems_of_builds,
     problems_of_fallbacks,
     problems_of_guards,
@@ -85,6 +86,7 @@ def diagnosis(
     fallbacks = () if proof else tuple(rules.fallbacks(tried))
     against = (
         *(() if proof else problems_of_runs(known, sets, packages)),
+        *(() if proof else problems_of_blames(known, packages)),
         *problems_of_fallbacks(fallbacks),
         *(() if proof else problems_of_guards(known, packages)),
         *(() if message is None else problems_of_message(known, message, rules, packages)),

@@ -24,10 +24,11 @@ from compat.advise.tested_set import TestedSet, differing_pins, fails_alike, nam
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
+from compat.results.blames import KeptBlame
 from compat.results.entry import Entry
 from compat.results.involved import PYTHON, involved
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Cause, Failed, Outcome
+from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
 from compat.value import Value
 
 # Where a problem is known from: a run, published metadata, a release that only a resolver chooses
@@ -63,13 +64,15 @@ class Problem(Value, frozen=True):
 
 class KnownFacts(Value, frozen=True):
     """What is known of a matrix: its snapshot, and the pins of each lock, by cell. `words` says
-    what an outcome means; `guards` are what releases were seen to ask for when imported.
+    what an outcome means; `guards` are what releases were seen to ask for when imported, `blames`
+    what releases were seen to break.
     """
 
     snapshot: Snapshot
     pins: Mapping[str, dict[str, Version]]
     words: Callable[[Outcome], str]
     guards: tuple[ImportGuard, ...] = ()
+    blames: tuple[KeptBlame, ...] = ()
 
 
 def problems_of_runs(
@@ -81,6 +84,29 @@ def problems_of_runs(
     if red:
         entry = min(red, key=lambda alike: len(differing_pins(alike, packages))).entry
         yield _recorded(known, entry, f"tested as {entry.cell.id} on {entry.verdict.latest}: ")
+
+
+def problems_of_blames(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
+    """What the releases that are there were seen to break, by runs with their neighbours."""
+    for blame in known.blames:
+        if packages.python is None or not blame.includes(packages.python, packages.versions):
+            continue
+        outcome = parse_outcome(blame.failed)
+        assert isinstance(outcome, Failed), "what is blamed has failed"
+        names = " and ".join(f"{each.package} {each.fails}" for each in blame.packages)
+        first = blame.packages[0]
+        is_newer = Version(first.fails) > Version(first.works)
+        yield Problem(
+            cause=outcome.cause,
+            packages=tuple(each.package for each in blame.packages),
+            sentence=(
+                f"broken by {names}, as runs showed on {blame.on}; {first.package} {first.works}"
+                f" works: {known.words(outcome)}"
+            ),
+            ground="run",
+            needs=f"{first.package}{f'<{first.fails}' if is_newer else f'>={first.works}'}",
+            is_mended_by_version=True,
+        )
 
 
 def _recorded(known: KnownFacts, entry: Entry, where: str) -> Problem:

@@ -114,10 +114,12 @@ class PublishedRules:
         """Return whether a package is among the installed ones, by its normalised name."""
         return name in self._packages.versions
 
-    def has_file(self, release: Release) -> bool:
-        """Return whether the release has a file for the Python, where that is known."""
+    def has_file(self, release: Release, is_installed: bool = False) -> bool:
+        """Return whether the release has a file for the Python, where that is known; one that is
+        installed may be yanked, as an exact pin takes it.
+        """
         return self.python is None or any(
-            not artifact.yanked
+            (is_installed or not artifact.yanked)
             and admits(required_python(release, artifact), self.python)
             and (not artifact.is_wheel or not self._tags.isdisjoint(artifact.tags))
             for artifact in release.artifacts
@@ -199,11 +201,11 @@ class PublishedRules:
             return
         asked = None if published is None else published.requires_python
         release = self._installed_release(name)
-        if asked is None and release is not None and not self.has_file(release):
+        if asked is None and release is not None and not self.has_file(release, True):
             texts = {required_python(release, artifact) for artifact in release.artifacts}
             asked = next(iter(texts)) if len(texts) == 1 else None
         violated = not admits(asked, self.python)
-        lacks = release is not None and not violated and not self.has_file(release)
+        lacks = release is not None and not violated and not self.has_file(release, True)
         if violated or (lacks and not self._packages.is_whole):
             yield Violation(
                 cause="requires-python" if violated else "no-artifact",

@@ -89,6 +89,8 @@ def blame_command(
     folder = cache_folder() / "blame" / workspace.name
     laboratory = LockLaboratory(workspace, folder, steps, _seconds(budget))
     answer = questions.blamed(laboratory, *ends)
+    if answer.is_verified and answer.causes:
+        questions.keep_blame(workspace, laboratory, answer)
     changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
     spent = SearchCost(runs=laboratory.runs, seconds=time.monotonic() - began)
     _print(answer, changes, spent, as_json)

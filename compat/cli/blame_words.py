@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from packaging.version import Version
-
 from compat.search.api_change import ApiChange
 from compat.search.blame import Blame, BlamedCause
 from compat.search.lock_pair import BlamedPackage
@@ -26,7 +24,8 @@ class SearchCost(Value, frozen=True, kw_only=True):
 def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
     """Yield what is to blame, a few lines for each cause; the first line names the release."""
     for number, cause in enumerate(answer.causes):
-        then = "then " if number else ""
+        is_alike = number and cause.failure == answer.causes[number - 1].failure
+        then = "independently, " if is_alike else "then " if number else ""
         yield f"{then}{_culprit(cause)}: {cause.failure}"
         if cause.message:
             yield f"  it raises {cause.message}"
@@ -53,7 +52,6 @@ def closing(answer: Blame, spent: SearchCost) -> str:
 
 
 def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any]:
-    """Return the answer as `--json` prints it."""
     causes = [
         {
             "failure": str(cause.failure),
@@ -100,6 +98,9 @@ def _releases(package: BlamedPackage) -> str:
     untested = ""
     if package.untested:
         untested = f"; {count(package.untested, 'release')} between them say nothing"
+    if package.yanked:
+        are = "are" if package.yanked[1:] else "is"
+        untested += f"; {listed(list(map(str, package.yanked)))} {are} yanked"
     extra = f", with {listed(list(package.brings))}" if package.brings else ""
     return (
         f"{package.package} {package.last_good} works, {package.first_bad} fails{extra}{untested}"
@@ -107,7 +108,6 @@ def _releases(package: BlamedPackage) -> str:
 
 
 def _changed(package: BlamedPackage, change: ApiChange) -> str:
-    """What the release did to its API, or does not have yet, by its sources."""
     works, fails = package.last_good, package.first_bad
     if change.kind == "removed":
         return f"`{change.name}` was removed; {works} has it in {change.file}"
@@ -116,22 +116,13 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
         if package.untested:
             return f"`{change.name}` came after {fails}; {works} has it in {change.file}"
         return f"`{change.name}` came with {works}, in {change.file}; {fails} does not have it yet"
+    of, lost, new = "", "no longer takes {}", "takes {} besides"
     if works is not None and fails is not None and fails < works:
-        return _not_yet(change, fails)
-    lost = f"no longer takes {listed(list(change.lost))}" if change.lost else ""
-    new = f"takes {listed(list(change.new))} besides" if change.new else ""
-    differs = "" if lost or new else "takes its parameters otherwise"
-    how = " and ".join(filter(None, (lost, new, differs)))
-    return f"`{change.name}` {how}; it is in {change.file}"
-
-
-def _not_yet(change: ApiChange, fails: Version) -> str:
-    """How an older release takes the parameters of a call."""
-    lost = f"does not take {listed(list(change.lost))} yet" if change.lost else ""
-    new = f"still takes {listed(list(change.new))}" if change.new else ""
-    differs = "" if lost or new else "takes its parameters otherwise"
-    how = " and ".join(filter(None, (lost, new, differs)))
-    return f"`{change.name}` of {fails} {how}; it is in {change.file}"
+        of, lost, new = f" of {fails}", "does not take {} yet", "still takes {}"
+    named = ((lost, change.lost), (new, change.new))
+    parts = [words.format(listed(list(names))) for words, names in named if names]
+    how = " and ".join(parts) or "takes its parameters otherwise"
+    return f"`{change.name}`{of} {how}; it is in {change.file}"
 
 
 def _works(answer: Blame) -> str:

@@ -39,6 +39,7 @@ from compat.cli.platforms import known_elsewhere, say_elsewhere
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import NothingToDo, UsageError, reason
+from compat.results.clause_file import kept_blames
 from compat.results.entry import Entry
 from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count, listed
@@ -221,7 +222,13 @@ def known_facts(workspace: Workspace) -> KnownFacts:
         raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
     known = workspace.snapshot
     files = files_of_known(known, workspace.lock_digests, workspace.lock_text, workspace.records)
-    return KnownFacts(snapshot=known, pins=files.pins, words=cause_sentence, guards=files.guards)
+    return KnownFacts(
+        snapshot=known,
+        pins=files.pins,
+        words=cause_sentence,
+        guards=files.guards,
+        blames=kept_blames(workspace.folder),
+    )
 
 
 def _elsewhere(workspace: Workspace, asked: _Asked, platform: str) -> dict[PlatformName, list[str]]:

@@ -78,7 +78,7 @@ def floor_command(
     if as_json:
         envelope(_payload(answer, question))
     else:
-        _print(answer, question)
+        print_answer(answer, question)
     raise typer.Exit(_exit_code(answer))
 
 
@@ -95,7 +95,8 @@ def _exit_code(answer: FloorAnswer) -> int:
     return 1 if answer.boundary.works is None else 0
 
 
-def _print(answer: FloorAnswer, question: FloorQuestion) -> None:
+def print_answer(answer: FloorAnswer, question: FloorQuestion) -> None:
+    """Print where support begins, and what is not as the versions around it."""
     boundary = answer.boundary
 
     def version(position: int) -> str:
@@ -112,11 +113,18 @@ def _print(answer: FloorAnswer, question: FloorQuestion) -> None:
         say(f"  {version(boundary.fails)} does not: {_why(answer, boundary.fails)}")
     elif boundary.works is not None:
         say(f"  no version {beyond} it could be tried")
-    for position in boundary.exceptions:
-        say(f"  against the others, {version(position)}: {_why(answer, position)}")
+    above = "above" if question.end == "lowest" else "below"
+    for first, last in _ranges(boundary.exceptions):
+        # Each did the same in every run, so it is a hole and not chance.
+        is_hole = boundary.works is not None and first > boundary.works
+        what = f"{above} it fail" if is_hole else f"{beyond} it work"
+        what += "" if last > first else "s"
+        say(f"  {_ends(version(first), version(last))} {what} each time: {_why(answer, first)}")
+    for position in boundary.flaky:
+        say(f"  {version(position)} works and fails by turns: {_why(answer, position)}")
     for first, last in _ranges(boundary.untestable):
-        ends = dict.fromkeys((version(first), version(last)))
-        say(f"  {' to '.join(ends)} could not be installed: {_why(answer, first)}")
+        ends = _ends(version(first), version(last))
+        say(f"  {ends} could not be installed: {_why(answer, first)}")
     for position in boundary.unanswered:
         say(f"  {version(position)} has no answer: {_why(answer, position)}")
     known = boundary.runs - answer.cells_run
@@ -126,8 +134,11 @@ def _print(answer: FloorAnswer, question: FloorQuestion) -> None:
     )
 
 
+def _ends(first: str, last: str) -> str:
+    return " to ".join(dict.fromkeys((first, last)))
+
+
 def _ranges(positions: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Runs of neighbouring positions, by their first and last."""
     ranges: list[tuple[int, int]] = []
     for position in positions:
         if ranges and ranges[-1][1] == position - 1:

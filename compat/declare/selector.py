@@ -37,6 +37,11 @@ class Selector(StrictValue, frozen=True):
     def is_exact(self, coordinate: Version) -> bool:
         return self.keep == "each" or coordinate in self.also
 
+    def names(self, version: Version) -> bool:
+        """Return whether that very release is asked for, so that an installer takes it yanked."""
+        exact = (clause.version for clause in self.specifier if clause.operator == "==")
+        return version in (*self.also, *(Version(text) for text in exact if "*" not in text))
+
     def stands_for(self, coordinate: Version, version: Version) -> bool:
         if coordinate in self.also:
             return coordinate == version

@@ -139,7 +139,6 @@ class BatchResult(Value, frozen=True, kw_only=True):
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether a cell has no answer for a reason that is not its own."""
         return bool(self.unrun or self.unanswered or self.untried or self.lost_workers)
 
 
@@ -315,7 +314,6 @@ class Batch:
 
 
 def job_of(workspace: Workspace, cell: str, lock: Lock, tier: Tier = "full") -> Job:
-    """Return the job that runs a locked cell of the matrix, at that tier."""
     matrix = workspace.matrix
     package = matrix.subject_axis.package
     return Job(

@@ -28,17 +28,14 @@ class Comparison(Value, frozen=True, kw_only=True):
 
     @property
     def breaking(self) -> tuple[CellDifference, ...]:
-        """The places that the checkout breaks."""
         return tuple(known for known in self.differences if known.difference == "breaks")
 
     @property
     def has_suite_fault(self) -> bool:
-        """Whether the suite or its declaration was at fault somewhere."""
         return any(batch.suite_faults for batch in self.batches)
 
     @property
     def is_incomplete(self) -> bool:
-        """Whether a place has no answer."""
         return any(known.difference == "unknown" for known in self.differences)
 
 
@@ -80,7 +77,6 @@ def compared(
 
 
 def _with_reason(known: CellDifference, untried: Mapping[str, str]) -> CellDifference:
-    """The place with the reason for which one of its sides was not tried."""
     why = untried.get(known.cell, untried.get(known.against, ""))
     if known.difference != "unknown" or not why:
         return known

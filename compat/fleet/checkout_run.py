@@ -92,7 +92,6 @@ class CheckoutCells:
 
     @property
     def shown(self) -> SourceRelease:
-        """The checkout as a resolver is to be shown it."""
         wheel = self.checkout.wheels[0]
         return shown_release(self._pin(wheel), wheel.published)
 
@@ -124,7 +123,6 @@ class CheckoutCells:
         return CheckoutChoice(cells=cells, infeasible=infeasible)
 
     def _quick(self) -> list[str]:
-        """The ids of the checkout at the places of the matrix's quick cells."""
         matrix, subject = self.workspace.matrix, self.workspace.matrix.subject
         if not matrix.quick:
             hint = f"'GLOB' names cells, such as '*-{matrix.subject_axis.short}-local'"
@@ -216,7 +214,6 @@ class CheckoutCells:
         )
 
     def released_verdict(self, cell: Cell) -> Verdict:
-        """Return what the runs of a release's cell add up to, without regard to others."""
         return verdict(
             cell.id,
             self.workspace.runs.get(cell.id, ()),
@@ -226,7 +223,6 @@ class CheckoutCells:
         )
 
     def cannot_be_released(self, cell: Cell) -> bool:
-        """Return whether the plan rules out a cell of a release."""
         return self._obstacle(self.released, cell) is not None
 
     def _obstacle(self, facts: Feasibility, cell: Cell) -> Obstacle | None:
@@ -335,7 +331,6 @@ def _is_named(cell: Cell, words: Iterable[str]) -> bool:
 
 
 def _newest_places(cells: Sequence[Cell], matrix: Matrix) -> str:
-    """A glob for the cells on the newest coordinate of the first axis."""
     first = matrix.axes[0].name
     newest = max((cell.on(first) for cell in cells), key=lambda place: place.version)
     return f"{newest.text}-*" if first != matrix.subject else "*-" + cells[-1].coordinates[-1].text

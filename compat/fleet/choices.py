@@ -77,7 +77,6 @@ def refuse_without_core(matrix: Matrix) -> None:
 
 
 def up_to_date(workspace: Workspace) -> str:
-    """Return the sentence that says that nothing is due, and why."""
     locked = len(workspace.lock_digests)
     others = count(len(workspace.known_ids()) - locked, "cell")
     if not locked:
@@ -208,7 +207,6 @@ def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> Cells
 def _with_python(
     cells: Sequence[Cell], matrix: Matrix, has_python: Callable[[Version], bool]
 ) -> tuple[list[Cell], tuple[str, ...]]:
-    """The cells whose Python is at hand, and what is to be said of the others."""
     series = {cell: cell.on(matrix.interpreters.name).version for cell in cells}
     missing = sorted(version for version in set(series.values()) if not has_python(version))
     at_hand = [cell for cell in cells if series[cell] not in missing]
@@ -221,7 +219,6 @@ def _with_python(
 
 
 def _never_locked(workspace: Workspace) -> list[str]:
-    """What to type for the cells that a plain install could give and that nobody has locked."""
     feasible = [
         entry.cell
         for entry in workspace.snapshot.entries
@@ -238,7 +235,6 @@ def _never_locked(workspace: Workspace) -> list[str]:
 
 
 def _newest_of(cells: Sequence[Cell], matrix: Matrix) -> tuple[str, int]:
-    """A glob for the cells with the newest release of the subject, and how many it names."""
     newest = max(
         (cell.on(matrix.subject) for cell in cells), key=lambda coordinate: coordinate.version
     )
@@ -266,7 +262,6 @@ def _cells(workspace: Workspace, patterns: Sequence[str]) -> tuple[Feasibility, 
 def _sifted(
     facts: Feasibility, cells: Iterable[Cell], always: Collection[str]
 ) -> tuple[tuple[Cell, ...], tuple[Infeasible, ...]]:
-    """The cells that are feasible or to be run always, whatever the plan says, and the others."""
     wanted: list[Cell] = []
     infeasible: list[Infeasible] = []
     for cell in cells:

@@ -66,7 +66,6 @@ class ExploreLimits(Value, frozen=True, kw_only=True):
 
     @property
     def kinds(self) -> tuple[ProbeKind, ...]:
-        """The probes that may be tried."""
         if not self.workers:
             return ("lock",)
         return ("lock", "smoke", "suite") if self.has_core else ("lock", "suite")
@@ -102,9 +101,6 @@ class Explorer:
         clock: Callable[[], float],
         cancel: threading.Event,
     ) -> None:
-        """Take what is known, how probes are made, the limits, a clock in seconds, and the order to
-        stop.
-        """
         self._steps = steps
         self._limits = limits
         self._clock = clock
@@ -120,7 +116,6 @@ class Explorer:
 
     @property
     def totals(self) -> ExploreTotals:
-        """What it came to so far."""
         return ExploreTotals(
             probes=dict(self._probes),
             seconds={kind: round(seconds, 1) for kind, seconds in self._seconds.items()},
@@ -130,7 +125,6 @@ class Explorer:
 
     @property
     def running(self) -> tuple[ExploreProbe, ...]:
-        """What is tried now."""
         return tuple(begun.probe for begun in [*self._pending.values()])
 
     def explore(self, heard: Callable[[], None]) -> ExploreTotals:
@@ -154,7 +148,6 @@ class Explorer:
     def _fill(
         self, resolvers: ThreadPoolExecutor, runners: ThreadPoolExecutor, left: float
     ) -> None:
-        """Begin what fits into the time that is left, and into the hands that are free."""
         is_lock = [begun.probe.kind == "lock" for begun in self._pending.values()]
         free_runs = self._limits.workers - is_lock.count(False)
         free_locks = self._limits.lockers - is_lock.count(True)
@@ -235,7 +228,6 @@ class Explorer:
         self._exploration.set_aside(o for o, answer in answers.items() if answer != "yes")
 
     def _inferred(self, cells: Sequence[Cell]) -> dict[Cell, str]:
-        """What follows for each cell of which something does."""
         answers = ((cell, self._steps.inferred(cell)) for cell in cells)
         return {cell: answer.answer for cell, answer in answers if answer is not None}
 
@@ -253,7 +245,6 @@ def _exploration(
     kinds: Sequence[ProbeKind],
     answers: Callable[[Cell, ProbeKind], float],
 ) -> Exploration:
-    """The open cells of a snapshot, and what a resolver said of others."""
     left = open_work(snapshot)
     exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds, answers)
     for cell in left.lockable:
@@ -275,7 +266,6 @@ class OpenWork(Value, frozen=True, kw_only=True):
 
 
 def open_work(snapshot: Snapshot) -> OpenWork:
-    """Return the open cells of a snapshot, by how far they are."""
     unlocked: list[Cell] = []
     locked: list[Cell] = []
     smoked: list[Cell] = []
@@ -304,7 +294,6 @@ def open_work(snapshot: Snapshot) -> OpenWork:
 
 
 def _is_run(entry: Entry) -> bool:
-    """Whether a run counts for a cell, on the lock that it has now, or without any."""
     overview = entry.overview
     is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
     return bool(entry.counted) and is_of_lock
@@ -319,7 +308,6 @@ def _is_lacking(entry: Entry) -> bool:
 
 
 def _refused(snapshot: Snapshot) -> Iterable[Cell]:
-    """The cells that a resolver itself refused."""
     for cell_id, answer in snapshot.plain.items():
         entry = snapshot.by_id.get(cell_id)
         refusal = answer.refusal

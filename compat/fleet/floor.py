@@ -113,10 +113,10 @@ def boundary_of(
         search.observe(position, probe)
         if search.budget > budget:
             budget = search.budget
-            tell(
-                f"{cells[position].id} works and fails by turns, or against the others: up to"
-                f" {count(budget, 'run')} now"
-            )
+            boundary = search.result
+            of = boundary.flaky or boundary.exceptions
+            by_turns = "works and fails by turns" if boundary.flaky else "is a hole"
+            tell(f"{cells[of[-1]].id} {by_turns}: up to {count(budget, 'run')} now")
         position = search.next()
     return FloorAnswer(cells=cells, boundary=search.result, because=because, cells_run=runs)
 
@@ -137,7 +137,6 @@ def _refuse_unknown(matrix: Matrix, question: FloorQuestion) -> None:
 
 
 def _coordinate(axis: Axis, version: Version, coordinates: tuple[Coordinate, ...]) -> Coordinate:
-    """The coordinate that stands for a version on an axis."""
     for coordinate in coordinates:
         if coordinate.version == version:
             return coordinate
@@ -160,7 +159,6 @@ def _known(workspace: Workspace, cell: Cell, question: FloorQuestion) -> tuple[P
 
 
 def _judged(verdict: Verdict, question: FloorQuestion) -> tuple[Probe, str]:
-    """What a verdict says to a question, and in which words."""
     because = "; ".join(verdict.reasons)
     outcome = verdict.outcome
     if isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):
@@ -179,7 +177,6 @@ def _judged(verdict: Verdict, question: FloorQuestion) -> tuple[Probe, str]:
 def _tried(
     workspace: Workspace, cell: Cell, question: FloorQuestion, outcomes: Mapping[str, str]
 ) -> tuple[Probe, str]:
-    """What the newest run of a cell says to a question."""
     if cell.id not in outcomes:
         return "unanswered", "it could not be run"
     newest = parse_outcome(outcomes[cell.id])

@@ -47,7 +47,6 @@ def inquire(
 
 
 def closed(cells: OpenCells, known: Callable[[Cell], Probed | None]) -> tuple[Probed, ...]:
-    """Take out the open cells of which something is known, and return that."""
     answers: list[Probed] = []
 
     def is_answered(cell: Cell) -> bool:

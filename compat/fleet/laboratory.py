@@ -6,15 +6,18 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.errors import NoPage, UsageError
 from compat.files import read
 from compat.fleet.batch import BatchResult, BatchSteps
+from compat.index.release import Release
 from compat.lock.lock_text import decode_lock
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Pin
-from compat.lock.mixed import Asks, published_asks, usable_wheel
+from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
 from compat.results.judged import JudgedRun, record_of
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
@@ -58,7 +61,6 @@ class LockLaboratory:
     def __init__(
         self, workspace: Workspace, folder: Path, steps: LabSteps, budget: float | None
     ) -> None:
-        """Take where the probes are kept, and the seconds after which no further run begins."""
         self._workspace = workspace
         self._steps = steps
         self._budget = budget
@@ -68,6 +70,7 @@ class LockLaboratory:
         self._releases: dict[str, tuple[Pin, ...]] = {}
         self._asks: Asks | None = None
         self._ends: tuple[Lock, Lock] | None = None
+        self.runner: frozenset[str] = frozenset()
         self.runs = 0
 
     # The ends.
@@ -97,19 +100,30 @@ class LockLaboratory:
         if good.inputs.platform != bad.inputs.platform:
             raise UsageError.of("GOOD and BAD are of different platforms")
         self._ends = good, bad
-        self._asks = published_asks(self._workspace.source, bad.inputs.python, bad.inputs.platform)
+        self._asks = published_asks(self._workspace.source, bad.inputs.platform)
+        matrix = self._workspace.matrix
+        tools = {canonicalize_name(Requirement(r).name) for r in matrix.suite.requirements}
+        subjects = [axis.normalised_name for axis in matrix.packages]
+        self.runner = frozenset(
+            name
+            for lock in (good, bad)
+            for name in tree_of(lock, tools.difference(subjects), self._asks)
+        ).difference(*(tree_of(lock, subjects, self._asks) for lock in (good, bad)))
 
     # What a search asks for.
 
     @property
     def asks(self) -> Asks:
-        """What tells the requirements of a release."""
         assert self._asks is not None
         return self._asks
 
     @property
+    def bad(self) -> Lock:
+        assert self._ends is not None
+        return self._ends[1]
+
+    @property
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
-        """The moments of both ends, where the date is all that their questions differ by."""
         assert self._ends is not None
         good, bad = (lock.inputs for lock in self._ends)
         since, until = good.as_of, bad.as_of or self._today()
@@ -161,30 +175,33 @@ class LockLaboratory:
         return answer if isinstance(answer, Lock) else None
 
     def releases(self, package: str) -> Sequence[Pin]:
-        """Return the final releases of a package that can be installed here, oldest first."""
         if package not in self._releases:
             assert self._ends is not None
             inputs = self._ends[1].inputs
-            try:
-                releases = self._workspace.source.package(package).releases
-            except NoPage:
-                releases = ()
             self._releases[package] = tuple(
                 Pin(
                     package,
                     release.version,
                     tuple(sorted({a.sha256 for a in release.artifacts if a.sha256})),
                 )
-                for release in releases
+                for release in self._published(package)
                 if not (release.version.is_prerelease or release.yanked)
                 and usable_wheel(release, inputs.python, inputs.platform) is not None
             )
         return self._releases[package]
 
+    def yanked(self, package: str) -> Sequence[Version]:
+        return [release.version for release in self._published(package) if release.yanked]
+
+    def _published(self, package: str) -> Sequence[Release]:
+        try:
+            return self._workspace.source.package(package).releases
+        except NoPage:
+            return ()
+
     def api_change(
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
     ) -> ApiChange | None:
-        """Return what a release lacks that the text of a failure names, by its sources."""
         pins = {pin.version: pin for pin in self.releases(package.package)}
         for lock in self._ends or ():
             pins |= {pin.version: pin for pin in lock.pins if pin.name == package.package}
@@ -236,7 +253,6 @@ def _key(lock: Lock) -> str:
 
 
 def _name(lock: Lock) -> str:
-    """The name under which the runs of a lock are kept."""
     return f"blame-py{_series(lock.inputs.python)}-{lock.digest[:16]}"
 
 

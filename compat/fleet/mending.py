@@ -157,7 +157,6 @@ def _is_refused(workspace: Workspace, facts: Feasibility, cell: Cell) -> bool:
 
 
 def _fits(moved: Sequence[MovedPackage], published: dict[str, str]) -> bool:
-    """Whether a repair speaks of requirements that this release has, too, word for word."""
     return any(package.published for package in moved) and all(
         published.get(package.package, "") == package.published for package in moved
     )

@@ -101,7 +101,6 @@ class Remote:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no job that comes now will be run."""
         return self._is_spent
 
     @property
@@ -110,7 +109,6 @@ class Remote:
         return dict(sorted(self._stopped.items()))
 
     def size(self) -> int:
-        """Return how many workers there are now, waiting for the first."""
         end = time.monotonic() + self._patience
         while not self._offers and time.monotonic() < end and not self._cancel.is_set():
             self._offers = self._cluster.offers()
@@ -119,7 +117,6 @@ class Remote:
         return len(self._offers)
 
     def has_python(self, version: Version) -> bool:
-        """Return whether a worker has an interpreter of that version's series."""
         return any(python_resource(version) in offer for offer in self._offers.values())
 
     def obstacle(self, job: Job) -> tuple[str, ...]:
@@ -186,7 +183,6 @@ class Remote:
         return is_closed and not self._waiting and not self._running
 
     def _wait_for_cancelled(self, keep: Keep, reporter: Reporter) -> None:
-        """Hear what the cells came to that ran when the order to stop came."""
         end = time.monotonic() + _CANCEL_SECONDS
         for start in self._running.values():
             self._cluster.drop(start.future)
@@ -267,7 +263,6 @@ class Remote:
                     self._fail(job, CellFault(lacks), reporter)
 
     def _again(self, start: _Start, why: str, reporter: Reporter) -> None:
-        """Have a cell run again that got lost, unless it was lost too often."""
         job = start.job
         self._cluster.drop(start.future)
         self._running.pop(job.cell, None)
@@ -287,7 +282,6 @@ class Remote:
         reporter.faulted(self._numbers.get(worker, 0), job, str(fault))
 
     def _part_with(self, worker: str, why: str, reporter: Reporter) -> None:
-        """Take nothing more from a worker, and have run elsewhere what is held back of it."""
         self._gone.add(worker)
         self._doing.pop(worker, None)
         for job, _ in self._breakers.pop(worker, Breaker()).held():
@@ -378,7 +372,6 @@ class Remote:
                 self._lost += 1
 
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:
-        """What the attempts came to, if they are about the job."""
         suite = self._suite_of(job)[1] if job.suite_folder else ""
         asked = (job.matrix, job.cell, job.lock.digest, suite, job.tier, job.subject)
         for evidence in message.attempts:

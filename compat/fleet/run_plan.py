@@ -70,11 +70,9 @@ class RunPlan(Value, frozen=True, kw_only=True):
 
     @property
     def cells_now(self) -> list[str]:
-        """The cells to run now, the most informative first."""
         return [cell for cell in self.due if cell not in self.later]
 
     def cells_of(self, tier: Tier, cells: Iterable[str] | None = None) -> list[str]:
-        """Return the cells that run so much of the suite, of some or of all that run now."""
         return [
             cell
             for cell in (self.cells_now if cells is None else cells)

@@ -59,12 +59,10 @@ class WheelNeeds:
         return tuple(needs)
 
     def files_to_postpone(self, release: Version, python: Version) -> tuple[str, ...]:
-        """Return the modules of a release whose annotations need a newer Python than that."""
         modules, _ = self._modules(release)
         return self._reader.files_to_postpone(modules, python)
 
     def annotated_files(self, release: Version) -> tuple[str, ...]:
-        """Return all modules of a release that have annotations which are evaluated."""
         modules, _ = self._modules(release)
         return tuple(sorted(path for path, source in modules.items() if is_annotated(source)))
 
@@ -100,7 +98,6 @@ def releases_to_read(workspace: Workspace, needs: Needs, asked: Version | None) 
 
 
 def keep_needs(workspace: Workspace, needs: Needs) -> None:
-    """Write what is known of the releases' needs beside the matrix."""
     write(workspace.folder / NEEDS, encode_needs(needs))
 
 

@@ -10,7 +10,15 @@ from compat.value import Value
 
 # What a run measures of a matrix; the rest of its folder is declared by people.
 MEASURED = (
-    *("catalogue.json", "clauses.json", "locks", "plain.json", "platforms", "probes.json"),
+    *(
+        "blames.json",
+        "catalogue.json",
+        "clauses.json",
+        "locks",
+        "plain.json",
+        "platforms",
+        "probes.json",
+    ),
     "records",
 )
 

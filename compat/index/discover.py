@@ -109,8 +109,6 @@ def _has_wheel(release: Release, patch: Version) -> bool:
 
 
 def _newer(axis: PackageAxis, package: Package) -> Package:
-    # The package with the final releases that came after all that the axis selects, and that it
-    # would select with a higher bound.
     newest = max((release.version for release in package.selected(axis.select)), default=None)
     releases = tuple(
         release
@@ -166,8 +164,6 @@ def _page(source: ReleaseSource, name: str) -> Package | None:
 def _unknown(
     matrix: Matrix, packages: dict[str, Package], source: ReleaseSource
 ) -> Iterator[Fault]:
-    # One fault for each axis whose package the index does not have, with the nearest name that is
-    # known here.
     known = sorted(_names_at_hand(matrix, packages, source))
     for number, axis in enumerate(matrix.axes):
         if not isinstance(axis, PackageAxis) or axis.normalised_name in packages:
@@ -182,8 +178,6 @@ def _unknown(
 
 
 def _names_at_hand(matrix: Matrix, packages: dict[str, Package], source: ReleaseSource) -> set[str]:
-    # The packages that the matrix speaks of elsewhere, and those that its subject's newest release
-    # requires.
     texts = [*matrix.requirements, *matrix.suite.requirements]
     subject = packages.get(matrix.subject_axis.normalised_name)
     for release in () if subject is None else subject.selected(matrix.subject_axis.select)[-1:]:
@@ -231,7 +225,6 @@ def _release_with_metadata(release: Release, source: ReleaseSource) -> Release:
 
 
 def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
-    """Yield a line for each page that is stale, and for each file that was set aside."""
     for package in catalogue.packages:
         if package.stale_since is not None:
             yield (

@@ -34,6 +34,7 @@ class _File(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown
     uploaded: datetime.datetime | None = None
     python: str = ""
     yanked: bool = False
+    yank_reason: str = ""
     set_aside: str = ""
 
 
@@ -181,6 +182,7 @@ def _kept_release(release: Release) -> _Release:
                 uploaded=artifact.uploaded,
                 python="" if artifact.requires_python is None else str(artifact.requires_python),
                 yanked=artifact.yanked,
+                yank_reason=artifact.yank_reason,
                 set_aside=artifact.set_aside,
             )
             for artifact in release.artifacts
@@ -243,6 +245,7 @@ def _artifact(file: _File) -> Artifact:
         requires_python=_specifier(file.python),
         uploaded=file.uploaded,
         yanked=file.yanked,
+        yank_reason=file.yank_reason,
         set_aside=file.set_aside,
     )
 

@@ -26,7 +26,7 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 from urllib3.exceptions import HTTPError
 
-from compat.errors import NoPage
+from compat.errors import NoPage, one_line
 from compat.index.metadata import MetadataReader
 from compat.index.pages import KeptPages
 from compat.index.release import Artifact, Package, Published, Release
@@ -48,6 +48,7 @@ UNREADABLE = (
 )
 
 _FILENAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+!-]{0,254}", re.ASCII)
+_LONGEST_REASON = 200
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -111,9 +112,6 @@ class PyPISource:
         return self._elsewhere(alone)
 
     def places(self, name: str) -> tuple[tuple[int, Version], ...]:
-        """Return each index that has the package, by its number in the order of precedence, with
-        its newest version.
-        """
         answers = (self._answer(index, canonicalize_name(name)) for index in self._urls)
         return tuple(
             (number, max(version for version, _ in answer.files))
@@ -243,6 +241,7 @@ def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version
         uploaded=None if file.upload_time is None else _utc(file.upload_time),
         sha256=sha256 if _SHA256.fullmatch(sha256) else None,
         yanked=file.is_yanked,
+        yank_reason=one_line(" ".join((file.yanked_reason or "").split())[:_LONGEST_REASON]),
         has_metadata=file.has_metadata,
     )
 

@@ -20,7 +20,7 @@ class Artifact(Value, frozen=True):
     `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it
     says nothing. `uploaded` is None when the index gives no time (PEP 700 is optional),
     `requires_python` when there is none or it is unreadable. `set_aside` says why the file is not
-    to be used although the index lists it; mostly empty.
+    to be used although the index lists it, and `yank_reason` why it is yanked; mostly empty.
     """
 
     filename: str
@@ -32,6 +32,7 @@ class Artifact(Value, frozen=True):
     yanked: bool = False
     has_metadata: bool | None = None
     set_aside: str = ""
+    yank_reason: str = ""
 
     @property
     def is_wheel(self) -> bool:
@@ -66,6 +67,11 @@ class Release(Value, frozen=True):
     @property
     def yanked(self) -> bool:
         return all(artifact.yanked for artifact in self.artifacts)
+
+    @property
+    def yank_reason(self) -> str:
+        """Why it is yanked, in its project's words; empty where it told nobody."""
+        return next((a.yank_reason for a in self.artifacts if a.yank_reason), "")
 
     @property
     def has_usable_file(self) -> bool:
@@ -188,7 +194,6 @@ class Catalogue(Value, frozen=True):
         return self.of(axis).members(coordinate, axis.select)
 
     def came_out(self, axis: PackageAxis, coordinate: Version) -> datetime.datetime | None:
-        """Return when the first release under a coordinate appeared, as far as the index tells."""
         return earliest_upload(self.members(axis, coordinate))
 
 

@@ -77,9 +77,6 @@ def read_digest(text: str) -> str:
 
 
 def read_pins(text: str) -> dict[str, Version]:
-    """Return the version of each pin of a lock that we wrote, by name, without its head and its
-    hashes.
-    """
     return {name: locked_version(version) for name, version in _PINNED.findall(text)}
 
 
@@ -205,7 +202,6 @@ def _head(lock: Lock) -> list[str]:
 
 
 def encode_pin(pin: Pin) -> str:
-    """Return the pin as a requirement with its hashes, one to a line."""
     return " \\\n".join(
         [f"{pin.name}=={pin.version}", *(f"    --hash=sha256:{digest}" for digest in pin.hashes)]
     )
@@ -220,7 +216,6 @@ def _split(text: str) -> tuple[dict[str, list[str]], str]:
 
 
 def _body_start(text: str) -> int:
-    """Where the first line stands that is no comment."""
     return match.start() if (match := _BODY.search(text)) else len(text)
 
 

@@ -113,8 +113,9 @@ class Refusal(Value, frozen=True):
     `subject` is the requirement that cannot be met, `because` one sentence.
 
     `hidden` names packages that the resolver missed because of the date it was asked about, in
-    order of mention. `named` are all packages that its whole derivation names, normalised (PEP
-    503) and sorted; empty where it tells none.
+    order of mention, and `wheelless` those of which it met a release without a usable wheel.
+    `named` are all packages that its whole derivation names, normalised (PEP 503) and sorted; empty
+    where it tells none.
     """
 
     cause: Cause
@@ -122,6 +123,7 @@ class Refusal(Value, frozen=True):
     because: str
     hidden: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
+    wheelless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         """Return the outcome as it is printed and parsed everywhere: `lock-fail:cause(subject)`."""

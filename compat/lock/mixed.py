@@ -16,7 +16,8 @@ from compat.value import Value
 
 # The interpreter can differ as well; no package may be called so.
 INTERPRETER = "python"
-Asks = Callable[[str, Version], tuple[Asked, ...]]
+# What a release asks for on a Python: package, version, the interpreter's version.
+Asks = Callable[[str, Version, Version], tuple[Asked, ...]]
 
 
 class Exchange(Value, frozen=True, kw_only=True):
@@ -32,27 +33,37 @@ class Exchange(Value, frozen=True, kw_only=True):
 
     @property
     def packages(self) -> tuple[str, ...]:
-        """The packages that are exchanged together."""
         return (self.package, *self.brings)
 
 
-def exchanges_between(good: Lock, bad: Lock, asks: Asks) -> tuple[Exchange, ...]:
+def exchanges_between(
+    good: Lock, bad: Lock, asks: Asks, runner: frozenset[str] = frozenset()
+) -> tuple[Exchange, ...]:
     """Return what differs, by name. What comes or goes is part of the exchange of the package that
     asks for it, where one does.
+
+    Between two interpreters, what is asked for on one of them alone goes with the interpreter, and
+    so do the packages of the test `runner`.
     """
     before, after = _versions(good), _versions(bad)
+    common = sorted(before.keys() & after.keys())
     names = sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
-    moved = {name for name in names if name in before and name in after}
-    carrier: dict[str, str] = {}
+    is_other_python = INTERPRETER in names
+    carrier = dict.fromkeys(runner.intersection(names) if is_other_python else (), INTERPRETER)
+    moved = {name for name in common if name in names and name not in carrier}
     # Breadth first: what an added package asks for comes with the same moved one.
-    waiting = sorted(moved)
+    waiting = [(name, name) for name in common if name in moved]
+    if is_other_python:
+        waiting += [(name, INTERPRETER) for name in common if name not in moved]
     while waiting:
-        name = waiting.pop(0)
-        for side in (before, after):
-            for asked in asks(name, side[name]) if name in side and name != INTERPRETER else ():
+        name, by = waiting.pop(0)
+        for lock, side in ((good, before), (bad, after)):
+            if name not in side or name == INTERPRETER:
+                continue
+            for asked in asks(name, side[name], lock.inputs.python):
                 if asked.name in names and asked.name not in moved and asked.name not in carrier:
-                    carrier[asked.name] = carrier.get(name, name)
-                    waiting.append(asked.name)
+                    carrier[asked.name] = by
+                    waiting.append((asked.name, by))
     return tuple(
         Exchange(
             package=name,
@@ -96,11 +107,24 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
     return msgspec.structs.replace(base, inputs=inputs, pins=listed)
 
 
-def published_asks(source: ReleaseSource, python: Version, platform: str) -> Asks:
+def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
+    versions = dict(_pinned(lock))
+    brought: set[str] = set()
+    waiting = [name for name in roots if name in versions]
+    while waiting:
+        name = waiting.pop()
+        if name not in brought:
+            brought.add(name)
+            asked = asks(name, versions[name], lock.inputs.python)
+            waiting += [each.name for each in asked if each.name in versions]
+    return frozenset(brought)
+
+
+def published_asks(source: ReleaseSource, platform: str) -> Asks:
     """Return what tells the requirements of a release; nothing is known of one without a wheel."""
 
     @cache
-    def asks(name: str, version: Version) -> tuple[Asked, ...]:
+    def asks(name: str, version: Version, python: Version) -> tuple[Asked, ...]:
         try:
             releases = source.package(name).releases
         except NoPage:
@@ -139,7 +163,7 @@ def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:
     differing = {name for end in others for name in end} | versions.keys()
     differing = {n for n in differing if len({end.get(n) for end in others}) > 1}
     for name in sorted(differing & versions.keys() - {INTERPRETER}):
-        for asked in asks(name, versions[name]):
+        for asked in asks(name, versions[name], lock.inputs.python):
             if asked.name not in differing or _admits(asked, versions):
                 continue
             if not any(_disregards(end, name, versions[name], asked) for end in others):

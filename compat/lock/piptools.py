@@ -3,7 +3,7 @@
 import datetime
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,7 @@ from compat.index.source import ReleaseSource
 from compat.lock.lock_text import parse_exact
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import last_words, refusal_of_pip
+from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
 from compat.lock.tool import Done, run_resolver
 from compat.lock.uv import FindPython
 from compat.lock.view import IndexView
@@ -52,9 +53,6 @@ class PipToolsLocker:
         find_python: FindPython,
         cache: Path,
     ) -> None:
-        """Take the index's settings and source, the caller's environment, the interpreters, and a
-        folder.
-        """
         self._source = source
         self._environ = {key: environ[key] for key in _KEPT if key in environ} | {
             "PIP_CONFIG_FILE": "/dev/null"
@@ -67,7 +65,6 @@ class PipToolsLocker:
         self._preparing = threading.Lock()
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins that pip-compile resolves, or the resolver's refusal."""
         deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors, *inputs.constraints))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
@@ -85,15 +82,45 @@ class PipToolsLocker:
             return Refusal(cause="unsupported", subject=inputs.index, because=because)
         with self._preparing:
             compiler = self.prepare(inputs.python)
+
+        def resolve(sources: Sequence[SourceRelease] = ()) -> tuple[Pin, ...] | Refusal:
+            return self._resolved(compiler, inputs, sources)
+
+        pins = resolve()
+        if isinstance(pins, Refusal):
+            builds = NamedBuilds((), self._source, None)
+            refusal = for_want_of_builds(pins, inputs, builds, resolve)
+            if refusal.cause != "source-only":
+                return refusal
+            because = f"{refusal.because}; pip-tools builds nothing here, the locker uv does"
+            return msgspec.structs.replace(refusal, because=because)
+        injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
+        version = run_resolver(
+            [str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS
+        ).stdout.strip()
+        return Lock(
+            inputs=inputs,
+            pins=tuple(sorted((*pins, *injected), key=lambda pin: pin.name)),
+            tool=f"pip-tools {version}",
+        )
+
+    def _resolved(
+        self, compiler: Path, inputs: Inputs, sources: Sequence[SourceRelease]
+    ) -> tuple[Pin, ...] | Refusal:
         with (
             IndexView(self._source, inputs.cutoff) as view,
             tempfile.TemporaryDirectory(prefix="compat-lock-") as folder,
         ):
-            done = self._compile(compiler, inputs, view.url, Path(folder))
+            done = self._compile(compiler, inputs, view.url, Path(folder), sources)
         if view.unreachable is not None:
             raise view.unreachable
         if done.returncode == 0:
-            return self._lock(compiler, inputs, done.stdout)
+            exact = (
+                parse_exact(line)
+                for line in done.stdout.splitlines()
+                if line.strip() and not line.startswith(("#", "-"))
+            )
+            return tuple(self._pin(inputs, name, version) for name, version in exact)
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
             message = last_words(done.stderr)
@@ -105,7 +132,7 @@ class PipToolsLocker:
 
         pip speaks of such a release as of one that the index does not have.
         """
-        if refusal.cause != "no-artifact" or refusal.hidden:
+        if refusal.cause != "no-artifact":
             return refusal
         try:
             missing = Requirement(refusal.subject)
@@ -118,16 +145,22 @@ class PipToolsLocker:
             for release in releases
         ):
             return refusal
-        because = (
-            f"{refusal.subject} has no wheel for this cell, only a source distribution, and"
-            " pip-tools takes wheels only here; the locker uv takes what `builds` names"
-        )
+        because = f"{refusal.subject} has no wheel for this cell, only a source distribution"
         return msgspec.structs.replace(refusal, cause="source-only", because=because)
 
-    def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> Done:
+    def _compile(
+        self,
+        python: Path,
+        inputs: Inputs,
+        url: str,
+        folder: Path,
+        sources: Sequence[SourceRelease],
+    ) -> Done:
         (folder / "roots.in").write_text(
             "".join(f"{line}\n" for line in inputs.requirements), encoding="utf-8"
         )
+        (folder / "shelf").mkdir()
+        shelved(sources, folder / "shelf")
         command = [
             str(python),
             "-m",
@@ -144,26 +177,11 @@ class PipToolsLocker:
             "--no-emit-trusted-host",
             "--resolver=backtracking",
             f"--index-url={url}",
+            "--find-links=shelf",
+            "--no-emit-find-links",
             "--pip-args=--only-binary=:all:",
         ]
         return run_resolver(command, folder, self._environ, _SECONDS)
-
-    def _lock(self, compiler: Path, inputs: Inputs, text: str) -> Lock:
-        exact = (
-            parse_exact(line)
-            for line in text.splitlines()
-            if line.strip() and not line.startswith(("#", "-"))
-        )
-        injected = () if inputs.injected_pin is None else (inputs.injected_pin,)
-        pins = (*(self._pin(inputs, name, version) for name, version in exact), *injected)
-        version = run_resolver(
-            [str(compiler), "-c", _VERSION], self._cache, self._environ, _SECONDS
-        ).stdout.strip()
-        return Lock(
-            inputs=inputs,
-            pins=tuple(sorted(pins, key=lambda pin: pin.name)),
-            tool=f"pip-tools {version}",
-        )
 
     def _pin(self, inputs: Inputs, name: str, version: Version) -> Pin:
         until = inputs.cutoff(name)
@@ -178,9 +196,6 @@ class PipToolsLocker:
         return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
 
     def prepare(self, python: Version) -> Path:
-        """Return the interpreter of the private environment that has pip-tools, made when it is
-        first asked for.
-        """
         series = minor_series(python)
         place = self._cache / "lockers" / f"py{series}"
         compiler = place / "bin" / "python"
@@ -219,7 +234,6 @@ class PipToolsLocker:
 
 
 def _has_source(release: Release, until: datetime.datetime | None) -> bool:
-    """Whether the release had a source distribution by then."""
     return any(
         not (artifact.is_wheel or artifact.yanked or artifact.set_aside)
         and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
@@ -228,12 +242,9 @@ def _has_source(release: Release, until: datetime.datetime | None) -> bool:
 
 
 def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:
-    """Say that the date hides what was missed, where it does."""
     try:
         package = canonicalize_name(Requirement(refusal.subject).name)
     except ValueError:
         return refusal
     missed = (package,) if package in hidden else ()
-    return Refusal(
-        cause=refusal.cause, subject=refusal.subject, because=refusal.because, hidden=missed
-    )
+    return msgspec.structs.replace(refusal, hidden=missed)

@@ -4,13 +4,14 @@ Data, with examples in tests.
 """
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 from packaging.utils import canonicalize_name
 
 from compat.lock.builders import own_error, tool_at_fault
-from compat.lock.lockfile import Cause, Refusal
+from compat.lock.lockfile import Cause, Pin, Refusal
 
 _WORD = r"[A-Za-z0-9][\w.\[\]-]*"
 _SPEC = r"(?:\s*(?:[<>=!~]=?=?)\s*[\w.*+!-]+(?:\s*,\s*[<>=!~]=?=?\s*[\w.*+!-]+)*)?"
@@ -25,31 +26,34 @@ class Pattern(NamedTuple):
 
 def _pattern(cause: Cause, text: str) -> Pattern:
     # uv puts a requirement's marker between name and specifier: numpy{python_version < '3.12'}>=1.
-    requirement = rf"(?P<subject>{_WORD}(?:\{{[^}}]*\}})?{_SPEC})"
-    return Pattern(cause, re.compile(text.replace("REQ", requirement)))
+    requirement = rf"(?P<subject>(?P<name>{_WORD})(?:\{{[^}}]*\}})?{_SPEC})"
+    # "all of: a<1 a>=2 have no wheels" is about one package, whose first range stands for all.
+    ranges = rf"{requirement}(?: (?P=name){_SPEC})*"
+    return Pattern(cause, re.compile(text.replace("REQS", ranges).replace("REQ", requirement)))
 
 
 # uv tells a derivation. Its first sentence is the root of it and joins two or three facts in no
 # fixed order: the pattern that stands first here decides, as a file that is missing is in the way
-# of whoever depends on it, and a conflict is over what is depended on.
+# of whoever depends on it, and a conflict is over what is depended on. Each verb has its plural.
 _UV = (
     _pattern("build", r"Failed to (?:download and )?build `(?P<subject>[^`]+)`"),
-    _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQ depends on Python)"),
-    _pattern("no-artifact", r"there (?:is|are) no versions? of REQ(?= and |,| you)(?! depends)"),
+    _pattern("requires-python", r"does not satisfy Python[^ ]*(?: and REQS depends? on Python)"),
     _pattern(
-        "no-artifact", r"REQ was not found in the (?:package registry|provided package locations)"
+        "no-artifact", r"there (?:is|are) no versions? of REQ(?= and |,| you)(?! depends? on)"
     ),
-    _pattern("no-artifact", r"REQ has no (?:wheels|source distribution|usable wheels)"),
-    _pattern("yanked", r"REQ was yanked"),
+    _pattern("no-artifact", r"REQ was not found in the (?:\w+ )+(?:registry|locations|index)"),
+    _pattern("no-artifact", r"REQS (?:has|have) no (?:\w+ )?(?:wheels|source distributions?)"),
+    _pattern("yanked", r"REQS (?:was|were) yanked"),
     _pattern(
         "no-artifact",
-        rf"only {_WORD}{_SPEC} is available and (?:{_WORD}{_SPEC} depends? on|you require) REQ",
+        rf"only {_WORD}{_SPEC} is available and (?:(?:all versions of )?{_WORD}{_SPEC} depends? on"
+        r"|you require) REQ",
     ),
     _pattern("conflict", r"depends? on REQ"),
     _pattern(
         "no-artifact",
-        r"only the following versions of (?P<name>[\w.-]+) are available:.*? you require"
-        rf" (?P<subject>(?P=name){_SPEC})",
+        r"only the following versions of (?P<of>[\w.-]+) are available:.*? you require"
+        rf" (?P<subject>(?P=of){_SPEC})",
     ),
     _pattern("no-artifact", r"only the following versions of (?P<subject>[\w.-]+) are available"),
     _pattern("conflict", r"you require REQ"),
@@ -106,12 +110,13 @@ def refusal_of_uv(text: str) -> Refusal | None:
     if decisive is None:
         return None
     refusal = _refusal(*decisive, story, tuple(_HIDDEN.findall(text)))
-    refusal = msgspec.structs.replace(refusal, named=_derivation_names(story))
+    wheelless = tuple(dict.fromkeys(_WHEELS_ONLY.findall(text)))
+    refusal = msgspec.structs.replace(refusal, named=_derivation_names(story), wheelless=wheelless)
     match refusal.cause:
         case "build":
             return _built(refusal, text)
-        case "no-artifact":
-            return _source_only(refusal, text)
+        case "no-artifact" if _name(refusal.subject) in wheelless:
+            return msgspec.structs.replace(refusal, cause="source-only")
         case "conflict":
             return _with_other_demand(refusal, story)
     return refusal
@@ -124,7 +129,6 @@ def _derivation_names(story: str) -> tuple[str, ...]:
 
 
 def _root(story: str) -> str:
-    """The story up to the end of its first sentence, before what uv concludes from that."""
     return story.partition(" we can conclude")[0]
 
 
@@ -143,7 +147,6 @@ def _decisive(root: str) -> tuple[Pattern, re.Match[str]] | None:
 
 
 def _with_other_demand(refusal: Refusal, story: str) -> Refusal:
-    """The refusal of a conflict with the demand that the first sentence does not tell."""
     root = _root(story)
     facts = _CONCLUSION.sub("", story[len(root) :])
     for pattern in _DEMANDS:
@@ -156,29 +159,23 @@ def _with_other_demand(refusal: Refusal, story: str) -> Refusal:
 
 
 def _name(requirement: str) -> str:
-    """The name at the beginning of a requirement."""
     return re.split(r"[<>=!~\[{\s]", requirement)[0]
 
 
-def _source_only(refusal: Refusal, text: str) -> Refusal:
-    """The refusal with what to declare, where what it misses is there as a source distribution that
-    is not named.
-    """
-    name = _name(refusal.subject)
-    if name not in _WHEELS_ONLY.findall(text):
-        return refusal
-    release = refusal.subject if refusal.subject.startswith(f"{name}==") else f"{name}==VERSION"
+def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
+    releases = [f"{pin.name}=={pin.version}" for pin in pins]
+    names = ", ".join(releases)
+    has, listed = "have" if pins[1:] else "has", ", ".join(f'"{release}"' for release in releases)
     because = (
-        f"{refusal.subject} has no wheel for this cell, only a source distribution, "
-        f'and the matrix names no build of it; builds = ["{release}"] in matrix.toml allows one'
+        f"{names} {has} no wheel for this cell, only a source distribution; add {listed} to builds"
+        " in matrix.toml to allow the build"
     )
-    return msgspec.structs.replace(refusal, cause="source-only", because=because)
+    return msgspec.structs.replace(
+        refusal, cause="source-only", subject=releases[0], because=because
+    )
 
 
 def _built(refusal: Refusal, text: str) -> Refusal:
-    """The refusal with the builder's own words, and of a cause that says when its tool is at
-    fault.
-    """
     tool, own = tool_at_fault(text), tool_message(own_error(text))
     because = f"{refusal.because}: {own}" if own else refusal.because
     return msgspec.structs.replace(
@@ -196,8 +193,14 @@ def refusal_of_pip(text: str) -> Refusal | None:
     if _PIP_SET_UP.search(story):
         return None
     refusal = _first(_PIP, story) or _pip_conflict(text)
+    if refusal is None:
+        return None
+    # pip does not tell which releases lack a wheel: any package that it speaks of may.
+    spoken_of = (refusal.subject, *(match["what"] for match in _PIP_DEMAND.finditer(text)))
+    names = (canonicalize_name(_name(requirement)) for requirement in spoken_of)
+    refusal = msgspec.structs.replace(refusal, wheelless=tuple(dict.fromkeys(names)))
     ignored = _PIP_IGNORED.search(story)
-    if refusal is None or ignored is None or refusal.cause != "no-artifact":
+    if ignored is None or refusal.cause != "no-artifact":
         return refusal
     _, exact, version = refusal.subject.partition("==")
     if not exact or f"{version} Requires-Python" not in ignored["versions"]:
@@ -210,7 +213,6 @@ def refusal_of_pip(text: str) -> Refusal | None:
 
 
 def _pip_conflict(text: str) -> Refusal | None:
-    """The refusal of requirements that exclude each other, named after what a package asks for."""
     _, impossible, demands = text.partition("ResolutionImpossible: [")
     sentences: dict[str, str] = {}
     for match in _PIP_DEMAND.finditer(demands.partition("\n")[0]) if impossible else ():
@@ -237,16 +239,12 @@ def tool_message(text: str) -> str:
 
 
 def cut_reason(text: str) -> str:
-    """Return the text, cut at the end of a word where it is longer than a record's reason should
-    be.
-    """
     if len(text) <= _LONGEST:
         return text
     return text[: _LONGEST - 3].rpartition(" ")[0].rstrip(",;:") + "..."
 
 
 def last_words(text: str) -> str:
-    """Return the end of a tool's words, cut at the beginning of a word."""
     message = tool_message(text)
     return message if len(message) <= _LONGEST else message[-_LONGEST:].partition(" ")[2]
 
@@ -259,7 +257,6 @@ def _story(text: str, start: str) -> str:
 
 
 def _first(patterns: tuple[Pattern, ...], story: str) -> Refusal | None:
-    """The refusal of the pattern that the story has earliest."""
     matches = [
         (match.start(), rank, pattern, match)
         for rank, pattern in enumerate(patterns)
@@ -281,7 +278,6 @@ def _refusal(
 
 
 def _because(story: str, match: re.Match[str]) -> str:
-    """The sentence around a match, without the conclusion that the resolver draws from it."""
     begin = max(
         story.rfind(mark, 0, match.start()) + len(mark) if mark in story[: match.start()] else 0
         for mark in ("Because ", "And because ", "ERROR: ", "cause: ")

@@ -9,6 +9,7 @@ wheel requires is what an isolated build of the release told.
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -19,6 +20,7 @@ from compat.errors import NoPage
 from compat.index.release import Artifact, Published, Release
 from compat.index.source import ReleaseSource
 from compat.lock.lockfile import Inputs, Pin, Refusal
+from compat.lock.refusals import needs_builds
 from compat.plan.platform import accepted_tags
 from compat.value import Value
 
@@ -46,38 +48,90 @@ class NamedBuilds:
         self._named = named
         self._source = source
         # A page of an index takes tenths of a second to read, and every lock asks for the same.
-        self._release = cache(self._release_of)
+        self._releases = cache(self._releases_of)
         self.build = build
 
-    def offered(self, inputs: Inputs) -> Iterator[SourceRelease]:
-        """Yield each named release that the inputs' date shows and for which no wheel fits, without
-        requirements.
-        """
-        for name, version in self._named:
-            release = self._release(name, version)
-            until = inputs.cutoff(name)
-            files = [
-                artifact
-                for artifact in (() if release is None else release.artifacts)
-                if until is None or (artifact.uploaded is not None and artifact.uploaded < until)
-            ]
-            sources = [
-                artifact for artifact in files if not artifact.is_wheel and not artifact.yanked
-            ]
-            if not sources or any(fits_cell(artifact, inputs) for artifact in files):
-                continue
-            hashes = tuple(
-                sorted({artifact.sha256 for artifact in files if artifact.sha256 is not None})
-            )
-            asks = Published(requires_python=sources[0].requires_python, requires_dist=())
-            yield SourceRelease(pin=Pin(name=name, version=version, hashes=hashes), asks=asks)
+    def names(self, pin: Pin) -> bool:
+        return (pin.name, pin.version) in self._named
 
-    def _release_of(self, name: str, version: Version) -> Release | None:
+    def offered(self, inputs: Inputs) -> Iterator[SourceRelease]:
+        for name, version in self._named:
+            for release in self._releases(name):
+                if release.version == version:
+                    item = _source_release(name, release, inputs)
+                    if item is not None:
+                        yield item
+
+    def sources(self, inputs: Inputs, name: str, *, newest: bool) -> Iterator[SourceRelease]:
+        """Yield the releases of a package that the date shows and for which no wheel fits, named or
+        not, the newest first; with `newest` only those that are newer than any with a wheel.
+        """
+        for release in reversed(self._releases(name)):
+            item = _source_release(name, release, inputs)
+            if item is not None:
+                yield item
+            elif newest and any(fits_cell(a, inputs) for a in _shown(name, release, inputs)):
+                return
+
+    def _releases_of(self, name: str) -> tuple[Release, ...]:
         try:
-            releases = self._source.package(name).releases
+            return self._source.package(name).releases
         except NoPage:
-            return None
-        return next((release for release in releases if release.version == version), None)
+            return ()
+
+
+def for_want_of_builds(
+    refusal: Refusal,
+    inputs: Inputs,
+    builds: NamedBuilds,
+    resolve: Callable[[Sequence[SourceRelease]], Sequence[Pin] | Refusal],
+) -> Refusal:
+    """Return the refusal, with the builds that would end it where there are such.
+
+    A resolver goes back from the releases without a wheel, and names where that ended. So it is
+    asked again, shown first the newest releases that have only a source distribution, then all of
+    them. What they require is not known, so whatever is refused even then is refused whatever they
+    require.
+    """
+    is_source_only = refusal.cause == "source-only"
+    for newest in (True, False) if is_source_only else (True,):
+        answer: Sequence[Pin] | Refusal = refusal
+        names: set[str] = set()
+        sources: list[SourceRelease] = []
+        while isinstance(answer, Refusal) and not names.issuperset(answer.wheelless):
+            names.update(answer.wheelless)
+            each = (builds.sources(inputs, name, newest=newest) for name in sorted(names))
+            sources = list(chain.from_iterable(each))
+            if sources:
+                answer = resolve(sources)
+        if not isinstance(answer, Refusal):
+            taken = {(pin.name, pin.version) for pin in answer}
+            pins = [s.pin for s in sources if (s.pin.name, s.pin.version) in taken]
+            pins = [pin for pin in pins if not builds.names(pin)]
+            return needs_builds(refusal, pins) if pins else refusal
+        if is_source_only and not newest and answer.cause != "source-only":
+            return answer
+    return refusal
+
+
+def _source_release(name: str, release: Release, inputs: Inputs) -> SourceRelease | None:
+    """The release as the inputs' date shows it; None where it has a wheel or no source."""
+    files = _shown(name, release, inputs)
+    sources = [artifact for artifact in files if not (artifact.is_wheel or artifact.yanked)]
+    if not sources or any(fits_cell(artifact, inputs) for artifact in files):
+        return None
+    hashes = tuple(sorted({a.sha256 for a in files if a.sha256 is not None}))
+    asks = Published(requires_python=sources[0].requires_python, requires_dist=())
+    return SourceRelease(pin=Pin(name=name, version=release.version, hashes=hashes), asks=asks)
+
+
+def _shown(name: str, release: Release, inputs: Inputs) -> list[Artifact]:
+    until = inputs.cutoff(name)
+    return [
+        artifact
+        for artifact in release.artifacts
+        if until is None or (artifact.uploaded is not None and artifact.uploaded < until)
+    ]
 
 
 def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
@@ -104,7 +158,6 @@ def _one_line(text: str) -> str:
 
 
 def fits_cell(artifact: Artifact, inputs: Inputs) -> bool:
-    """Return whether a file is a wheel that the inputs' Python and platform can have."""
     series = Version(minor_series(inputs.python))
     asked: SpecifierSet = artifact.requires_python or SpecifierSet()
     return (

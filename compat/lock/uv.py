@@ -20,7 +20,7 @@ from compat.index.settings import IndexSettings
 from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
-from compat.lock.sources import NamedBuilds, SourceRelease, shelved
+from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
 from compat.lock.tool import run_resolver
 from compat.plan.platform import build_of, python_name, python_remedy, without_build
 
@@ -100,10 +100,16 @@ class UvLocker:
             else {item.pin: item for item in self._builds.offered(inputs)}
         )
         unbuilt = set(shelf)
+
+        def resolve(more: Sequence[SourceRelease]) -> Sequence[Pin] | Refusal:
+            return self._resolved(roots, [*more, *self._shown, *shelf.values()])
+
         while True:
-            pins = self._resolved(roots, [*self._shown, *shelf.values()])
+            pins = resolve(())
             if isinstance(pins, Refusal):
-                return pins
+                if self._builds is None:
+                    return pins
+                return for_want_of_builds(pins, roots, self._builds, resolve)
             build = None if self._builds is None else self._builds.build
             waiting = [pin for pin in _taken(pins, shelf) if pin in unbuilt]
             if not waiting or build is None:
@@ -201,7 +207,6 @@ def _lock_of(inputs: Inputs, resolved: Sequence[Pin], shelf: Mapping[Pin, Source
 
 
 def _taken(pins: Sequence[Pin], shelf: Mapping[Pin, SourceRelease]) -> list[Pin]:
-    """The releases of the shelf that are among the pins."""
     releases = {(pin.name, pin.version) for pin in pins}
     return [pin for pin in shelf if (pin.name, pin.version) in releases]
 
@@ -235,12 +240,10 @@ def refused(subject: str, stderr: str) -> Refusal:
 
 
 def moment_text(moment: datetime.datetime) -> str:
-    """Return the moment as uv reads it."""
     return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _dates(inputs: Inputs) -> list[str]:
-    """What makes uv see the index as of a lock's date."""
     if inputs.as_of is None:
         return []
     return [

@@ -55,11 +55,9 @@ class IndexView(Loopback):
 
     @property
     def url(self) -> str:
-        """The address of the index."""
         return f"{super().url}simple/"
 
     def page(self, name: str) -> tuple[HTTPStatus, str]:
-        """Return the status and the HTML of a package's page."""
         package = canonicalize_name(name)
         try:
             known = self._source.package(package)

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Matrix, Relaxation
-from compat.index.release import Artifact, Catalogue, Release
+from compat.index.release import Catalogue
 from compat.plan.installable import Installable, required_python
 from compat.plan.obstacle import Kind, Obstacle, by_reason
 from compat.plan.platform import is_too_old, marker_values
@@ -98,7 +98,7 @@ class Dependencies:
         self._of_subject = requirements
         self._required = {required.package.name: required for required in catalogue.required}
         self._releases = {
-            name: {r.version: _unyanked(r) for r in required.package.releases}
+            name: {r.version: r for r in required.package.releases}
             for name, required in self._required.items()
         }
         self._asks = cache(self._requirements)
@@ -110,7 +110,6 @@ class Dependencies:
         self._second: dict[tuple[object, ...], Versions] = {}
 
     def obstacle(self, question: Question) -> Obstacle | None:
-        """Return why a pin of the subject's release cannot be met, as far as is known."""
         left: dict[str, Pinned] = {}
         for pinned in self._pinned(question):
             alive, refusals = self._by_itself(pinned, question)
@@ -257,24 +256,15 @@ class Dependencies:
         young = bool(release.artifacts) and all(
             is_too_old(required_python(release, artifact), patch) for artifact in release.artifacts
         )
-        if not young and self._installable.can_install(release, python, ignores=True):
+        if not young and self._installable.can_install(release, python, True, True):
             return None
-        kind, reason = self._installable.reason(release, python, ignores=not young)
+        kind, reason = self._installable.reason(release, python, not young, True)
         reason += f", not {python}" if kind == "requires-python" else ""
         return _Refusal(kind=kind, reason=reason, other=f"{self._short}{python}")
 
 
 def _meet(specifier: SpecifierSet, versions: Versions) -> bool:
     return any(specifier.contains(version, prereleases=True) for version in versions)
-
-
-def _unyanked(release: Release) -> Release:
-    artifacts = tuple(map(_kept, release.artifacts))
-    return msgspec.structs.replace(release, artifacts=artifacts)
-
-
-def _kept(artifact: Artifact) -> Artifact:
-    return msgspec.structs.replace(artifact, yanked=False) if artifact.yanked else artifact
 
 
 def _shown(versions: Versions) -> str:

@@ -55,7 +55,8 @@ def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
         if asked
         else "any Python"
     )
-    yanked = ", yanked" if release.yanked else ""
+    why = f": {release.yank_reason}" if release.yank_reason else ""
+    yanked = f", yanked{why}" if release.yanked else ""
     return (
         f"{release.version}: out {when}, {len(files)} of {len(release.artifacts)} files fit,"
         f" {python}{yanked}"
@@ -63,8 +64,6 @@ def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
 
 
 def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
-    # What each usable release of the subject asks of the other coordinates, and which of them admit
-    # all.
     subject, python = facts.matrix.subject_axis, cell.on(facts.matrix.interpreters.name).version
     package, coordinate = subject.package, cell.on(subject.name).version
     usable = facts.usable(cell, subject)

@@ -107,7 +107,6 @@ class Feasibility:
         return None if None in obstacles else obstacles[-1]
 
     def undated(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of a recipe that needs a date which the index does not give."""
         if not cell.is_dated or self.came_out(cell) is not None:
             return None
         unknown = (a for a in self.matrix.packages if earliest_upload(self.usable(cell, a)) is None)
@@ -152,7 +151,6 @@ class Feasibility:
         )
 
     def came_out(self, cell: Cell) -> datetime.datetime | None:
-        """Return when the coordinates could first be had together, as far as the index tells."""
         dates = (self._together(cell, release) for release in self.fitting(cell))
         return min((date for date in dates if date is not None), default=None)
 
@@ -249,8 +247,6 @@ class Feasibility:
         return relaxation.specifier
 
     def _together(self, cell: Cell, release: Release) -> datetime.datetime | None:
-        # When a subject's release and a release that it admits of each other coordinate were all
-        # out.
         relaxations = self.rules.relaxations(cell)
         dates = [release.uploaded]
         for axis in self._others:

@@ -26,14 +26,16 @@ class Installable:
         self.usable = cache(self._usable)
         self.obstacle = cache(self._obstacle)
 
-    def can_install(self, release: Release, python: Version, ignores: bool = False) -> bool:
+    def can_install(
+        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
+    ) -> bool:
         """Return whether the release has a file for the interpreter.
 
-        `ignores` sets `Requires-Python` aside.
+        `ignores` sets `Requires-Python` aside; one that `is_named` may be yanked.
         """
         tags = accepted_tags(python, self._matrix.platform)
         return any(
-            not artifact.yanked
+            (is_named or not artifact.yanked)
             and not artifact.set_aside
             and (ignores or self._admits(release, artifact, python))
             and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
@@ -45,10 +47,13 @@ class Installable:
         wheels = msgspec.structs.replace(release, artifacts=usable_wheels(release))
         return self.can_install(wheels, python)
 
-    def reason(self, release: Release, python: Version, ignores: bool = False) -> tuple[Kind, str]:
-        files = [artifact for artifact in release.artifacts if not artifact.yanked]
+    def reason(
+        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
+    ) -> tuple[Kind, str]:
+        files = [artifact for artifact in release.artifacts if is_named or not artifact.yanked]
         if not files and release.artifacts:
-            return "yanked", "is yanked"
+            why = f" ({release.yank_reason})" if release.yank_reason else ""
+            return "yanked", f"is yanked{why}"
         reasons = [artifact.set_aside for artifact in files if artifact.set_aside]
         files = [artifact for artifact in files if not artifact.set_aside]
         if not files and reasons:
@@ -68,9 +73,12 @@ class Installable:
     def _usable(
         self, axis: str, version: Version, python: Version, ignores: bool
     ) -> tuple[Release, ...]:
-        # The coordinate's releases with a file to install; `ignores` sets `Requires-Python` aside.
-        releases = self.releases(axis, version)
-        return tuple(release for release in releases if self.can_install(release, python, ignores))
+        select = self._axes[axis].select
+        return tuple(
+            release
+            for release in self.releases(axis, version)
+            if self.can_install(release, python, ignores, select.names(release.version))
+        )
 
     def _admits(self, release: Release, artifact: Artifact, python: Version) -> bool:
         return admits(required_python(release, artifact), self.patches[python])
@@ -95,6 +103,8 @@ class Installable:
             because = f"{coordinate} requires Python {' or '.join(asked)}, not {python}"
         elif len(sentences) == 1:
             because = f"{coordinate} {next(iter(sentences))}"
+            if kind == "yanked":
+                because += "; it is installed only where it is asked for with =="
         else:
             each = by_reason({version: sentence for version, (_, sentence) in reasons.items()})
             because = f"{coordinate} cannot be installed on Python {python}: {each}"

@@ -1,12 +1,16 @@
 """The files of a matrix that keep its clauses, and what resolvers said of single cells."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
+import msgspec
+
 from compat.declare.matrix import Matrix
+from compat.errors import DeclarationError
 from compat.files import read_if_there, write
 from compat.results.audits import Audit, decode_audit, encode_audit
+from compat.results.blames import KeptBlame, decode_blames, with_blames
 from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 
@@ -14,6 +18,7 @@ PLAIN = "plain.json"
 CLAUSES = "clauses.json"
 PROBES = "probes.json"
 AUDIT = "audit.json"
+BLAMES = "blames.json"
 
 
 class LearntFiles:
@@ -34,7 +39,6 @@ class LearntFiles:
 
     @cached_property
     def plain(self) -> dict[str, PlainAnswer]:
-        """What a resolver last said of each plain install that was asked about, by its cell."""
         return _answers(self._folder, PLAIN, self._texts[PLAIN])
 
     @cached_property
@@ -61,12 +65,23 @@ def _clauses(folder: Path, matrix: Matrix, text: bytes | None) -> KeptClauses:
 
 
 def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
-    """Write the clauses in the place of those that are kept."""
     write(folder / CLAUSES, encode_clauses(clauses, matrix))
 
 
+def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
+    """Return what blame found in the matrix of that folder; raise DeclarationError for damage."""
+    text = read_if_there(folder / BLAMES)
+    try:
+        return () if text is None else decode_blames(text)
+    except (msgspec.MsgspecError, ValueError) as fault:
+        raise DeclarationError.of(str(fault), path=f"matrices/{folder.name}/{BLAMES}") from None
+
+
+def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
+    write(folder / BLAMES, with_blames(kept_blames(folder), blames))
+
+
 def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
-    """Return what a resolver last said of each cell that was asked about to learn of others."""
     return _answers(folder, PROBES, read_if_there(folder / PROBES))
 
 
@@ -86,7 +101,6 @@ def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
 def newest_answers(
     plain: Mapping[str, PlainAnswer], probes: Mapping[str, PlainAnswer]
 ) -> dict[str, PlainAnswer]:
-    """Return what a resolver last said of each cell, whoever asked."""
     newer = {c: probe for c, probe in probes.items() if c not in plain or plain[c].on <= probe.on}
     return {**plain, **newer}
 
@@ -106,5 +120,4 @@ def kept_audit(folder: Path) -> Audit | None:
 
 
 def keep_audit(folder: Path, audit: Audit) -> None:
-    """Write an audit in the place of the one before."""
     write(folder / AUDIT, encode_audit(audit))

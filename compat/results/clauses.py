@@ -52,7 +52,6 @@ class Clause(StrictValue, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> Failed:
-        """The outcome, as a value."""
         return _failed(self.outcome)
 
 
@@ -76,7 +75,6 @@ class FileClause(StrictValue, frozen=True, kw_only=True):
 
     @property
     def failed(self) -> Failed:
-        """The outcome, as a value."""
         return _failed(self.outcome)
 
 
@@ -87,7 +85,6 @@ class KeptClauses(StrictValue, frozen=True, kw_only=True):
     files: tuple[FileClause, ...] = ()
 
     def without(self, disproofs: Iterable["Disproof"]) -> "KeptClauses":
-        """Return those that are not disproved."""
         gone = {disproof.clause for disproof in disproofs}
         return KeptClauses(
             conflicts=tuple(clause for clause in self.conflicts if clause not in gone),
@@ -125,12 +122,10 @@ class ClauseBook:
         return clauses if len(clauses) == len(answers) else ()
 
     def contained(self, sets: Iterable[Facts], python: str) -> frozenset[Clause]:
-        """Return every clause that each of these sets of facts contains."""
         each = [frozenset(self._all_of(facts, python)) for facts in sets]
         return frozenset.intersection(*each) if each else frozenset()
 
     def without(self, gone: Iterable[Clause]) -> "ClauseBook":
-        """Return a book without these clauses."""
         left_out = frozenset(gone)
         if not left_out:
             return self
@@ -235,9 +230,6 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
 
 
 def _with_asked(clause: Clause, packages: Collection[str]) -> Clause:
-    """The clause with the fact that no rule replaces these packages, but for those of which it
-    speaks.
-    """
     spoken_of = {package_of_fact(fact) for fact in clause.facts if not is_requirement(fact)}
     facts = {*clause.facts, *(as_asked(name) for name in packages if name not in spoken_of)}
     return msgspec.structs.replace(clause, facts=tuple(sorted(facts)))

@@ -14,7 +14,8 @@ _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
 # something about.
 _REQUIREMENT = re.compile(rf"({_NAME})(?:\[[^\]]*\])?\s*(?:[<>=!~]=|[<>])")
 _SPOKEN_OF = re.compile(
-    rf"({_NAME}) (?:depends on|was yanked|was not found|has no)|depends on ({_NAME})"
+    rf"({_NAME}) (?:depends? on|(?:was|were) yanked|was not found|(?:has|have) no)"
+    rf"|depends? on ({_NAME})"
 )
 # In "demo==1.0 depends on dep" the version stands where a name could.
 _VERSION = re.compile(r"\d+(?:\.\w+)*")

@@ -119,7 +119,8 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
     """
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
-    raised = evidence.imported or next(iter(evidence.collect_errors), None)
+    first = evidence.imported or next(iter(evidence.collect_errors), None)
+    raised = first and first.origin
     own = own_error(evidence.steps[-1].log)
     error_lines = [redacted(own)] if own else []
     if raised is not None:
@@ -166,9 +167,9 @@ def _capability(name: str, trial: Trial, redacted: Redact) -> Capability:
         return Capability(
             id=name, status="absent", missing=tuple(redacted(missing) for missing in trial.missing)
         )
-    raised = trial.raised
-    if raised is None:
+    if trial.raised is None:
         return Capability(id=name, status="no", cause="error")
+    raised = trial.raised.origin
     cause, _ = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
     subject = (
         f"{redacted(f'{raised.type}: {raised.message}')[:500]} ({redacted(raised.where)[:400]})"

@@ -44,7 +44,6 @@ class PlainAnswer(StrictValue, frozen=True, kw_only=True):
 def answer_of(
     cell: str, result: Lock | Refusal, day: datetime.date, redacted: Callable[[str], str]
 ) -> PlainAnswer:
-    """Return what a resolver came to on a day, its words as they may be published."""
     if isinstance(result, Lock):
         return PlainAnswer(cell=cell, on=day, outcome=LOCKED)
     failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))
@@ -69,7 +68,6 @@ class KnownRefusal(StrictValue, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """What is known, in one sentence."""
         if self.ground == "asked":
             return f"a resolver refused it on {self.on}: {self.because}"
         if self.ground == "file":

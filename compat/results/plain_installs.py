@@ -90,8 +90,6 @@ class PlainCause(StrictValue, frozen=True, kw_only=True):
 
 
 def plain_installs(snapshot: Snapshot) -> tuple[PlainInstall, ...]:
-    """Return what is known of every release on every Python, oldest release first."""
-
     def derived() -> tuple[PlainInstall, ...]:
         return tuple(_install(snapshot, question) for question in snapshot.plain_questions)
 
@@ -99,7 +97,6 @@ def plain_installs(snapshot: Snapshot) -> tuple[PlainInstall, ...]:
 
 
 def plain_of_cell(snapshot: Snapshot, asked: Cell) -> Iterator[PlainInstall]:
-    """Yield the plain install that a cell stands for, if it stands for one."""
     matrix = snapshot.matrix
     if asked.recipe != "fresh":
         return
@@ -112,7 +109,6 @@ def plain_of_cell(snapshot: Snapshot, asked: Cell) -> Iterator[PlainInstall]:
 
 
 def plain_causes(installs: tuple[PlainInstall, ...]) -> tuple[PlainCause, ...]:
-    """Return each answer once, in the order of the states, the most common first."""
     groups: dict[tuple[PlainState, str], list[PlainInstall]] = {}
     for install in installs:
         # What ran is a verdict of its own; how it failed is told on its page.
@@ -149,6 +145,9 @@ def _install(snapshot: Snapshot, question: PlainQuestion) -> PlainInstall:
         on=None,
         ground="none",
     )
+    if question.obstacle is not None and question.obstacle.kind == "yanked":
+        # An exact pin installs it, with a warning.
+        return replace(install, because=question.obstacle.because)
     if question.cell is None:
         return _of_metadata(install, "not-admitted", question.obstacle)
     entry, answer = snapshot.by_id.get(install.cell), snapshot.plain.get(install.cell)

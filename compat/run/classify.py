@@ -191,9 +191,11 @@ def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
     """Return what an exception means; its subject is the name given, else the thing or the
     place.
     """
+    suite_place, raised = raised.where, raised.origin
     cause, blamed = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
+    where = raised.where or suite_place
     # A path that lies below no package is a path of this machine: equal failures have equal places.
-    place = raised.where.rpartition("/")[2] if raised.where.startswith("/") else raised.where
+    place = where.rpartition("/")[2] if where.startswith("/") else where
     if name:
         return Failed(stage=stage, cause=cause, subject=name, by=blamed, at=place)
     if cause in PLACED and place:

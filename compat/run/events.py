@@ -239,7 +239,7 @@ def _object(text: str) -> dict[str, Any]:
     return document if isinstance(document, dict) else {}
 
 
-def _raised(entry: object) -> Raised | None:
+def _raised(entry: object, is_child: bool = False) -> Raised | None:
     if not isinstance(entry, dict):
         return None
     return Raised(
@@ -248,6 +248,7 @@ def _raised(entry: object) -> Raised | None:
         where=_short(entry.get("where")),
         of_suite=entry.get("of_suite") is True,
         of_runner=entry.get("of_runner") is True,
+        child=None if is_child else _raised(entry.get("child"), is_child=True),
     )
 
 

@@ -73,7 +73,8 @@ class Raised(Value, frozen=True):
 
     `of_suite` says that there is no such place: the suite's own code raised it. `of_runner` says
     that the import of pytest raised it. `file` is the file of the suite that pytest could not
-    collect for it; else it is empty.
+    collect for it; else it is empty. `child` is what ended a process that the suite had started,
+    where the exception holds that process's traceback.
     """
 
     type: str
@@ -82,6 +83,12 @@ class Raised(Value, frozen=True):
     of_suite: bool = False
     of_runner: bool = False
     file: str = ""
+    child: "Raised | None" = None
+
+    @property
+    def origin(self) -> "Raised":
+        """The exception that tells the cause."""
+        return self.child or self
 
 
 class Trial(Value, frozen=True):

@@ -1,5 +1,6 @@
 """Which object of a package a release lacks or changed, as its sources tell: nothing is run."""
 
+import logging
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,6 +15,8 @@ from compat.value import Value
 _CALLED = re.compile(
     r"(?P<name>[\w.]+)\(\) (?:got an unexpected|got multiple|missing \d|takes |got some positional)"
 )
+# It warns of annotations that it cannot read; without a handler that goes to stderr.
+logging.getLogger("griffe").addHandler(logging.NullHandler())
 _QUOTED = re.compile(r"'(\w+)'")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
@@ -63,7 +66,6 @@ def api_change(
 
 
 def _explains(change: ApiChange, text: str) -> bool:
-    """Whether a changed signature is the one that a TypeError speaks of, by its parameters."""
     named = set(_QUOTED.findall(text))
     if "unexpected keyword" in text:
         return bool(named & set(change.lost))
@@ -71,9 +73,6 @@ def _explains(change: ApiChange, text: str) -> bool:
 
 
 def _candidates(text: str, modules: tuple[str, ...]) -> Iterator[str]:
-    """The dotted names in a text, as they are and below each top-level module in the place of an
-    alias such as `np`.
-    """
     names = dict.fromkeys(_NAME.findall(text))
     yield from (name for name in names if name.partition(".")[0] in modules)
     for name in names:
@@ -124,7 +123,6 @@ def _step(parent: _Found, name: str) -> _Found | None:
 def _changed_calls(
     good: str, bad: str, modules: tuple[str, ...], called: str
 ) -> Iterator[ApiChange]:
-    """The functions of that name whose parameters differ."""
     wanted = called.removesuffix(".__init__").rpartition(".")[2]
     for module in modules:
         working = _loaded(good, module, is_whole=True)
@@ -146,7 +144,6 @@ def _changed_calls(
 
 
 def _functions(parent: _Found, wanted: str) -> Iterator[griffe.Function]:
-    """The functions of that name below an object, and the constructors of classes of that name."""
     for name, member in parent.members.items():
         if isinstance(member, griffe.Alias):
             continue

@@ -8,6 +8,7 @@ from compat.lock.mixed import exchanged, exchanges_between, repinned
 from compat.run.outcome import Failed
 from compat.search.dates import DatedLock, narrowed
 from compat.search.lock_pair import BlamedPackage, LockPair
+from compat.search.repetition import may_be_chance
 from compat.search.shrink import Culprits, Unblamed
 from compat.search.trials import Laboratory, SearchStopped, Trials
 from compat.value import Value
@@ -38,9 +39,14 @@ class BlamedCause(Value, frozen=True, kw_only=True):
     is_near: bool = False
     days: tuple[datetime.date, datetime.date] | None = None
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(package.package for package in self.packages)
+
 
 class Blame(Value, frozen=True, kw_only=True):
-    """What a search came to: the causes, each hidden by the one before it.
+    """What a search came to: the causes, each of which still fails when those before it are moved
+    back; in the same way where it breaks it independently, else in one that they hid.
 
     `is_backward` says that the bad end with all of them moved back works. `because` says why there
     is no answer, or no further one; `is_finished` is false where the search was stopped.
@@ -63,6 +69,7 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
     Nothing is run that was run before. Raises IndexUnreachable and ToolFailed as the index does.
     """
     causes: list[BlamedCause] = []
+    whole = bad
     is_finished = is_backward = is_doubted = False
     because = f"after {MOST_CAUSES} causes BAD still fails"
     try:
@@ -78,14 +85,16 @@ def blame(good: Lock, bad: Lock, laboratory: Laboratory) -> Blame:
             if isinstance(cause, str):
                 because = cause
                 break
-            if not is_doubted and search.is_chance(cause):
-                is_doubted = True
+            # Moved back, a package is to blame again only if it was moved to a wrong release.
+            is_repeated = any({*cause.names} & {*earlier.names} for earlier in causes)
+            if not is_doubted and search.is_chance(cause, is_repeated):
+                causes, bad, is_doubted = [], whole, True
                 continue
-            causes.append(cause)
-            bad = search.without(cause)
-            if search.trials.of(bad, "BAD with the cause moved back") == "fails":
+            if is_repeated:
                 because = "BAD fails in the same way when it is moved back"
                 break
+            causes.append(cause)
+            bad = search.without(cause)
         is_finished = True
     except SearchStopped as stopped:
         because = str(stopped)
@@ -106,7 +115,6 @@ class _CauseSearch:
         self.trials = Trials(good, bad, laboratory, bad_name, is_doubted)
 
     def cause(self, failure: Failed) -> BlamedCause | str:
-        """Return the packages that bring the failure about, or why they cannot be told."""
         pair = whole = LockPair(self._good, self._bad, self._laboratory, self.trials)
         first, days = [[name] for name in self._suspects(whole)], None
         if self._is_dated(whole) and "fails" not in map(whole.run_anyway, map(frozenset, first)):
@@ -136,12 +144,15 @@ class _CauseSearch:
         )
 
     def without(self, cause: BlamedCause) -> Lock:
-        """Return the bad lock with the packages of a cause as they last worked."""
         pair = LockPair(self._good, self._bad, self._laboratory, self.trials)
         return _moved(self._bad, self._good, cause.packages, pair, "last_good")
 
-    def is_chance(self, cause: BlamedCause) -> bool:
-        """Return whether what speaks for a cause was chance: a few runs more contradict it."""
+    def is_chance(self, cause: BlamedCause, is_repeated: bool) -> bool:
+        """Return whether what speaks for a cause was chance: it was found before, or a few runs
+        more contradict it.
+        """
+        if is_repeated:
+            return may_be_chance(cause.failure)
         pair = LockPair(self._good, self._bad, self._laboratory, self.trials)
         names = ", ".join(_first_bad(cause.packages))
         forward = _moved(self._good, self._bad, cause.packages, pair, "first_bad")
@@ -160,7 +171,6 @@ class _CauseSearch:
         return changes <= pair.exchanges.keys() and pair.run(changes) == "fails"
 
     def _suspects(self, pair: LockPair) -> list[str]:
-        """The packages that the failure's text names, as far as they differ."""
         carrier = {name: e.package for e in pair.exchanges.values() for name in e.packages}
         records = self._laboratory.results(self._bad)
         names = [name for record in records for name in record.involved]
@@ -170,7 +180,6 @@ class _CauseSearch:
         return self._is_first and self._laboratory.dates is not None and len(pair.exchanges) > FEW
 
     def _near_days(self) -> tuple[DatedLock, DatedLock]:
-        """The last working and the first failing day, until few packages differ between them."""
         laboratory = self._laboratory
         assert laboratory.dates is not None
         good_on, bad_on = laboratory.dates
@@ -187,7 +196,9 @@ class _CauseSearch:
             DatedLock(on=bad_on, lock=self._bad),
             lock_at,
             lambda lock: self.trials.of(lock, f"as of {moments[lock.digest]:%Y-%m-%d}"),
-            lambda good, bad: len(exchanges_between(good, bad, laboratory.asks)) <= FEW,
+            lambda good, bad: (
+                len(exchanges_between(good, bad, laboratory.asks, laboratory.runner)) <= FEW
+            ),
         )
 
 
@@ -198,7 +209,6 @@ def _first_bad(packages: Sequence[BlamedPackage]) -> list[str]:
 def _moved(
     base: Lock, other: Lock, packages: Sequence[BlamedPackage], pair: LockPair, side: str
 ) -> Lock:
-    """A lock with some packages as the other one has them, or in the release that was found."""
     names = [name for package in packages for name in (package.package, *package.brings)]
     pins: dict[str, Pin | None] = {}
     for package in packages:

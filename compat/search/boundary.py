@@ -84,12 +84,10 @@ class BoundarySearch:
 
     @property
     def runs(self) -> int:
-        """How many results counted so far."""
         return sum(map(len, self._results))
 
     @property
     def flaky(self) -> tuple[int, ...]:
-        """The positions that were seen both to work and to fail."""
         return tuple(i for i, results in enumerate(self._results) if len(set(results)) > 1)
 
     @property
@@ -99,7 +97,6 @@ class BoundarySearch:
         return steady * (FLAKY_FACTOR if self.flaky or self._view.exceptions else 1)
 
     def observe(self, position: int, probe: Probe) -> None:
-        """Take the result of a try at a position."""
         if probe == "untestable":
             self._untestable.add(position)
         elif probe == "unanswered":
@@ -130,7 +127,6 @@ class BoundarySearch:
 
     @property
     def result(self) -> Boundary:
-        """What the search came to so far."""
         view = self._view
         tried = [i for i in self._open if self._results[i]]
         above = [i for i in tried if i >= view.first and i not in view.exceptions]
@@ -149,7 +145,6 @@ class BoundarySearch:
 
     @property
     def _open(self) -> list[int]:
-        """The positions that have a result or may get one."""
         return [i for i in range(self.count) if i not in self._untestable and not self._is_lost(i)]
 
     @property
@@ -195,7 +190,6 @@ class BoundarySearch:
 
     @property
     def _insistence(self) -> int:
-        """How often a version must contradict before it is an exception."""
         if self._is_steady:
             return 1
         return FLAKY_INSISTENCE if self.flaky else INSISTENCE
@@ -217,7 +211,6 @@ class BoundarySearch:
                 yield position
 
     def _doubted(self) -> list[int]:
-        """Positions whose results contradict the likeliest boundary and might be exceptions."""
         view = self._view
         return [
             i
@@ -230,9 +223,6 @@ class BoundarySearch:
 
     @cached_property
     def _view(self) -> "_Posterior":
-        """What the results so far say, with those positions set apart that insist on the
-        opposite.
-        """
         exceptions: frozenset[int] = frozenset()
         while True:
             view = _Posterior(self._results, self._untestable, exceptions, self._weights)
@@ -320,7 +310,6 @@ def _log_beta(a: float, b: float) -> float:
 
 
 def _chance(prior: tuple[float, float], fails: int, works: int) -> float:
-    """The chance that the next run fails, after these results."""
     return (prior[0] + fails) / (sum(prior) + fails + works)
 
 
@@ -344,7 +333,6 @@ def _weighted_entropies(
 
 
 def _both_sides(lower: Sequence[float], upper: Sequence[float]) -> list[float]:
-    """For each position the sum of the lower numbers up to it and of the upper ones above it."""
     up_to = list(accumulate(lower))
     above = list(accumulate(reversed(upper)))[::-1]
     return [a + b for a, b in zip(up_to[:-1], above[1:], strict=True)]

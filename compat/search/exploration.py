@@ -105,7 +105,6 @@ class Exploration:
         return self._begun(self._in_time(self._best_run(), left))
 
     def known(self, cell: Cell, *, is_refused: bool) -> None:
-        """Take what became of a cell that was locked, by whom or when ever."""
         groups = self._groups(cell)
         self._tried.update(groups)
         self._all_tried += 1
@@ -114,14 +113,12 @@ class Exploration:
             self._refused.update(groups)
 
     def locked(self, cell: Cell) -> None:
-        """Take that a cell can be locked, whether it was asked about or that follows."""
         self.known(cell, is_refused=False)
         for cells in (self._busy, self._unlocked):
             if cells.pop(cell.id, None) is not None:
                 self._locked[cell.id] = cell
 
     def refused(self, cell: Cell, inferred: Iterable[Cell] = ()) -> None:
-        """Take that a cell was refused, and which others are answered by that."""
         self.known(cell, is_refused=True)
         others = [other for other in inferred if self._is_open(other)]
         self._refusals += 1
@@ -131,7 +128,6 @@ class Exploration:
                 self._answer(answered)
 
     def ran(self, cell: Cell, kind: ProbeKind, inferred: Iterable[Cell] = ()) -> None:
-        """Take that a run answered a cell, and which others are answered by that."""
         for answered in (cell, *inferred):
             if self._is_open(answered):
                 self._answer(answered)
@@ -147,9 +143,6 @@ class Exploration:
 
     @property
     def unlocked(self) -> tuple[Cell, ...]:
-        """The cells of which it is not known whether they can be locked, and that nobody asks
-        about now.
-        """
         return tuple(self._unlocked.values())
 
     def _in_time(self, probe: ExploreProbe | None, left: float) -> ExploreProbe | None:
@@ -196,7 +189,6 @@ class Exploration:
         return ExploreProbe(next(iter(self._smoked.values())), "suite")
 
     def _worth(self, probe: ExploreProbe) -> float:
-        """How many cells a probe is expected to answer a second, what follows it included."""
         cell = probe.cell
         if probe.kind != "lock":
             return self._answers_of_run(cell, probe.kind) / self._seconds(cell, probe.kind)
@@ -209,9 +201,6 @@ class Exploration:
         return answers / seconds
 
     def _worth_refused(self, cell: Cell) -> float:
-        """How many cells a lock is expected to answer a second by being refused, where it is no
-        likelier than refusals were so far.
-        """
         often = (1 + self._all_refused) / (2 + self._all_tried)
         chance = min(self._chance(cell), often)
         return chance * self._reached(cell) / self._seconds(cell, "lock")
@@ -262,6 +251,5 @@ class Exploration:
 
 
 def _difference(cell: Cell, other: Cell) -> frozenset[str]:
-    """The axes in which two cells differ."""
     pairs = zip(cell.coordinates, other.coordinates, strict=True)
     return frozenset(mine.axis for mine, its in pairs if mine.version != its.version)

@@ -62,9 +62,6 @@ class RefusalLearner:
         day: datetime.date,
         redacted: Callable[[str], str],
     ) -> None:
-        """Take the matrix's facts, the resolver, what is known, the day, and what makes a
-        resolver's words fit to be published.
-        """
         self._python = facts.matrix.interpreters.name
         self._demands = Demands(facts)
         self._resolve = ask
@@ -151,7 +148,6 @@ class RefusalLearner:
         return tuple(clauses), first
 
     def _suspects(self, held: Facts, fixed: Facts, questions: "_Questions") -> Facts:
-        """Those of refused facts that the derivation names, where they are refused alone."""
         refusal = questions.refusal(held)
         assert refusal is not None, "only what was refused has suspects"
         named = frozenset(fact for fact in held if package_of_fact(fact) in refusal.named)
@@ -162,7 +158,6 @@ class RefusalLearner:
         return held
 
     def _minimal(self, suspects: Facts, fixed: Facts, questions: "_Questions") -> Clause:
-        """The clause that is left when no fact can be left out any more."""
         needed = suspects
         needs_hard = _is_hard(questions.refusal(suspects))
         for group in self._groups(suspects - fixed):
@@ -197,7 +192,6 @@ class RefusalLearner:
         yield from (frozenset((fact,)) for fact in ordered)
 
     def _shapes(self, held: Facts) -> Sequence[Facts]:
-        """What the cell asks of the packages that clauses speak of together, the usual first."""
         by_package: dict[str, set[str]] = {}
         for fact in filter(is_requirement, held):
             by_package.setdefault(package_of_fact(fact), set()).add(fact)
@@ -236,7 +230,4 @@ class _Questions:
 
 
 def _is_hard(refusal: Refusal | None) -> bool:
-    """Whether it was refused for a reason that says something about the versions, whatever could be
-    built.
-    """
     return refusal is not None and not is_spurious(Failed(stage="lock", cause=refusal.cause))

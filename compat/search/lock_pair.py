@@ -28,7 +28,8 @@ class BlamedPackage(Value, frozen=True, kw_only=True):
     """A package that is to blame: its versions at both ends, and between which releases it broke.
 
     `last_good` and `first_bad` were run; None where the package is new, gone, or an interpreter.
-    `untested` counts the releases between these two that say nothing.
+    `untested` counts the releases between these two that say nothing; `yanked` are those from one
+    to the other that are yanked, which were not tried unless they stand at an end.
     """
 
     package: str
@@ -37,6 +38,7 @@ class BlamedPackage(Value, frozen=True, kw_only=True):
     last_good: Version | None = None
     first_bad: Version | None = None
     untested: int = 0
+    yanked: tuple[Version, ...] = ()
     brings: tuple[str, ...] = ()
 
 
@@ -51,19 +53,15 @@ class LockPair:
         trials: Trials,
         names: tuple[str, str] = ("GOOD", "BAD"),
     ) -> None:
-        """Take the ends, what says of a lock whether it has the failure, and how the ends are
-        called.
-        """
         self.good, self.bad = good, bad
         self._good_name, self._bad_name = names
         self._laboratory, self._trials = laboratory, trials
-        exchanges = exchanges_between(good, bad, laboratory.asks)
+        exchanges = exchanges_between(good, bad, laboratory.asks, laboratory.runner)
         self.exchanges = {exchange.package: exchange for exchange in exchanges}
         self._refused: set[frozenset[str]] = set()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The packages that differ, without those that come or go with them."""
         return tuple(self.exchanges)
 
     def run(self, changes: frozenset[str]) -> Trial:
@@ -110,6 +108,7 @@ class LockPair:
         boundary = search.result
         works = boundary.works if boundary.works is not None else len(versions) - 1
         fails = boundary.fails if boundary.fails is not None else 0
+        low, high = sorted((versions[works], versions[fails]))
         return BlamedPackage(
             package=name,
             good=exchange.good,
@@ -118,10 +117,10 @@ class LockPair:
             last_good=versions[works],
             first_bad=versions[fails],
             untested=works - fails - 1,
+            yanked=tuple(v for v in self._laboratory.yanked(name) if low <= v <= high),
         )
 
     def pin(self, name: str, version: Version) -> Pin | None:
-        """Return the pin of a release, as an end has it if one does."""
         pins = [*self.good.pins, *self.bad.pins, *self._laboratory.releases(name)]
         return next((pin for pin in pins if (pin.name, pin.version) == (name, version)), None)
 
@@ -140,7 +139,6 @@ class LockPair:
         return "untestable"
 
     def _between(self, exchange: Exchange) -> list[Version]:
-        """The releases between the bad version and the good one, the nearest to the bad first."""
         assert exchange.good is not None
         assert exchange.bad is not None
         low, high = sorted((exchange.good, exchange.bad))
@@ -171,9 +169,6 @@ def _versions(names: Sequence[str], exchanges: Mapping[str, Exchange], side: str
 
 
 def _is_adjacent(search: BoundarySearch) -> bool:
-    """Whether nothing that can be tried is left between a release that works and its successor
-    that fails.
-    """
     boundary = search.result
     if boundary.works is None or boundary.fails is None:
         return False

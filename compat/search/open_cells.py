@@ -33,7 +33,6 @@ class OpenCells:
         self._asked: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
 
     def __len__(self) -> int:
-        """How many are open."""
         with self._guard:
             return sum(map(len, self._groups.values()))
 
@@ -56,7 +55,6 @@ class OpenCells:
             return cell
 
     def close(self, is_answered: Callable[[Cell], bool]) -> tuple[Cell, ...]:
-        """Take out the cells that have an answer now, and return them."""
         with self._guard:
             closed = [c for group in self._groups.values() for c in group if is_answered(c)]
             gone = set(closed)

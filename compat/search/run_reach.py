@@ -32,7 +32,6 @@ class RunReach:
     """The lines of a matrix, what was tested on them, and what follows from a run."""
 
     def __init__(self, known: Snapshot) -> None:
-        """Take what is known at the beginning."""
         self._tested: dict[str, Signature] = {}
         # Cells of which nothing of their own is known, and those of them that are expected to come
         # to something.
@@ -62,9 +61,6 @@ class RunReach:
                 self._compare(entry.cell)
 
     def answers(self, cell: Cell, *, is_whole: bool = True) -> float:
-        """Return how many cells a run of this one is expected to answer, in the whole suite or in
-        its core.
-        """
         if cell.id not in self._worth:
             lines = list(self._lines.through(cell))
             others = sum(self._on_line(cell.id, line) for line in lines)
@@ -94,7 +90,6 @@ class RunReach:
         return followers
 
     def answered(self, cells: Iterable[Cell]) -> None:
-        """Take that cells have an answer of their own."""
         for cell in cells:
             self._open.pop(cell.id, None)
             self._running.discard(cell.id)
@@ -108,7 +103,6 @@ class RunReach:
         self._running.add(cell.id)
 
     def blocked(self, cell: Cell) -> None:
-        """Take that a run came to no answer."""
         self.answered([cell])
         self._silent.add(cell.id)
         self._blocked.add(cell.id)
@@ -122,7 +116,6 @@ class RunReach:
                 self._worth.pop(cell_id, None)
 
     def _compare(self, cell: Cell) -> None:
-        """Count how often tested neighbours agree."""
         for line in self._lines.through(cell):
             place = line.index(cell.id)
             beside = next((other for other in line[place + 1 :] if other in self._tested), None)
@@ -160,9 +153,6 @@ class RunReach:
         return answers / weights
 
     def _up_to(self, cells: Iterable[str]) -> tuple[int, Signature | None]:
-        """How many cells in that order wait for an answer, and what the tested one behind them came
-        to.
-        """
         waiting = 0
         for cell_id in cells:
             if cell_id in self._silent:

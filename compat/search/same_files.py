@@ -66,9 +66,6 @@ def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClaus
 
 
 def _failing(snapshot: Snapshot) -> Iterator[tuple[Entry, Failed, Entry]]:
-    """The cells that failed in a file at import, newest Python first, and the nearest that did
-    not.
-    """
     axis = snapshot.matrix.interpreters.name
     tested = sorted(
         (entry for entry in snapshot.known if entry.is_tested and entry.planned),
@@ -100,14 +97,12 @@ def _differs_in_newer(entry: Entry, other: Entry, axis: str) -> bool:
 
 
 def _up_to(snapshot: Snapshot, python: Version) -> tuple[str, ...]:
-    """The Python series of the matrix that are not newer than this one."""
     series = sorted(snapshot.matrix.interpreters.patches)
     names = dict.fromkeys(f"{patch.major}.{patch.minor}" for patch in series)
     return tuple(name for name in names if Version(name) <= python)
 
 
 def _wheel(snapshot: Snapshot, release: Release, entry: Entry) -> Artifact | None:
-    """The wheel of a release that the cell's Python takes, else any that it has."""
     python = entry.cell.on(snapshot.matrix.interpreters.name).version
     tags = accepted_tags(python, snapshot.matrix.platform)
     wheels = [artifact for artifact in release.artifacts if artifact.is_wheel]

@@ -127,7 +127,6 @@ def _shortest_failing(chosen: list[str], rest: list[str], trials: _Trials) -> tu
 
 
 def _minimised(changes: list[str], trials: _Trials) -> list[str]:
-    """The changes that are left when no half, quarter and so on can be taken away any more."""
     parts = 2
     while len(changes) >= 2:
         chunks = _split(changes, parts)
@@ -162,7 +161,6 @@ def _without_pairs(changes: list[str], trials: _Trials) -> list[str]:
 
 
 def _split(changes: list[str], parts: int) -> list[list[str]]:
-    """The changes in so many chunks of nearly equal length."""
     size, longer = divmod(len(changes), parts)
     chunks, start = [], 0
     for part in range(parts):

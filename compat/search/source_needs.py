@@ -249,9 +249,6 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 
 def _annotations(tree: ast.Module) -> tuple[list[ast.expr], list[ast.expr]]:
-    """The annotations that are never evaluated, as those of local variables, and those that are
-    when the module is loaded.
-    """
     never: list[ast.expr] = []
     evaluated: list[ast.expr] = []
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import msgspec
 
 from compat.results.record import Record
-from compat.run.outcome import PLACED, STAGES, Failed, is_spurious
+from compat.run.outcome import PLACED, STAGES, Failed, Outcome, is_spurious
 from compat.search.shrink import Trial
 
 _RAISED = re.compile(r"[\w.]+: ")
@@ -17,11 +17,16 @@ def symptoms(record: Record) -> tuple[Failed, ...]:
     """Return what failed: the outcome first, then each capability; without places, as the lines of
     a file move from release to release.
     """
-    if not isinstance(record.outcome, Failed):
+    if not isinstance(record.outcome, Failed) or is_of_runner(record.outcome):
         return ()
     capabilities = (c.failed for c in record.capabilities)
     failed = (record.outcome, *(failure for failure in capabilities if failure is not None))
     return tuple(dict.fromkeys(map(_placeless, failed)))
+
+
+def is_of_runner(outcome: Outcome) -> bool:
+    """Return whether pytest itself did not start: that says nothing about what it would test."""
+    return isinstance(outcome, Failed) and outcome.cause == "test-runner"
 
 
 def message_of(record: Record, target: Failed) -> str:
@@ -40,7 +45,7 @@ def trial_of(record: Record, target: Failed, usual: Iterable[Failed]) -> Trial:
     its stage, or did what failed, whatever else fails then.
     """
     outcome = record.outcome
-    if is_spurious(outcome):
+    if is_spurious(outcome) or is_of_runner(outcome):
         return "unresolved"
     shown = symptoms(record)
     if target in shown:

@@ -4,13 +4,15 @@ import datetime
 from collections.abc import Sequence
 from typing import Protocol
 
+from packaging.version import Version
+
 from compat.lock.lockfile import Lock, Pin
 from compat.lock.mixed import Asks
 from compat.results.record import Record
 from compat.run.outcome import Failed
 from compat.search.repetition import FIRST_RUNS, MORE_RUNS, PATIENCE, FailureRates, may_be_chance
 from compat.search.shrink import Trial
-from compat.search.symptoms import message_of, symptoms, trial_of
+from compat.search.symptoms import is_of_runner, message_of, symptoms, trial_of
 
 # An environment that was run so often and still says now this, now that, says nothing.
 MOST_RUNS = 40
@@ -31,6 +33,10 @@ class Laboratory(Protocol):
         """What tells the requirements of a release."""
 
     @property
+    def runner(self) -> frozenset[str]:
+        """The packages of both ends that the suite's requirements alone bring."""
+
+    @property
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
         """The moments of both ends, where the date is all that they differ by; else None."""
 
@@ -44,7 +50,12 @@ class Laboratory(Protocol):
         """Return the lock of the ends' question as of a moment; None where it has none."""
 
     def releases(self, package: str) -> Sequence[Pin]:
-        """Return the final releases of a package that can be installed here, oldest first."""
+        """Return the final releases of a package that can be installed here, oldest first; none
+        that is yanked.
+        """
+
+    def yanked(self, package: str) -> Sequence[Version]:
+        """Return the yanked releases of a package, oldest first."""
 
 
 class Trials:
@@ -107,18 +118,18 @@ class Trials:
 
     def is_chance(self, fails: tuple[Lock, str], works: tuple[Lock, str]) -> bool:
         """Return whether a failure that may come and go does so, although the ends did not show it:
-        two locks, run a few times more, do not always fail or always work as they should.
+        two locks, run a few times more, do not always fail with the cause, or without it do now
+        this, now that. One that always fails without it has another cause: that is no chance.
         """
         if self.target is None or not (may_be_chance(self.target) and self._rates.is_steady):
             return False
-        return any(
-            (self.target in symptoms(run)) is not expected
-            for expected, end in ((True, fails), (False, works))
-            for run in self._runs(*end, FIRST_RUNS)
+        with_cause, without = (
+            {self.target in symptoms(run) for run in self._runs(*end, FIRST_RUNS)}
+            for end in (fails, works)
         )
+        return False in with_cause or len(without) > 1
 
     def _measure(self, target: Failed) -> None:
-        """Find out how often each end fails in that way, where that may be chance."""
         goods, bads = self._run_ends(FIRST_RUNS if may_be_chance(target) else 1)
         self._rates = _rates(goods, bads, target, self._is_doubted)
         if not self._rates.is_steady:
@@ -133,8 +144,10 @@ class Trials:
             )
 
     def _run_ends(self, least: int) -> tuple[list[Record], list[Record]]:
-        """Every run of each end, of which there are so many at least."""
         goods, bads = (self._runs(lock, what, least) for lock, what in self._ends)
+        for runs, (_, what) in zip((goods, bads), self._ends, strict=True):
+            if all(is_of_runner(run.outcome) for run in runs):
+                raise SearchStopped(f"{what} has no answer: {runs[-1].outcome}")
         return goods, bads
 
     def _runs(self, lock: Lock, what: str, least: int) -> list[Record]:
@@ -145,7 +158,6 @@ class Trials:
 
 
 def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:
-    """What fails at the bad end, and rarely at the good end."""
     shown = dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
     return [
         symptom for symptom in shown if _share(goods, symptom) < min(_share(bads, symptom), 1 / 2)

@@ -138,7 +138,6 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
 
 
 def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> PackageFloor:
-    """Return what keeps a release of the subject from an older version of another axis."""
     release = subject_release(snapshot, version)
     published = None if release is None else release.published
     texts = () if published is None else published.requires_dist
@@ -239,9 +238,6 @@ def _cell_below(snapshot: Snapshot, entry: Entry, version: Version) -> CellBelow
 
 
 def _is_of_dependency(cell: CellBelow) -> bool:
-    """Whether a cell came to nothing because its packages could not be had together, as the
-    release itself requires them.
-    """
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
     return not cell.is_by_rule and _is_unobtainable(outcome)
 

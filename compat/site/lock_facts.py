@@ -28,7 +28,6 @@ class LockFacts(Value, frozen=True, kw_only=True):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The facts as people read them, what is not measured last."""
         known = [self.platform, f"{count(self.packages, 'package')}, each checked by its hash"]
         unknown = ["size of the download"]
         if self.installed_mb is None:

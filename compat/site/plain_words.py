@@ -92,7 +92,6 @@ _EXPLAINED: tuple[PlainState, ...] = ("refused", "broken", "broken-smoke", "need
 
 
 def plain_command(package: str, release: str) -> str:
-    """Return the command whose answer is asked."""
     return f"pip install {package}=={release}"
 
 
@@ -106,7 +105,8 @@ def plain_reason(about: PlainInstall | PlainCause) -> str:
         if isinstance(outcome, Failed) and outcome.cause == "no-artifact" and _NO_WHEEL in words:
             return f"The package index has no wheel of {outcome.subject} for this Python."
         return cause_sentence(outcome)
-    if isinstance(about, PlainInstall) and about.state in ("ruled-out", "not-admitted"):
+    metadata: tuple[PlainState, ...] = ("ruled-out", "not-admitted", "not-asked")
+    if isinstance(about, PlainInstall) and about.state in metadata and about.because:
         return about.because
     return PLAIN_STYLES[about.state].sentence
 

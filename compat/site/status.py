@@ -81,7 +81,6 @@ _SMOKE: dict[str, tuple[str, str]] = {
 
 
 def _with_smoke() -> Iterator[tuple[str, str, State, str, str]]:
-    """Name, class, state, symbol and sentence of each, in the order of a legend."""
     for name, state, symbol, sentence in _TABLE:
         css = state if name == state else f"{state} {name}"
         yield name, css, state, symbol, sentence
@@ -133,7 +132,6 @@ def cell_state(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
 
 
 def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
-    """Return how one cell is shown."""
     state = cell_state(entry, siblings)
     if state == "works" and entry.recipe == "dated" and not _is_proven_today(siblings):
         return STYLES[by_evidence("dated", entry.verdict)]
@@ -149,7 +147,6 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
 
 
 def style_then(entry: Entry, verdict: Verdict, siblings: Sequence[Entry]) -> StatusStyle:
-    """Return how a cell was shown when it had another verdict."""
     return style_of(replace(entry, verdict=verdict), siblings)
 
 

@@ -159,12 +159,10 @@ def nearest(path: str, living: Iterable[str] | Mapping[str, object]) -> str:
 
 
 def is_page(path: str) -> bool:
-    """Return whether the file is a page that has an address of its own."""
     return path.rpartition("/")[2] == PAGE
 
 
 def urls_text(paths: Iterable[str]) -> bytes:
-    """Return the list of all addresses that ever were, one a line."""
     return msgspec.json.format(msgspec.json.encode(sorted(paths)), indent=1) + b"\n"
 
 
@@ -199,7 +197,6 @@ def refuse_unsafe(path: str) -> None:
 
 
 def _kept(folder: Path, file: SiteFile | Made, known: Known | None) -> tuple[Known, bool]:
-    """The file as it is now, and whether it was written."""
     refuse_unsafe(file.path)
     inputs = file.inputs if isinstance(file, Made) else ""
     before = known if known is not None and os.path.exists(f"{folder}/{file.path}") else None
@@ -214,7 +211,6 @@ def _kept(folder: Path, file: SiteFile | Made, known: Known | None) -> tuple[Kno
 
 
 def _listing(listing: DigestListing, files: Mapping[str, Known]) -> SiteFile:
-    """The listing with the digests of the files before it."""
     paths = sorted(filter(listing.lists, files))
     listed = (
         Listed(path=path, sha256=files[path].sha256, bytes=files[path].size) for path in paths

@@ -71,6 +71,20 @@ def test_the_release_that_took_a_function_away_is_named_and_nothing_runs_twice(
         animals.cell,
         f"{animals.cell}+dated",
     }
+    # What was found is known of every environment with a release between those that were run.
+    animals.run("discover", "zoo", "--write")
+    subject, python = (
+        f"zoo{tmp_path.name.replace('_', '')}",
+        animals.cell.split("-")[0].removeprefix("py"),
+    )
+    for version, state, code in (("2.1", "broken", 1), ("1.2", "unproven", 1)):
+        freeze = f"{subject}==1.0\nspokenlib=={version}\notherlib==1.1\n"
+        (tmp_path / "freeze.txt").write_text(freeze, encoding="utf-8")
+        words = ("--freeze", str(tmp_path / "freeze.txt"), "--python", python, "--json")
+        ended, out, err = animals.run("doctor", "zoo", *words)
+        [answer] = json.loads(out)["data"]["answers"]
+        assert (ended, answer["state"]) == (code, state), out + err
+        assert [p["packages"] for p in answer["problems"]] == [["spokenlib"]] * (state == "broken")
     dated = f"{animals.cell}+dated"
     code, out, _ = animals.run("blame", "zoo", dated, animals.cell, "--json")
     data = json.loads(out)["data"]

@@ -9,6 +9,7 @@ import pytest
 from packaging.version import Version
 from support.ran import Run
 
+from compat.cli.floor import print_answer
 from compat.cli.options import workspace_of
 from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of
 
@@ -109,8 +110,30 @@ class TestByRunning:
         self.answer(root, remember, {CELLS[0]: ["pass"], CELLS[1]: [broken, "pass"] * 20})
         first, raised = self.said
         assert first == "2 cells; at most 12 runs"
-        assert raised.startswith(f"{CELLS[1]} works and fails by turns, or against the others")
+        assert raised.startswith(f"{CELLS[1]} works and fails by turns:")
         assert raised.endswith("up to 120 runs now")
+
+    def test_versions_that_fail_each_time_amid_working_ones_are_a_hole(
+        self, root: Path, run: Run, remember: Remember, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        matrix = root / "matrices" / "demo" / "matrix.toml"
+        text = matrix.read_text(encoding="utf-8")
+        series = [f"3.{minor}" for minor in range(8, 14)]
+        patches = ", ".join(f'"{each}.7"' for each in series)
+        matrix.write_text(text.replace('"3.8.18", "3.11.7"', patches), encoding="utf-8")
+        run("discover", "demo", "--write")
+        cells = [f"py{each}-dep1-demo1.0" for each in series]
+        assert run("lock", "demo", *cells).code == 0
+        wrong = "test-fail:assertion(printing; at test_demo.py:9)"
+        outcomes = {cell: [wrong if cell == cells[2] else "pass"] for cell in cells}
+        answer = self.answer(root, remember, outcomes)
+        boundary = answer.boundary
+        assert (boundary.works, boundary.exceptions, boundary.flaky) == (0, (2,), ())
+        assert [said for said in self.said if "by turns" in said] == []
+        print_answer(answer, QUESTION)
+        printed = capsys.readouterr().out
+        assert "3.10 above it fails each time" in printed
+        assert "by turns" not in printed
 
     @pytest.mark.parametrize(
         "outcome", ["install-fail:network(dep)", "test-fail:cancelled", "nothing"]

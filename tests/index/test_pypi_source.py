@@ -35,7 +35,7 @@ SHA = "ab" * 32
 
 FILES = [
     File("thing-1.10-py3-none-any.whl", sha256=SHA, requires_python=">=3.9"),
-    File("thing-1.9.tar.gz", sha256=SHA, requires_python=">=3.8", yanked=True),
+    File("thing-1.9.tar.gz", sha256=SHA, requires_python=">=3.8", yanked="it \x1b[31m broke"),
     File("thing-1.9-cp311-cp311-manylinux_2_17_x86_64.manylinux2014_x86_64.whl", metadata=True),
     File("Thing-1.0.zip", metadata=False),
 ]
@@ -68,6 +68,8 @@ def test_releases_stand_by_version_and_files_by_name(
     assert sdist.yanked
     assert not wheel.yanked
     assert not package.releases[1].yanked
+    # What a stranger writes reaches no terminal as it is.
+    assert package.releases[1].yank_reason == sdist.yank_reason == "it \\x1b[31m broke"
     assert sdist.requires_python == SpecifierSet(">=3.8")
     assert [wheel.has_metadata, sdist.has_metadata] == [True, None]
     assert sdist.sha256 == SHA

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 from packaging.version import Version
-from support.fake_index import FakeIndex, status
+from support.fake_index import FakeIndex, File, in_json, status
+from support.local_index import fill
 
 from compat.errors import IndexUnreachable
+from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
+from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
 
 
@@ -143,3 +146,44 @@ def test_an_index_that_answers_with_a_fault_is_never_a_refusal(
     demo_index.page("dep", status(500))
     with pytest.raises(IndexUnreachable):
         locker.lock(inputs("demo==1.0"))
+
+
+def test_of_releases_without_a_wheel_the_newest_are_named_not_where_the_resolver_went_back_to(
+    index: FakeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    fill(
+        index,
+        {
+            "demo": [("1.0", 1, None, ["middle>=1"])],
+            "middle": [("2.0", 2, None, ["bottom>=1"])],
+            "both": [("1.0", 1, None, ["bottom", "other"])],
+            "picky": [("1.0", 1, None, ["demo", "late"])],
+            "late": [("1.0", 1, None, ["nowhere>9"])],
+            "nowhere": [("1.0", 1, None, [])],
+        },
+    )
+    # To this release the resolver goes back, and its first sentence is about it.
+    old = File("middle-1.0.tar.gz", sha256="1" * 64, uploaded="2024-01-01T12:00:00Z")
+    new = File("middle-2.0-py3-none-any.whl", uploaded="2024-01-02T12:00:00Z", metadata=True)
+    index.page("middle", in_json([old, new]))
+    for name in ("bottom", "other"):
+        times = enumerate(("1.0", "1.4", "1.5"), 1)
+        files = [
+            File(f"{name}-{v}.tar.gz", sha256="2" * 64, uploaded=f"2024-01-0{n}T12:00:00Z")
+            for n, v in times
+        ]
+        index.page(name, in_json(files))
+    settings = IndexSettings(index_url=index.url)
+    environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path), "UV_HTTP_RETRIES": "0"}
+    builds = NamedBuilds((), PyPISource(settings), None)
+    locker = UvLocker(settings, environ, lambda _: None, builds)
+    answer = locker.lock(inputs("demo", as_of=day(3)))
+    assert str(answer) == "lock-fail:source-only(bottom==1.4)"
+    assert isinstance(answer, Refusal)
+    assert 'add "bottom==1.4" to builds' in answer.because
+    answer = locker.lock(inputs("both"))
+    assert isinstance(answer, Refusal)
+    assert 'add "bottom==1.5", "other==1.5" to builds' in answer.because
+    # What no build would mend is not said to want one.
+    assert str(locker.lock(inputs("picky"))) == "lock-fail:no-artifact(nowhere>9)"

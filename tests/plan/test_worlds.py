@@ -36,3 +36,16 @@ def test_rules_that_no_cell_needs_are_named_and_no_others(name: str) -> None:
     document = world(name)
     made = plan(matrix_of(document), catalogue_of(document))
     assert list(made.unneeded) == document.get("unneeded", {}).get("rules", [])
+
+
+def test_a_yanked_release_can_be_had_where_it_is_asked_for_alone_and_else_says_why_not() -> None:
+    document = world("troubled")
+    cell = "demo1.0-py3.10-d2.0"
+    fates = {f.cell.id: f for f in plan(matrix_of(document), catalogue_of(document)).fates}
+    swept = fates[cell]
+    assert isinstance(swept, Infeasible)
+    assert swept.obstacle.because.startswith("Demo 1.0 is yanked (it ate files)")
+    exact = 'package = "Demo", select = { specifier = "==1.0" } }'
+    document["matrix"] = document["matrix"].replace('package = "Demo" }', exact)
+    fates = {f.cell.id: f for f in plan(matrix_of(document), catalogue_of(document)).fates}
+    assert told(fates[cell]) == "feasible"

@@ -321,6 +321,28 @@ WAYS: list[tuple[str, Evidence]] = [
             )
         ),
     ),
+    (
+        "test-fail:missing-attribute(b; by m.x; at m.py:3)",
+        but(
+            tests=(
+                ran("a"),
+                ran(
+                    "b",
+                    "failed",
+                    Raised(
+                        type="AssertionError",
+                        message="Traceback (most recent call last):",
+                        where="test_b.py:1",
+                        child=Raised(
+                            type="ImportError",
+                            message="cannot import name 'x' from 'm' (/cell/m.py)",
+                            where="m.py:3",
+                        ),
+                    ),
+                ),
+            )
+        ),
+    ),
     ("test-fail:error(b; at demo/core.py:7)", but(tests=(ran("a"), ran("b", "failed", ERROR)))),
     (
         "test-fail:missing-attribute(b; by m.x; at y)",

@@ -363,6 +363,47 @@ def test_metrics_of_a_passing_test_are_told(suite: Suite) -> None:
     assert {end["raised"]["type"] for end in ends(events)[2:]} == {"MalformedMetric"}
 
 
+def test_what_killed_a_child_process_is_told_where_its_traceback_stands_in_the_exception(
+    suite: Suite,
+) -> None:
+    suite.install("subject.py", "def call():\n    raise AttributeError('no get')\n")
+    suite.write(
+        "test_child.py",
+        """\
+        import subprocess, sys
+
+        COMMAND = [sys.executable, "-c", "import subject; subject.call()"]
+
+        def test_asserts():
+            done = subprocess.run(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            assert done.returncode == 0, done.stdout.decode()
+
+        def test_checks():
+            subprocess.run(COMMAND, stderr=subprocess.PIPE, check=True)
+
+        def test_tells_nothing():
+            assert subprocess.run(COMMAND).returncode == 0
+
+        def test_speaks_of_one():
+            assert 1 == 2, "Traceback (most recent call last):"
+
+        def test_is_compiled():
+            # As of a module that another machine compiled.
+            compiled = 'exec(compile("raise OSError(1)", "/built/src/json/decoder.py", "exec"))'
+            subprocess.run([sys.executable, "-c", compiled], stderr=subprocess.PIPE, check=True)
+        """,
+    )
+    _, events, _ = suite.run()
+    raised = [end["raised"] for end in ends(events)]
+    assert [each["type"] for each in raised[:2]] == ["AssertionError", "CalledProcessError"]
+    for each in raised[:2]:
+        child = each["child"]
+        assert (child["type"], child["message"]) == ("AttributeError", "no get")
+        assert (child["where"], child["of_suite"]) == ("subject.py:2", False)
+    assert ["child" in each for each in raised[2:4]] == [False, False]
+    assert raised[4]["child"]["where"].startswith("python3.")
+
+
 def test_the_place_is_where_the_subject_raised_and_not_a_helper_or_generated_code(
     suite: Suite,
 ) -> None:

@@ -95,15 +95,53 @@ class TestASteadyFailure:
         assert named(answer) == [(("p5", "2.0"),), (("p9", "1.4"),)]
         assert answer.is_verified
 
-    def test_two_packages_that_each_break_it_alike_are_not_called_verified(self) -> None:
+    @pytest.mark.parametrize(("failure", "most"), [(BROKEN, 45), (WRONG, 65)])
+    def test_two_packages_that_each_break_it_alike_are_both_named(
+        self, failure: Outcome, most: int
+    ) -> None:
         def outcome(versions: Versions, chance: random.Random) -> Outcome:
             broken = max(versions["p5"], versions["p9"]) >= Version("2.0")
-            return BROKEN if broken else Passed()
+            return failure if broken else Passed()
 
-        answer = blame(GOOD, BAD, laboratory(outcome))
-        assert len(answer.causes) == 1
-        assert not answer.is_verified
-        assert "fails in the same way" in answer.because
+        lab = laboratory(outcome)
+        lab.withdrawn = {"p5": [Version("1.3"), Version("2.0")]}
+        answer = blame(GOOD, BAD, lab)
+        assert sorted(named(answer)) == [(("p5", "2.0"),), (("p9", "2.0"),)]
+        assert [package.yanked for cause in answer.causes for package in cause.packages] == [
+            (Version("2.0"),) if cause.names == ("p5",) else () for cause in answer.causes
+        ]
+        assert answer.is_verified
+        ends = [what for what in lab.ran if what in ("GOOD", "BAD")]
+        assert len(ends) <= 6
+        assert len(lab.ran) <= most
+
+    @pytest.mark.parametrize("marked", [True, False])
+    def test_what_the_runner_needs_on_one_python_alone_is_no_culprit(self, marked: bool) -> None:
+        def outcome(versions: Versions, chance: random.Random) -> Outcome:
+            if versions["python"] < Version("3.11") and "backport" not in versions:
+                return parse_outcome("collect-fail:test-runner(backport)")
+            return WRONG if versions["python"] >= Version("3.11") else Passed()
+
+        good = lock_of({"p1": "1.0", "pytest": "8.0", "backport": 1}, "3.10.1")
+        requires = {("pytest", "8.0"): "backport; python_version < '3.11'"} if marked else {}
+        lab = laboratory(outcome, requires=requires)
+        lab.runner = frozenset({"pytest", "backport"})
+        answer = blame(good, lock_of({"p1": "1.0", "pytest": "8.0"}, "3.11.1"), lab)
+        [cause] = answer.causes
+        assert [(p.package, p.brings) for p in cause.packages] == [("python", ("backport",))]
+        assert answer.is_verified
+
+    def test_a_runner_that_does_not_start_is_no_answer(self) -> None:
+        lab = laboratory(
+            lambda versions, chance: (
+                parse_outcome("collect-fail:test-runner(x)")
+                if versions["p1"] > Version("1.0")
+                else Passed()
+            )
+        )
+        answer = blame(GOOD, BAD, lab)
+        assert not answer.causes
+        assert not answer.is_finished
 
     def test_where_both_work_there_is_nothing_to_blame(self) -> None:
         answer = blame(GOOD, BAD, laboratory(lambda versions, chance: Passed()))

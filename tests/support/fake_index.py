@@ -29,7 +29,7 @@ class File:
     sha256: str = ""
     requires_python: str | None = None
     uploaded: str | None = None
-    yanked: bool = False
+    yanked: bool | str = False
     metadata: bool | None = None
 
 
@@ -174,7 +174,9 @@ def in_html(files: Iterable[File], kind: str = "text/html") -> Reply:
             f"#sha256={file.sha256}" if file.sha256 else ""
         )
         attributes = {"href": href, "data-requires-python": file.requires_python}
-        attributes["data-yanked"] = "" if file.yanked else None
+        attributes["data-yanked"] = (
+            None if file.yanked is False else "" if file.yanked is True else file.yanked
+        )
         attributes["data-upload-time"] = file.uploaded
         attributes["data-core-metadata"] = (
             None if file.metadata is None else str(file.metadata).lower()

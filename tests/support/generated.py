@@ -253,6 +253,7 @@ def _release(
             requires_python=SpecifierSet(python) if python else None,
             uploaded=uploaded,
             yanked=is_yanked,
+            yank_reason="it broke" if is_yanked else "",
         )
         for filename in names
     )

@@ -43,17 +43,22 @@ class MadeLaboratory:
         self._requires = requires or {}
         self._chance = random.Random(seed)
         self._results: dict[tuple[str, str], list[Record]] = {}
+        self.runner: frozenset[str] = frozenset()
+        self.withdrawn: dict[str, list[Version]] = {}
         self.involved: tuple[str, ...] = ()
         self.ran: list[str] = []
         self.dates: tuple[datetime.datetime, datetime.datetime] | None = None
         self.days: Callable[[datetime.datetime], Lock | None] = lambda moment: None
 
-    def asks(self, name: str, version: Version) -> tuple[Asked, ...]:
-        """Return what a release asks for."""
+    def asks(self, name: str, version: Version, python: Version) -> tuple[Asked, ...]:
+        """Return what a release asks for on a Python."""
         text = self._requires.get((name, str(version)), "")
         if not text:
             return ()
         asked = Requirement(text)
+        environment = {"python_version": f"{python.major}.{python.minor}"}
+        if asked.marker is not None and not asked.marker.evaluate(environment):
+            return ()
         return (Asked(name=asked.name, specifier=asked.specifier, extras=(), url=""),)
 
     def results(self, lock: Lock) -> Sequence[Record]:
@@ -84,6 +89,10 @@ class MadeLaboratory:
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
         """Return the lock of a day."""
         return self.days(moment)
+
+    def yanked(self, package: str) -> Sequence[Version]:
+        """Return the yanked releases of a package."""
+        return self.withdrawn.get(package, [])
 
     def releases(self, package: str) -> Sequence[Pin]:
         """Return the releases of a package."""

@@ -86,4 +86,5 @@ def _artifact(filename: str, release: dict[str, Any], when: datetime.datetime | 
         uploaded=when,
         sha256=hashlib.sha256(filename.encode()).hexdigest(),
         yanked=filename in release.get("yanked", ()),
+        yank_reason=release.get("yank_reason", ""),
     )

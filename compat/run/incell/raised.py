@@ -7,25 +7,80 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import sysconfig
 import tempfile
 from typing import Any
 
 MESSAGE = 500
+OUTPUT = 100_000
+_FRAME = re.compile(r'^ +File "([^"\n]+)", line (\d+)', re.MULTILINE)
+# pytest indents every line but the first of what an assertion says.
+_TRACEBACK = re.compile(
+    r"Traceback \(most recent call last\):\r?\n"
+    r"(?P<frames>(?P<indent> *)  File .*\n(?:(?P=indent) .*\n)*)"
+    r"(?P=indent)(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>[^\r\n]*))?\r?$",
+    re.MULTILINE,
+)
 _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
 def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> dict[str, Any]:
     """Return type, first line and place of an exception, and whether the suite's own code raised
-    it.
+    it; and what killed a child process, where its traceback stands in the exception.
     """
     outside, inside = frame_places(error, suites)
+    child = child_facts(error, suites)
     return {
+        **({"child": child} if child else {}),
         "type": type(error).__name__,
         "message": exception_line(error),
         "where": text(outside or inside or otherwise, MESSAGE),
         "of_suite": bool(inside and not outside),
     }
+
+
+def child_facts(error: BaseException, suites: list[str]) -> dict[str, Any] | None:
+    """Return type, first line and place of the last traceback in an exception's text, or in the
+    output that `subprocess.CalledProcessError` holds; None without one.
+    """
+    tracebacks: list[re.Match[str]] = []
+    for name in ("", "stdout", "stderr"):
+        try:
+            part = getattr(error, name, None) if name else error
+            output = part.decode("utf-8", "replace") if isinstance(part, bytes) else str(part)
+        except Exception:
+            continue
+        tracebacks += _TRACEBACK.finditer(output[-OUTPUT:])
+    if not tracebacks:
+        return None
+    traceback = tracebacks[-1]
+    frames = [(installed(f), line) for f, line in _FRAME.findall(traceback.group("frames"))]
+    places = [
+        (is_of(file, suites), f"{shown_path(file, suites)}:{line}")
+        for file, line in frames
+        if not is_noise(file, {})
+    ]
+    outside = [place for is_own, place in places if not is_own]
+    return {
+        "type": text(traceback.group("type").rpartition(".")[2], MESSAGE),
+        "message": text(traceback.group("message") or "", MESSAGE),
+        "where": text((outside or [place for _, place in places] or [""])[-1], MESSAGE),
+        "of_suite": bool(places) and not outside,
+    }
+
+
+def installed(file: str) -> str:
+    """Return the file of this machine that a frame means: one of a compiled module names that of
+    the machine that built it.
+    """
+    parts = file.split("/")
+    for folder in sys.path if not os.path.exists(file) else ():
+        for first in range(len(parts) - 1):
+            path = os.path.join(folder, *parts[first:])
+            if folder and parts[first] and os.path.exists(path):
+                return path
+    return file
 
 
 def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:

@@ -61,7 +61,6 @@ def badges(edition: Edition) -> Iterator[SiteFile]:
 
 
 def matrix_badges(report: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge]]:
-    """Yield the badges of a matrix by the parts of their names."""
     releases = _by_subject(report)
     newest = max(releases, default=None)
     if newest is None:
@@ -100,7 +99,6 @@ def endpoint(badge: Badge) -> bytes:
 
 
 def svg(badge: Badge) -> bytes:
-    """Return the badge as an image with a title and a description for screen readers."""
     return written(drawing(badge))
 
 
@@ -162,7 +160,6 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -
 
 
 def _state(report: MatrixReport, entry: Entry) -> tuple[str, str]:
-    """The words, with the score of what works in part, and the colour of a tested cell."""
     look = style_of(entry, report.places[place_of(entry.cell)])
     score = entry.verdict.score
     part = f", {score.passing}/{score.asked}" if look.state == "partial" else ""

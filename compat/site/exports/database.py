@@ -100,7 +100,6 @@ ORDER BY cells DESC, capabilities.capability;
 
 
 def downloads(edition: Edition) -> Iterator[SiteFile | Made]:
-    """Yield the database of each matrix, and a file with two queries to begin with."""
     for report in edition.reports:
         yield Made(
             path=download_path(report.name, "sqlite"),
@@ -128,7 +127,6 @@ def database(report: MatrixReport) -> bytes:
 
 
 def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
-    """The rows of each table, in the order of its columns."""
     known = report.snapshot.known
     answers, measures = _Answers(), dict[Measures, int]()
     yield "cells", (_cell(report, entry) for entry in known)

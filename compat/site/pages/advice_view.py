@@ -56,7 +56,6 @@ class CardView(View, frozen=True):
 
     @property
     def words(self) -> str:
-        """The combination in words."""
         return ", ".join(f"{tile.label} {tile.version}" for tile in self.tiles)
 
 
@@ -105,7 +104,6 @@ class AnswerPage(View, frozen=True):
 
 
 def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
-    """Return the answer to a request."""
     answer = report.answer(request)
     if isinstance(answer, Recommended):
         others = tuple(
@@ -136,7 +134,6 @@ def _proven(best: CardView, alternatives: tuple[CardView, ...]) -> Advice:
 
 
 def unproven_words(changes: Sequence[str]) -> str:
-    """Return that nothing matches, and the smallest change after which something does."""
     nothing = "No tested combination matches"
     return f"{nothing}: {'; '.join(changes)}." if changes else f"{nothing}."
 
@@ -144,7 +141,6 @@ def unproven_words(changes: Sequence[str]) -> str:
 def answer_page(
     edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> AnswerPage:
-    """Return the page that answers for these coordinates by axis."""
     return AnswerPage(
         advice=advice(edition, report, Request(wants=wants(report, coordinates))),
         versions=version_links(report, coordinates),
@@ -154,7 +150,6 @@ def answer_page(
 def tested_page(
     edition: Edition, report: MatrixReport, combination: TestedCombination
 ) -> AnswerPage:
-    """Return the page of one tested combination."""
     matrix = report.snapshot.matrix
     return AnswerPage(
         advice=_proven(card_view(edition, report, report.advisor.card(combination)), ()),
@@ -172,7 +167,6 @@ def tested_page(
 def version_links(
     report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> tuple[tuple[str, str], ...]:
-    """Return each coordinate in words, with the path of its page."""
     return tuple(
         (
             f"{label(axis)} {coordinates[axis.name]}",
@@ -184,7 +178,6 @@ def version_links(
 
 
 def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    """Return the path of the answer for coordinates by axis, below `demo/advise/`."""
     texts = [
         f"{axis.short}{coordinates[axis.name]}"
         for axis in report.snapshot.matrix.axes
@@ -212,7 +205,6 @@ def best(
 
 
 def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str = "") -> CardView:
-    """Return a card as pages show it."""
     proof, matrix = card.proof, report.snapshot.matrix
     entry = report.snapshot.by_id[proof.cell.id]
     style = style_of(entry, report.places[place_of(proof.cell)])
@@ -245,14 +237,12 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
 
 
 def proof_words(report: MatrixReport, proof: TestedCombination) -> ProofWords:
-    """Return what a card calls a proven combination, for what is shown without a page."""
     entry = report.snapshot.by_id[proof.id]
     style = style_of(entry, report.places[place_of(proof.cell)])
     return ProofWords(verdict=style.word, failing=failing(report, entry))
 
 
 def by_python(edition: Edition, report: MatrixReport) -> tuple[Option, ...]:
-    """Return the best answer for each Python, the newest first."""
     axis = report.snapshot.matrix.interpreters
     return tuple(
         option(edition, report, axis, python, {})
@@ -267,7 +257,6 @@ def option(
     version: Version,
     beside: Mapping[str, Version],
 ) -> Option:
-    """Return the best answer for a version of an axis beside other coordinates."""
     coordinates = {**beside, axis.name: version}
     card = best(edition, report, coordinates)
     return Option(
@@ -279,7 +268,6 @@ def option(
 
 
 def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    """Return why nothing can be recommended for these coordinates."""
     matrix = report.snapshot.matrix
     entries = report.entries_at(coordinates)
     if any(entry.obstacle is None for entry in entries):
@@ -298,7 +286,6 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 
 
 def advise_page(edition: Edition, report: MatrixReport) -> AdvisePage:
-    """Return the advisor's page."""
     return AdvisePage(
         subject=report.snapshot.matrix.subject_axis.package,
         advice=advice(edition, report, Request()),
@@ -338,7 +325,6 @@ def by_others(
 
 
 def wants(report: MatrixReport, coordinates: Mapping[str, Version]) -> tuple[Want, ...]:
-    """Return the request for exactly these coordinates by axis."""
     return tuple(
         exactly(axis, coordinates[axis.name])
         for axis in report.snapshot.matrix.axes

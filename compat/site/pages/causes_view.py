@@ -81,7 +81,6 @@ def obstacle_words(kind: Kind) -> str:
 
 
 def causes(report: MatrixReport) -> Causes:
-    """Return the causes of a matrix."""
     red: dict[str, list[Entry]] = {}
     indeterminate: dict[str, list[Entry]] = {}
     for entry in report.snapshot.known:
@@ -101,7 +100,6 @@ def causes(report: MatrixReport) -> Causes:
 
 
 def _grounds(report: MatrixReport) -> tuple[InferredGround, ...]:
-    """What cells that nobody tried are known by, each ground once, the most common first."""
     grounds: Counter[str] = Counter()
     for entry in report.snapshot.entries:
         if entry.planned and entry.verdict.evidence == "inferred":

@@ -66,7 +66,6 @@ def _newest_measured(report: MatrixReport, column: ReleaseColumn) -> Record | No
 
 
 def _support(report: MatrixReport) -> Chart | None:
-    """Each release at the day it came out, in the row of what it was proven with."""
     matrix = report.snapshot.matrix
     axis = matrix.subject_axis
     points: set[_Sign] = set()

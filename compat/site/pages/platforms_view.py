@@ -78,7 +78,6 @@ class PlatformsPage(View, frozen=True):
 
 
 def platforms_page(report: MatrixReport) -> PlatformsPage:
-    """Return the page of a matrix that declares other platforms."""
     matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
     releases = list(dict.fromkeys(install.release for install in installs))
     return PlatformsPage(
@@ -93,7 +92,6 @@ def platforms_page(report: MatrixReport) -> PlatformsPage:
 
 
 def platform_rows(report: MatrixReport, release: str) -> tuple[PlatformRow, ...]:
-    """Return what a release comes to on each other platform, in declared order."""
     own = (i for i in report.snapshot.platform_installs if i.release == release)
     return tuple(map(_row, on_platforms(own)))
 
@@ -137,7 +135,6 @@ def _parts(report: MatrixReport, releases: Sequence[str]) -> tuple[PlatformPart,
 
 
 def _lines(report: MatrixReport, releases: Sequence[str]) -> list[PlatformLine]:
-    """The releases, newest first, neighbours with the same answers in one line."""
     own: dict[str, int] = {}
     for install in plain_installs(report.snapshot):
         rank = _OWN_ORDER.index(install.state)

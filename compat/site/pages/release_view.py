@@ -100,13 +100,11 @@ class ReleaseView(View, frozen=True):
 
 
 def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
-    """Return the versions of the subject in the matrix, oldest first."""
     every = (subject for by_subject in report.board.values() for subject in by_subject)
     return tuple(sorted(set(every)))
 
 
 def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
-    """Return the known cells of each version of the subject."""
     subject = report.snapshot.matrix.subject
     entries: dict[Version, list[Entry]] = {}
     for entry in report.snapshot.known:
@@ -115,7 +113,6 @@ def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
 
 
 def release_view(edition: Edition, report: MatrixReport, version: Version) -> ReleaseView:
-    """Return the view of a release."""
     axis = report.snapshot.matrix.subject_axis
     versions = subject_versions(report)
     number = versions.index(version)
@@ -198,7 +195,6 @@ def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[st
 
 
 def _general(entry: Entry, report: MatrixReport) -> str:
-    """An obstacle's sentence with a sign in the place of the one version that it is about."""
     assert entry.obstacle is not None
     because, kind = entry.obstacle.because, entry.obstacle.kind
     if kind in ("conflicting-pin", "requires-python"):
