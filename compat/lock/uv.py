@@ -76,6 +76,7 @@ class UvLocker:
         self._find_python = find_python
         self._builds = builds
         self._shown = tuple(shown)
+        self._built: dict[tuple[Version, Pin], SourceRelease] = {}
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that uv resolves, or its refusal.
@@ -99,7 +100,9 @@ class UvLocker:
             if self._builds is None
             else {item.pin: item for item in self._builds.offered(inputs)}
         )
-        unbuilt = set(shelf)
+        # What was built for an earlier question need not be chosen once more to be known.
+        shelf = {pin: self._built.get((inputs.python, pin), item) for pin, item in shelf.items()}
+        unbuilt = {pin for pin in shelf if (inputs.python, pin) not in self._built}
         while True:
             pins = self._resolved(roots, [*self._shown, *shelf.values()])
             if isinstance(pins, Refusal):
@@ -115,6 +118,7 @@ class UvLocker:
                     return asks
                 is_as_shown = is_as_shown and asks == shelf[pin].asks
                 shelf[pin] = msgspec.structs.replace(shelf[pin], asks=asks)
+                self._built[inputs.python, pin] = shelf[pin]
                 unbuilt.remove(pin)
             if is_as_shown:
                 return _lock_of(inputs, pins, shelf)

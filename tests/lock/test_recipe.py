@@ -273,10 +273,10 @@ class TestOffers:
         assert isinstance(answer, Lock)
         assert "deep" in answer.inputs.requirements
 
-    def test_what_no_offer_makes_possible_is_refused_after_one_question(self) -> None:
+    def test_what_no_offer_makes_possible_is_refused_after_two_questions(self) -> None:
         answer, asked = self.lock(refused=lambda _: True)
         assert isinstance(answer, Refusal)
-        assert len(asked) == 1
+        assert len(asked) == 2
 
 
 NO_DEEP = '{ package = "deep", to = "nothing", everywhere = true'
