@@ -29,6 +29,8 @@ PackageOf = Callable[[str], Package]
 # Each round frees at least one package from the date; a tree that needs more is another tree than
 # was asked for.
 _ROUNDS = 20
+# Causes that no build from source changes.
+_FINAL = ("conflict", "no-artifact", "requires-python", "yanked")
 
 
 def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()) -> Inputs:
@@ -88,7 +90,7 @@ def given_up(facts: Feasibility, cell: Cell, lock: Lock) -> frozenset[str]:
     """Return the packages whose published requirements a relaxed lock does not ask for."""
     published = inputs_of(facts, cell, frozenset(facts.relaxations(cell)))
     lost = {*published.requirements}.difference(lock.inputs.requirements)
-    return frozenset(_name(line) for line in lost)
+    return frozenset(map(_name, lost)) - {axis.normalised_name for axis in facts.matrix.packages}
 
 
 class _Relaxing:
@@ -226,16 +228,16 @@ class _Relaxing:
         return [asked.specifier for asked in named(self._requirements, name)]
 
     def _blocked(self, refusal: Refusal) -> Refusal:
-        """The refusal, with the package that blocks the cell as its subject: one that cannot be
-        locked beside the axes' packages, where the resolver's sentence ends at one of these.
+        """The refusal with the blocking package as its subject: the first one named that cannot be
+        locked beside the axes' packages.
         """
-        if _name(refusal.subject) not in self._axes:
+        if refusal.cause not in _FINAL:
             return refusal
-        for name in sorted({*refusal.named} & self._relaxations.keys() - self._axes):
+        asked = {_name(line): line for line in inputs_of(self._facts, self._cell).requirements}
+        for name in sorted({*refusal.named} & asked.keys() - self._axes):
             alone = self.attempt(frozenset(), only=frozenset((name,)))
-            if isinstance(alone, Refusal):
-                subject = alone.subject if _name(alone.subject) not in self._axes else name
-                return msgspec.structs.replace(alone, subject=subject)
+            if isinstance(alone, Refusal) and alone.cause in _FINAL:
+                return msgspec.structs.replace(alone, subject=asked[name])
         return refusal
 
 

@@ -45,7 +45,7 @@ _UV = (
         "no-artifact",
         rf"only {_WORD}{_SPEC} is available and (?:{_WORD}{_SPEC} depends? on|you require) REQ",
     ),
-    _pattern("conflict", r"depends? on REQ"),
+    _pattern("conflict", r"depends? on (?:one of:? )?REQ"),
     _pattern(
         "no-artifact",
         r"only the following versions of (?P<name>[\w.-]+) are available:.*? you require"
