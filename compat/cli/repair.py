@@ -120,25 +120,29 @@ def _print(repair: Repair, outcome: Outcome | None, workspace: Workspace) -> Non
         return
     if repair.rule is not None:
         evidence = f"; core run on {workspace.day}: {outcome}" if outcome is not None else ""
-        say("\nFor matrix.toml:\n")
-        say(rule_text(repair.rule, evidence).rstrip("\n"))
+        _section("For matrix.toml:", rule_text(repair.rule, evidence))
     pins = _constraints(repair)
     if pins:
-        say("\nFor a project of your own, in the pyproject.toml that uv reads:\n")
-        say(_override(pins).rstrip("\n"))
+        _section("For a project of your own, in the pyproject.toml that uv reads:", _override(pins))
         refused = [m.package for m in repair.moved if not m.is_admitted]
         subject = workspace.matrix.subject_axis.package
         how = (
-            f" for pip, with {subject} installed by --no-deps: it requires other versions of"
+            f", with {subject} installed by --no-deps: it requires other versions of"
             f" {listed(refused)}"
             if refused
-            else " for pip"
+            else ""
         )
-        say(f"\nAs a constraints file{how}:")
-        for line in pins:
-            say(f"  {line}")
+        _section(f"As a constraints file for pip{how}:", "\n".join(pins))
     if outcome is None:
         note("nothing was run")
+
+
+def _section(title: str, text: str) -> None:
+    say()
+    say(title)
+    say()
+    for line in text.splitlines():
+        say(line)
 
 
 def change(moved: MovedPackage) -> str:

@@ -128,6 +128,8 @@ class _Relaxing:
                 self._kept = self._soft - freed
                 answer = self.attempt(self._kept)
         if isinstance(answer, Refusal):
+            answer = self._later(answer)
+        if isinstance(answer, Refusal):
             return self._blocked(answer)
         if self._kept == self._soft:
             return answer
@@ -156,6 +158,31 @@ class _Relaxing:
             floors=tuple(sorted({*inputs.floors, *floors})),
         )
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
+
+    def _later(self, refusal: Refusal) -> Lock | Refusal:
+        """The answer once the date does not hold for one package that the refusal of a missing file
+        names; those that the subject does not ask for come first, as they say least about it.
+        """
+        if refusal.cause not in ("source-only", "no-artifact"):
+            return refusal
+        named = sorted({*refusal.named} - self._axes, key=lambda n: (n in self._relaxations, n))
+        later = [Cutoff(package=name, until=None) for name in named if self._is_later(name)]
+        for kept in (self._soft, frozenset[str]()):
+            for cutoff in later:
+                self._cutoffs = (cutoff,)
+                answer = self.attempt(kept)
+                if isinstance(answer, Lock):
+                    self._kept = kept
+                    return answer
+        return refusal
+
+    def _is_later(self, name: str) -> bool:
+        """Whether the index has releases of the package that the cell's date hides."""
+        as_of = _as_of(self._facts, self._cell)
+        with suppress(NoPage):
+            releases = self._package_of(name).releases
+            return any(r.uploaded is not None and r.uploaded >= as_of for r in releases)
+        return False
 
     def _found(self, lock: Lock, kept: frozenset[str]) -> None:
         """Take a better lock. What it happens to meet of the published requirements is put back

@@ -320,8 +320,8 @@ class TestSearch:
     """Requirements on packages that are on no axis give way without a rule, as few as can be."""
 
     OTHERS = tuple(f"third{letter}" for letter in "abcdefghijklmnop")
-    MOVED = """{ name = "moved", effect = "relax", because = "dep is moved", when = { dep = "moved" \
-}, relaxations = [{ package = "dep", to = "any" }] }"""
+    MOVED = """{ name = "moved", effect = "relax", because = "dep is moved", \
+when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
 
     def document(self, rules: str = MOVED) -> dict[str, Any]:
         document = world("published")
