@@ -139,10 +139,15 @@ class _Relaxing:
         return self._nearest()
 
     def attempt(
-        self, kept: frozenset[str], floors: Sequence[str] = (), only: frozenset[str] | None = None
+        self,
+        kept: frozenset[str],
+        floors: Sequence[str] = (),
+        *,
+        further: Sequence[str] = (),
+        only: frozenset[str] | None = None,
     ) -> Lock | Refusal:
-        """Return the locker's answer with these requirements as published; with `only`, of these
-        packages' requirements and those of the axes alone.
+        """Return the locker's answer with these requirements as published, and with `further` ones;
+        with `only`, of these packages' requirements and those of the axes alone.
         """
         inputs = inputs_of(self._facts, self._cell, kept)
         own = {cutoff.package for cutoff in inputs.cutoffs}
@@ -153,7 +158,7 @@ class _Relaxing:
             lines = tuple(line for line in lines if _name(line) not in dropped)
         inputs = msgspec.structs.replace(
             inputs,
-            requirements=lines,
+            requirements=tuple(sorted({*lines, *further})),
             cutoffs=tuple(sorted((*inputs.cutoffs, *cutoffs), key=lambda c: c.package)),
             floors=tuple(sorted({*inputs.floors, *floors})),
         )
@@ -232,9 +237,28 @@ class _Relaxing:
             and pins[name] > lowest
         ]
         if floors and isinstance(answer := self.attempt(self._kept, floors), Lock):
-            return answer
+            return self._together(answer, floors)
         answer = lock if self._asked == self._kept else self.attempt(self._kept)
-        return answer if isinstance(answer, Lock) else lock
+        return self._together(answer if isinstance(answer, Lock) else lock, ())
+
+    def _together(self, lock: Lock, floors: Sequence[str]) -> Lock:
+        """The lock with packages that the subject pins to one version at one version again, where
+        that can be: they are released together, and may refuse each other's others at import.
+        """
+        pins = {pin.name: pin.version for pin in lock.pins}
+        groups: dict[str, list[str]] = {}
+        for name in sorted((self._soft - self._kept) & pins.keys()):
+            groups.setdefault(",".join(map(str, self._published(name))), []).append(name)
+        for published, names in groups.items():
+            versions = {pins[name] for name in names}
+            if not published.startswith("==") or len(versions) == 1:
+                continue
+            for version in sorted(versions, reverse=True):
+                lines = [f"{name}=={version}" for name in names]
+                answer = self.attempt(self._kept, floors, further=lines)
+                if isinstance(answer, Lock):
+                    return answer
+        return lock
 
     def _rank(self, name: str) -> tuple[bool, int, int, str]:
         """The order in which requirements are put back: those that no refusal named first, then the

@@ -92,9 +92,6 @@ class UvLocker:
                 f"a lock for {name} needs that Python, and this machine has none",
                 hint=python_remedy(name),
             )
-        roots = self._with_floors(inputs)
-        if isinstance(roots, Refusal):
-            return roots
         shelf = (
             {}
             if self._builds is None
@@ -103,6 +100,9 @@ class UvLocker:
         # What was built for an earlier question need not be chosen once more to be known.
         shelf = {pin: self._built.get((inputs.python, pin), item) for pin, item in shelf.items()}
         unbuilt = {pin for pin in shelf if (inputs.python, pin) not in self._built}
+        roots = self._with_floors(inputs, [*self._shown, *shelf.values()])
+        if isinstance(roots, Refusal):
+            return roots
         while True:
             pins = self._resolved(roots, [*self._shown, *shelf.values()])
             if isinstance(pins, Refusal):
@@ -123,7 +123,7 @@ class UvLocker:
             if is_as_shown:
                 return _lock_of(inputs, pins, shelf)
 
-    def _with_floors(self, inputs: Inputs) -> Inputs | Refusal:
+    def _with_floors(self, inputs: Inputs, shown: Sequence[SourceRelease]) -> Inputs | Refusal:
         """The inputs with each package of their floors pinned to the lowest version that all of
         them let in together.
 
@@ -134,7 +134,7 @@ class UvLocker:
             return inputs
         exact = (text for text in inputs.requirements if "==" in text)
         alone = msgspec.structs.replace(inputs, requirements=(*exact, *inputs.floors))
-        pins = self._resolved(alone, self._shown, "--resolution=lowest-direct")
+        pins = self._resolved(alone, shown, "--resolution=lowest-direct")
         if isinstance(pins, Refusal):
             return pins
         names = {canonicalize_name(Requirement(text).name) for text in inputs.floors}

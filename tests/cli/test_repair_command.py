@@ -81,3 +81,18 @@ def test_what_names_no_cell_is_one_line(run: Run, cell: str) -> None:
     ran = run("repair", "demo", cell)
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
+
+
+def test_a_relaxed_cell_gives_up_what_it_must_without_a_rule_for_it(run: Run, root: Path) -> None:
+    # demo 2.0 asks for gone 4.1; the rule speaks of another package.
+    rule = (
+        '{ name = "moved", effect = "relax", because = "dep may be moved", '
+        'relaxations = [{ package = "dep", to = "any" }] }'
+    )
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    text = matrix.read_text(encoding="utf-8").split("rules = [")[0]
+    matrix.write_text(f"{text}rules = [{rule}]\n", encoding="utf-8")
+    ran = run("lock", "demo", f"{CELL}+relaxed")
+    assert ran.code == 0, ran.err
+    assert "gone 4.0 instead of 4.1" in ran.out
+    assert run("lock", "demo", "--check").code == 0

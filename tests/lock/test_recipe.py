@@ -403,6 +403,16 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         assert (pins["thirdc"], pins["thirdk"]) == ("1.1", "1.1")
         assert len(asked) <= 13
 
+    def test_packages_that_are_pinned_to_one_version_move_to_one_version(self) -> None:
+        def apart(pins: dict[str, str]) -> str:
+            old = pins.get("thirdc") == "1.0" or pins.get("thirdk") in ("1.0", "1.1")
+            return "thirdc" if old else ""
+
+        answer, _ = self.lock(apart)
+        assert isinstance(answer, Lock)
+        pins = {pin.name: str(pin.version) for pin in answer.pins}
+        assert (pins["thirdc"], pins["thirdk"]) == ("2.0", "2.0")
+
     def test_what_a_neighbour_gave_up_is_tried_first(self) -> None:
         near = (frozenset(("thirdc", "thirdk", "thirdz")),)
         answer, asked = self.lock(self.of_two, near)
