@@ -162,8 +162,8 @@ def _given_up_near(
 
     def apart(other: Cell) -> tuple[int, int]:
         steps = {
-            here.axis: abs(places[here.axis, here.version] - places[there.axis, there.version])
-            for here, there in zip(cell.coordinates, other.coordinates, strict=True)
+            own.axis: abs(places[own.axis, own.version] - places[another.axis, another.version])
+            for own, another in zip(cell.coordinates, other.coordinates, strict=True)
         }
         return steps[facts.matrix.subject], sum(steps.values())
 

@@ -65,11 +65,11 @@ def _refuted(
     failing: dict[tuple[str, Version], str] = {}
     passing: set[tuple[str, Version]] = set()
     for name, rows in workspace.runs.items():
-        other, made = readable_cell(name, workspace.matrix), workspace.lock(name)
-        if other is None or made is None or other.on(subject) != cell.on(subject):
+        other, own = readable_cell(name, workspace.matrix), workspace.lock(name)
+        if other is None or own is None or other.on(subject) != cell.on(subject):
             continue
-        outcomes = [row.outcomes[-1] for row in rows if row.lock_digest == made.digest][-1:]
-        pins = {(pin.name, pin.version) for pin in made.pins if pin.name in moved}
+        outcomes = [row.outcomes[-1] for row in rows if row.lock_digest == own.digest][-1:]
+        pins = {(pin.name, pin.version) for pin in own.pins if pin.name in moved}
         for outcome in outcomes:
             if not isinstance(outcome, Failed):
                 passing |= pins

@@ -266,7 +266,7 @@ class _Relaxing:
         """
         assert self._lock is not None
         published = self._published(name)
-        operators = {clause.operator for one in published for clause in one}
+        operators = {clause.operator for specifier in published for clause in specifier}
         tightness = 0 if "==" in operators else 1 if "~=" in operators else 2
         apart, pins = 0, {pin.name: pin.version for pin in self._lock.pins}
         with suppress(NoPage):
