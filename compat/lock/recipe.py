@@ -172,12 +172,12 @@ class _Relaxing:
             return refusal
         named = sorted({*refusal.named} - self._axes, key=lambda n: (n in self._relaxations, n))
         later = [Cutoff(package=name, until=None) for name in named if self._is_later(name)]
-        for kept in (self._soft, frozenset[str]()):
+        for held in (self._soft, frozenset[str]()):
             for cutoff in later:
                 self._cutoffs = (cutoff,)
-                answer = self.attempt(kept)
+                answer = self.attempt(held)
                 if isinstance(answer, Lock):
-                    self._kept = kept
+                    self._kept = held
                     return answer
         return refusal
 
@@ -209,10 +209,10 @@ class _Relaxing:
         if not names:
             return True
         if not fails:
-            kept = self._kept | frozenset(names)
-            answer = self.attempt(kept)
+            held = self._kept | frozenset(names)
+            answer = self.attempt(held)
             if isinstance(answer, Lock):
-                self._found(answer, kept)
+                self._found(answer, held)
                 return True
             self._named |= {*answer.named}
         if len(names) > 1:
@@ -308,12 +308,12 @@ def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
     relaxations = facts.relaxations(cell)
     published = inputs_of(facts, cell, frozenset(n for n, r in relaxations.items() if not r.always))
     axes = {axis.normalised_name for axis in facts.matrix.packages}
-    for number, (free, kept, lines) in enumerate(
+    for number, (free, held, lines) in enumerate(
         zip(_lines(asked), _lines(published), _lines(own), strict=True)
     ):
-        fixed = {*free} & {*kept}
+        fixed = {*free} & {*held}
         settled = {_name(line) for line in fixed} - axes
-        further = {*lines}.difference(free, kept)
+        further = {*lines}.difference(free, held)
         strange = {
             name
             for name in map(_name, further)

@@ -1,6 +1,7 @@
 """`compat repair` with the real resolver and a local index."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -96,3 +97,15 @@ def test_a_relaxed_cell_gives_up_what_it_must_without_a_rule_for_it(run: Run, ro
     assert ran.code == 0, ran.err
     assert "gone 4.0 instead of 4.1" in ran.out
     assert run("lock", "demo", "--check").code == 0
+
+
+def test_a_version_that_a_record_shows_broken_is_not_offered(
+    run: Run, root: Path, remember: Callable[..., None]
+) -> None:
+    test_a_relaxed_cell_gives_up_what_it_must_without_a_rule_for_it(run, root)
+    remember(f"{CELL}+relaxed", outcome="import-fail:missing-attribute(gone.thing)")
+    ran = run("repair", "demo", CELL, "--without-rules", "--no-verify", "--json")
+    assert ran.code == 0, ran.err
+    data = json.loads(ran.out)["data"]
+    assert data["refuted"] == [f"gone 4.0 fails in {CELL}+relaxed"]
+    assert "gone==4.2" in data["constraints"]
