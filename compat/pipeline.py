@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from compat.errors import RecordError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, parse_cell
+from compat.plan.cell import Cell, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import facts_for
 from compat.plan.plan import Infeasible, Plan, fate_of, plan
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     )
     from compat.fleet.choices import CellsToRun
     from compat.fleet.run_plan import PlanOptions, RunPlan
-    from compat.index.source import ReleaseSource
     from compat.lock.locker import Locker
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
@@ -137,14 +136,50 @@ def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) ->
     return run_plan(workspace, budget, options)
 
 
-def locked(facts: Feasibility, cell: Cell, locker: Locker, source: ReleaseSource) -> LockResult:
+def locked(workspace: Workspace, facts: Feasibility, cell: Cell, locker: Locker) -> LockResult:
     from compat.lock.recipe import locked_cell
 
     facts = facts_for(facts, cell)
     fate = fate_of(facts, cell)
-    return (
-        fate if isinstance(fate, Infeasible) else locked_cell(facts, cell, locker, source.package)
-    )
+    if isinstance(fate, Infeasible):
+        return fate
+    near = _given_up_near(workspace, facts, cell)
+    return locked_cell(facts, cell, locker, workspace.source.package, near)
+
+
+def _given_up_near(
+    workspace: Workspace, facts: Feasibility, cell: Cell
+) -> Iterator[frozenset[str]]:
+    """What the locks of the two nearest relaxed cells gave up; each costs a resolution where it
+    does not help. Those of the same release of the subject are nearest.
+    """
+    from compat.lock.recipe import given_up
+
+    places = {(c.axis, c.version): n for known in facts.coordinates.values()
+              for n, c in enumerate(known)}  # fmt: skip
+
+    def apart(other: Cell) -> tuple[int, int]:
+        steps = {
+            own.axis: abs(places[own.axis, own.version] - places[another.axis, another.version])
+            for own, another in zip(cell.coordinates, other.coordinates, strict=True)
+        }
+        return steps[facts.matrix.subject], sum(steps.values())
+
+    if cell.recipe != "relaxed":
+        return
+    locked = (readable_cell(name, facts.matrix) for name in workspace.lock_digests)
+    others = [
+        other
+        for other in locked
+        if other is not None
+        and other.recipe == "relaxed"
+        and other != cell
+        and all((c.axis, c.version) in places for c in (*other.coordinates, *cell.coordinates))
+    ]
+    for other in sorted(others, key=apart)[:2]:
+        lock = workspace.lock(other.id)
+        if lock is not None and facts.obstacle(other) is None:
+            yield given_up(facts, other, lock)
 
 
 def asked_plain(
@@ -218,7 +253,7 @@ def _steps_of(
 
 def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResult]:
     facts, locker = workspace.feasibility, machine.locker()
-    return lambda cell: locked(facts, parse_cell(cell, facts.matrix), locker, workspace.source)
+    return lambda cell: locked(workspace, facts, parse_cell(cell, facts.matrix), locker)
 
 
 def recorded(

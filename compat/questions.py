@@ -8,20 +8,21 @@ is read.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec.structs import replace
+from packaging.version import Version
 
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, parse_cell
+from compat.plan.cell import Cell, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Disproof, FileClause, KeptClauses
 from compat.results.known_answers import fallen
 from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of
 from compat.results.platform_installs import PlatformInstall, split_platform
-from compat.run.outcome import is_spurious
+from compat.run.outcome import Failed, is_spurious
 from compat.workspace import Workspace
 
 _ONLY_SOURCE = "can be had there only as source, and no build was tried"
@@ -31,7 +32,6 @@ _ONLY_SOURCE = "can be had there only as source, and no build was tried"
 if TYPE_CHECKING:
     from compat.fleet.batch import BatchReporter, Machine
     from compat.fleet.laboratory import LockLaboratory
-    from compat.fleet.mending import MendedCell, RefusedCells
     from compat.index.release import Artifact
     from compat.lock.locker import Locker
     from compat.results.audits import AuditedCell, Finding
@@ -41,49 +41,45 @@ if TYPE_CHECKING:
     from compat.search.blame import Blame
     from compat.search.learning import RefusalLearner
     from compat.search.probing import CellProber
-    from compat.search.repair import RepairOptions, Repairs
+    from compat.search.repair import Repair
 
 
-def repaired(
-    workspace: Workspace,
-    cell: Cell,
-    locker: Locker,
-    with_rules: bool,
-    options: RepairOptions | None = None,
-) -> Repairs:
-    """Lock: find the smallest changes of requirements with which a cell can be locked."""
-    from compat.search.repair import repairs
+def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repair:
+    """Lock: find what has to give way so that a cell can be locked."""
+    from compat.search.repair import repaired_cell
+
+    def refuted(lock: Lock, moved: frozenset[str]) -> tuple[str, Version, str] | None:
+        return _refuted(workspace, cell, lock, moved)
 
     facts = _facts(workspace, with_rules)
-    return repairs(facts, cell, locker, workspace.source.package, options)
+    return repaired_cell(facts, cell, locker, workspace.source.package, refuted)
 
 
-def refused_places(workspace: Workspace, with_rules: bool) -> RefusedCells:
-    """Plan: find the cells that are known to be refused, as far as requirements refuse them."""
-    from compat.fleet.mending import refused_cells
-
-    return refused_cells(workspace, _facts(workspace, with_rules))
-
-
-def mended(
-    workspace: Workspace,
-    cells: Sequence[Cell],
-    locker: Locker,
-    effort: tuple[bool, int],
-    known: Sequence[MendedCell],
-) -> Iterator[MendedCell]:
-    """Lock: find for each refused cell the smallest change that mends it, one after the other.
-
-    `effort` says whether our rules hold, and how many resolutions a cell may take.
+def _refuted(
+    workspace: Workspace, cell: Cell, lock: Lock, moved: frozenset[str]
+) -> tuple[str, Version, str] | None:
+    """A moved package at the version with which, by the newest records, each cell of the same
+    release of the subject fails that has it, while another works; and such a cell.
     """
-    from compat.fleet.mending import mended_cells
+    subject = workspace.matrix.subject
+    failing: dict[tuple[str, Version], str] = {}
+    passing: set[tuple[str, Version]] = set()
+    for name, rows in workspace.runs.items():
+        other, own = readable_cell(name, workspace.matrix), workspace.lock(name)
+        if other is None or own is None or other.on(subject) != cell.on(subject):
+            continue
+        outcomes = [row.outcomes[-1] for row in rows if row.lock_digest == own.digest][-1:]
+        pins = {(pin.name, pin.version) for pin in own.pins if pin.name in moved}
+        for outcome in outcomes:
+            if not isinstance(outcome, Failed):
+                passing |= pins
+            elif outcome.stage in ("import", "collect", "test") and not is_spurious(outcome):
+                failing |= dict.fromkeys(pins, name)
+    mine = [(pin.name, pin.version) for pin in lock.pins if pin.name in moved]
+    return next((((*pin, failing[pin])) for pin in mine if pin in failing.keys() - passing), None)
 
-    with_rules, most_locks = effort
-    facts = _facts(workspace, with_rules)
-    return mended_cells(facts, cells, locker, workspace, known, most_locks)
 
-
-def imported(
+def tried(
     workspace: Workspace,
     cell: str,
     lock: Lock,
@@ -91,10 +87,12 @@ def imported(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> JudgedRun | None:
-    """Run: install a lock that is not the matrix's own and import the subject, without a record."""
-    from compat.fleet.mending import imported_lock
+    """Run: run the suite's core, or the suite where it has none, with a lock that is not the
+    matrix's own, without a record.
+    """
+    from compat.fleet.batch import run_unrecorded
 
-    return imported_lock(workspace, cell, lock, machine, cancel, reporter)
+    return run_unrecorded(workspace, cell, lock, machine, cancel, reporter)
 
 
 def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:

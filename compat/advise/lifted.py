@@ -8,6 +8,7 @@ from itertools import groupby
 
 import msgspec
 from msgspec.structs import replace
+from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -70,11 +71,10 @@ def _is_unchanged(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock |
 
 
 class Lifted(Value, frozen=True):
-    """Packages whose published requirement is not kept: what stands in its place, by which rule,
-    and its reason.
+    """Packages whose published requirement is not kept: what stands in its place, and why.
 
-    `published` is empty where not the subject but another package asks; `instead` where the package
-    is left out.
+    `rule` is empty where no rule says so and the resolver found no other way. `published` is empty
+    where not the subject but another package asks; `instead` where the package is left out.
     """
 
     packages: tuple[str, ...]
@@ -161,27 +161,27 @@ def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
         for relaxation in rule.relaxations
         if not relaxation.ignore_requires_python
     }
-    for package, relaxation in facts.rules.relaxations(cell).items():
-        requirements, locked, rule = named(asked, package), pins.get(package), reasons[package]
-        if relaxation.to == NOTHING:
+    relaxations = facts.relaxations(cell)
+    # A rule that replaced a package throughout the tree may be gone since.
+    replaced: dict[str, SpecifierSet] = {
+        canonicalize_name(Requirement(text).name): Requirement(text).specifier
+        for text in lock.inputs.overrides
+    }
+    for package in sorted({*relaxations, *replaced}):
+        requirements, locked = named(asked, package), pins.get(package)
+        rule = reasons.get(package)
+        name, because = (rule.name, rule.because) if rule else ("", _GIVEN_UP)
+        published = _shown(requirement.specifier for requirement in requirements)
+        if package in relaxations and relaxations[package].to == NOTHING:
             if requirements and locked is None:
-                yield _one(
-                    package,
-                    _shown(requirement.specifier for requirement in requirements),
-                    "",
-                    rule.name,
-                    rule.because,
-                )
+                yield _one(package, published, "", name, because)
         elif locked is not None and not _kept(requirements, locked):
-            published = _shown(requirement.specifier for requirement in requirements)
-            yield _one(package, published, str(locked), rule.name, rule.because)
-        elif (
-            locked is not None
-            and relaxation.everywhere
-            and not requirements
-            and relaxation.specifier
-        ):
-            yield _one(package, "", str(locked), rule.name, rule.because)
+            yield _one(package, published, str(locked), name, because)
+        elif locked is not None and not requirements and replaced.get(package):
+            yield _one(package, "", str(locked), name, because)
+
+
+_GIVEN_UP = "the resolver finds no packages with the published requirement"
 
 
 def _kept(requirements: Iterable[Asked], locked: Version) -> bool:

@@ -156,7 +156,7 @@ def _lock_all(
 
     def locked(cell: Cell) -> LockResult | CompatError:
         try:
-            return pipeline.locked(facts, cell, resolver, workspace.source)
+            return pipeline.locked(workspace, facts, cell, resolver)
         except CompatError as error:
             return error
 
@@ -225,7 +225,7 @@ def _kept(workspace: Workspace, cell: Cell, lock: Lock, check: bool) -> LockLine
         digest=lock.digest,
         changes=changes,
         reasons=reasons,
-        relaxed=tuple(f"{requirement.sentence} (rule {requirement.rule})" for requirement in taken),
+        relaxed=tuple(f"{r.sentence} (rule {r.rule})" if r.rule else r.sentence for r in taken),
         kept=tuple(
             pin.name for pin in lock.pins if pin.name in offered and pin.name not in changed
         ),

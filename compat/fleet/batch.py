@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
-from compat.fleet.local import Fleet, Reporter
+from compat.fleet.local import Fleet, Local, Reporter
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock, Refusal
 from compat.lock.recipe import asks_as_declared
@@ -327,3 +327,33 @@ def job_of(workspace: Workspace, cell: str, lock: Lock, tier: Tier = "full") -> 
         builds=matrix.builds,
         tier=tier,
     )
+
+
+def run_unrecorded(
+    workspace: Workspace,
+    cell: str,
+    lock: Lock,
+    machine: Machine,
+    cancel: threading.Event,
+    reporter: Reporter,
+) -> JudgedRun | None:
+    """Run the suite's core with a lock that is not the matrix's own; None where it could not be
+    run. A suite without a core is run whole.
+    """
+    scratch = Scratch(machine.cells(), keep=False)
+    runs: list[JudgedRun] = []
+
+    def bench(worker: int, job: Job) -> Bench:
+        return machine.bench(job, f"{scratch.folder.name}/{worker}", False)
+
+    def known_good(job: Job) -> Job:
+        inputs = job.lock.inputs
+        return canary(scratch.folder / "canary", inputs.python, inputs.platform)
+
+    job = job_of(workspace, cell, lock, "smoke" if workspace.matrix.suite.core else "full")
+    try:
+        fleet = Local(bench, machine.clock, cancel)
+        fleet.run([job], known_good, lambda _, attempts: runs.extend(attempts), reporter)
+    finally:
+        scratch.close()
+    return runs[-1] if runs else None

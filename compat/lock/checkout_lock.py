@@ -84,7 +84,7 @@ def exchanged_subject(
         return None
     if not all(_is_met(requirement, pins) for requirement in asked):
         return None
-    inputs = inputs_of(facts, cell)
+    inputs = inputs_of(facts, cell, frozenset(facts.relaxations(cell)).difference(relaxations))
     # A floor that the checkout has lowered shows in no pin.
     if inputs.floors != lock.inputs.floors:
         return None

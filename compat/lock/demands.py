@@ -47,12 +47,16 @@ class Demands:
             for axis in self._matrix.packages
             if axis is not self._matrix.subject_axis
         }
-        relaxations = self._facts.rules.relaxations(cell)
+        relaxations = self._facts.relaxations(cell)
         treatments = {
             f"{_THROUGHOUT}{_treatment(name, relaxations.get(name), pins[name])}"
             for name in pins.keys() & set(self.replaceable)
         }
-        key = (cell.on(self._python).version, *(r.name for r in self._facts.rules.relaxing(cell)))
+        key = (
+            cell.on(self._python).version,
+            cell.recipe,
+            *(r.name for r in self._facts.rules.relaxing(cell)),
+        )
         sets: list[Facts] = []
         for release in self._facts.usable(cell, self._matrix.subject_axis):
             if (release.version, key) not in self._memo:
@@ -86,7 +90,7 @@ class Demands:
 
     def _lines(self, cell: Cell, release: Release) -> Facts:
         """The facts that do not hang on the coordinates of other axes."""
-        relaxations = self._facts.rules.relaxations(cell)
+        relaxations = self._facts.relaxations(cell)
         asked = asked_lines(self._facts, release, cell.on(self._python).version, relaxations)
         # A name alone says nothing beside the pin of its coordinate.
         axes = {axis.normalised_name for axis in self._matrix.packages}

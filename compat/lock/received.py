@@ -57,7 +57,7 @@ def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
     asked = inputs_of(facts, cell)
     if cell.recipe != "relaxed":
         return "" if inputs == asked else "asks for something else than the cell does"
-    published = inputs_of(facts, cell, frozenset(facts.rules.relaxations(cell)))
+    published = inputs_of(facts, cell, frozenset(facts.relaxations(cell)))
     for field in (
         "python",
         "platform",

@@ -3,18 +3,23 @@ widened.
 """
 
 import datetime
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, PackageAxis, Relaxation
+from compat.errors import NoPage
 from compat.index.release import Package, Release
 from compat.lock.floors import floor_lines
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
+from compat.lock.nearest import distances, final_versions
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.platform import admits
@@ -24,6 +29,8 @@ PackageOf = Callable[[str], Package]
 # Each round frees at least one package from the date; a tree that needs more is another tree than
 # was asked for.
 _ROUNDS = 20
+# Causes that no build from source changes.
+_FINAL = ("conflict", "no-artifact", "requires-python", "yanked")
 
 
 def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()) -> Inputs:
@@ -31,9 +38,9 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
 
     `fresh` and `dated` ask for the subject's release as published, and so does `lowest`, of the
     newest release that fits, with what it declares as lowest as floors. `relaxed` puts the
-    release's own requirements, as the rules change them, among the roots: so no resolver needs to
-    be told to disbelieve the metadata. Packages in `kept` (normalised names) stay as published
-    although a rule relaxes them.
+    release's own requirements among the roots, so no resolver has to ignore metadata: those of
+    `kept` packages (normalised names) as published, the others as the rules change them, or without
+    a bound.
     """
     matrix = facts.matrix
     common = common_lines(facts)
@@ -57,64 +64,264 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
         return _lowest(facts, cell, base, [*pins, *common])
     if cell.recipe != "relaxed":
         return base
-    relaxations = facts.rules.relaxations(cell)
+    relaxations = facts.relaxations(cell)
     taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
     return _relaxed(facts, cell, base, [*pins, *common], taken)
 
 
 def locked_cell(
-    facts: Feasibility, cell: Cell, locker: Locker, package_of: PackageOf
+    facts: Feasibility,
+    cell: Cell,
+    locker: Locker,
+    package_of: PackageOf,
+    near: Iterable[frozenset[str]] = (),
 ) -> Lock | Refusal:
     """Return the locker's answer for a cell that the plan finds feasible.
 
-    A relaxation is an offer: each that the cell can be locked without is withdrawn again, in
-    declared order, so that a published requirement gives way only where it must (deletion-based
-    shrinking: the offers that remain are needed, each of them). One that says `always` is no offer,
-    and neither is that of a coordinate outside its published range.
+    In a relaxed cell each published requirement on a package that is on no axis may give way, and
+    as few do as the resolver allows. `near` are sets of packages whose requirements similar cells
+    gave up; they are tried before all requirements are freed.
     """
+    search = _Relaxing(facts, cell, locker, package_of)
+    return search.answer(near) if cell.recipe == "relaxed" else search.attempt(frozenset())
 
-    package_cutoffs: tuple[Cutoff, ...] = ()
 
-    def attempt(unrelaxed: frozenset[str]) -> Lock | Refusal:
-        inputs = inputs_of(facts, cell, unrelaxed)
-        cutoffs = tuple(sorted((*inputs.cutoffs, *package_cutoffs), key=lambda c: c.package))
-        inputs = msgspec.structs.replace(inputs, cutoffs=cutoffs)
-        return lock_cell(locker, inputs, package_of, facts.matrix.margin_days)
+def given_up(facts: Feasibility, cell: Cell, lock: Lock) -> frozenset[str]:
+    """Return the packages whose published requirements a relaxed lock does not ask for."""
+    published = inputs_of(facts, cell, frozenset(facts.relaxations(cell)))
+    lost = {*published.requirements}.difference(lock.inputs.requirements)
+    return frozenset(map(_name, lost)) - {axis.normalised_name for axis in facts.matrix.packages}
 
-    answer = attempt(frozenset())
-    if isinstance(answer, Refusal) or cell.recipe != "relaxed":
-        return answer
-    # What the date hid from the first lock it would hide from each of the others: it need not be
-    # found again.
-    relaxed = facts.rules.relaxations(cell)
-    package_cutoffs = tuple(c for c in answer.inputs.cutoffs if c.package not in relaxed)
-    unrelaxed: frozenset[str] = frozenset()
-    for group in _withdrawals(facts, cell, answer):
-        if group <= unrelaxed:
-            continue
-        trial = attempt(unrelaxed | group)
-        if isinstance(trial, Lock):
-            answer, unrelaxed = trial, unrelaxed | group
-    return answer
+
+class _Relaxing:
+    """The search for the lock of one cell: deletion-based shrinking of what is given up."""
+
+    def __init__(
+        self, facts: Feasibility, cell: Cell, locker: Locker, package_of: PackageOf
+    ) -> None:
+        self._facts, self._cell, self._locker = facts, cell, locker
+        self._package_of = package_of
+        self._relaxations = facts.relaxations(cell)
+        self._axes = {axis.normalised_name for axis in facts.matrix.packages}
+        moved = {a.normalised_name for a in facts.matrix.packages if facts.moved(cell, a.name)}
+        self._soft = frozenset(
+            name for name, r in self._relaxations.items() if not r.always and name not in moved
+        )
+        release = _subject(facts, cell, inputs_of(facts, cell))
+        python = cell.on(facts.matrix.interpreters.name).version
+        self._requirements = facts.requirements(release.version, python)
+        self._cutoffs: tuple[Cutoff, ...] = ()
+        self._named: set[str] = set()
+        self._kept: frozenset[str] = self._soft
+        self._lock: Lock | None = None
+        self._asked: frozenset[str] = frozenset()
+
+    def answer(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
+        answer = self.attempt(self._soft)
+        tried: set[frozenset[str]] = {frozenset()}
+        for freed in (*(names & self._soft for names in near), self._soft):
+            if isinstance(answer, Lock):
+                break
+            if freed not in tried:
+                tried.add(freed)
+                self._named |= {*answer.named}
+                self._kept = self._soft - freed
+                answer = self.attempt(self._kept)
+        if isinstance(answer, Refusal):
+            answer = self._later(answer)
+        if isinstance(answer, Refusal):
+            return self._blocked(answer)
+        if self._kept == self._soft:
+            return answer
+        self._found(answer, self._kept)
+        # All of them at once were refused first.
+        self._put_back(sorted(self._soft - self._kept, key=self._rank), fails=True)
+        return self._nearest()
+
+    def attempt(
+        self,
+        kept: frozenset[str],
+        floors: Sequence[str] = (),
+        *,
+        further: Sequence[str] = (),
+        only: frozenset[str] | None = None,
+    ) -> Lock | Refusal:
+        """Return the locker's answer with these requirements as published, and with `further` ones;
+        with `only`, of these packages' requirements and those of the axes alone.
+        """
+        inputs = inputs_of(self._facts, self._cell, kept)
+        own = {cutoff.package for cutoff in inputs.cutoffs}
+        cutoffs = [c for c in self._cutoffs if c.package not in own]
+        lines = inputs.requirements
+        if only is not None:
+            dropped = self._relaxations.keys() - self._axes - only
+            lines = tuple(line for line in lines if _name(line) not in dropped)
+        inputs = msgspec.structs.replace(
+            inputs,
+            requirements=tuple(sorted({*lines, *further})),
+            cutoffs=tuple(sorted((*inputs.cutoffs, *cutoffs), key=lambda c: c.package)),
+            floors=tuple(sorted({*inputs.floors, *floors})),
+        )
+        return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
+
+    def _later(self, refusal: Refusal) -> Lock | Refusal:
+        """The answer once the date does not hold for one package that the refusal of a missing file
+        names; those that the subject does not ask for come first, as they say least about it.
+        """
+        if refusal.cause not in ("source-only", "no-artifact"):
+            return refusal
+        named = sorted({*refusal.named} - self._axes, key=lambda n: (n in self._relaxations, n))
+        later = [Cutoff(package=name, until=None) for name in named if self._is_later(name)]
+        for held in (self._soft, frozenset[str]()):
+            for cutoff in later:
+                self._cutoffs = (cutoff,)
+                answer = self.attempt(held)
+                if isinstance(answer, Lock):
+                    self._kept = held
+                    return answer
+        return refusal
+
+    def _is_later(self, name: str) -> bool:
+        """Whether the index has releases of the package that the cell's date hides."""
+        as_of = _as_of(self._facts, self._cell)
+        with suppress(NoPage):
+            releases = self._package_of(name).releases
+            return any(r.uploaded is not None and r.uploaded >= as_of for r in releases)
+        return False
+
+    def _found(self, lock: Lock, kept: frozenset[str]) -> None:
+        """Take a better lock. What it happens to meet of the published requirements is put back
+        without another resolution.
+        """
+        # What the date hid from this lock, it would hide from the next ones.
+        self._cutoffs = lock.inputs.cutoffs
+        pins = {pin.name: pin.version for pin in lock.pins}
+        # A rule may also lift what others ask of its package, or the date.
+        alone = self._soft - self._facts.rules.relaxations(self._cell).keys()
+        met = {n for n in alone if n in pins and _admits(self._published(n), pins[n])}
+        self._lock, self._kept, self._asked = lock, kept | met, kept
+
+    def _put_back(self, names: Sequence[str], fails: bool = False) -> bool:
+        """Put the requirements of these packages back as published, all or in halves; return
+        whether all hold. `fails` says that all of them are known not to.
+        """
+        names = [name for name in names if name not in self._kept]
+        if not names:
+            return True
+        if not fails:
+            held = self._kept | frozenset(names)
+            answer = self.attempt(held)
+            if isinstance(answer, Lock):
+                self._found(answer, held)
+                return True
+            self._named |= {*answer.named}
+        if len(names) > 1:
+            middle = len(names) // 2
+            first = self._put_back(names[:middle])
+            self._put_back(names[middle:], fails=first)
+        return False
+
+    def _nearest(self) -> Lock:
+        """The lock with what was given up as near to what is published as one question finds it:
+        where newer releases are needed, the oldest of them.
+        """
+        lock = self._lock
+        assert lock is not None, "a lock was found before it is improved"
+        pins = {pin.name: pin.version for pin in lock.pins}
+        floors = [
+            f"{name}>={lowest}"
+            for name in sorted(self._soft - self._kept)
+            if not self._relaxations[name].specifier
+            and (lowest := _lower_end(self._published(name))) is not None
+            and name in pins
+            and pins[name] > lowest
+        ]
+        if floors and isinstance(answer := self.attempt(self._kept, floors), Lock):
+            return self._together(answer, floors)
+        answer = lock if self._asked == self._kept else self.attempt(self._kept)
+        return self._together(answer if isinstance(answer, Lock) else lock, ())
+
+    def _together(self, lock: Lock, floors: Sequence[str]) -> Lock:
+        """The lock with packages that the subject pins to one version at one version again, where
+        that can be: they are released together, and may refuse each other's others at import.
+        """
+        pins = {pin.name: pin.version for pin in lock.pins}
+        groups: dict[str, list[str]] = {}
+        for name in sorted((self._soft - self._kept) & pins.keys()):
+            groups.setdefault(",".join(map(str, self._published(name))), []).append(name)
+        for published, names in groups.items():
+            versions = {pins[name] for name in names}
+            if not published.startswith("==") or len(versions) == 1:
+                continue
+            for version in sorted(versions, reverse=True):
+                lines = [f"{name}=={version}" for name in names]
+                answer = self.attempt(self._kept, floors, further=lines)
+                if isinstance(answer, Lock):
+                    return answer
+        return lock
+
+    def _rank(self, name: str) -> tuple[bool, int, int, str]:
+        """The order in which requirements are put back: those that no refusal named first, then the
+        tightest, then those from which the lock lies the fewest releases away.
+        """
+        assert self._lock is not None
+        published = self._published(name)
+        operators = {clause.operator for specifier in published for clause in specifier}
+        tightness = 0 if "==" in operators else 1 if "~=" in operators else 2
+        apart, pins = 0, {pin.name: pin.version for pin in self._lock.pins}
+        with suppress(NoPage):
+            if name in pins:
+                finals = final_versions(self._package_of(name))
+                apart = distances(finals, published).get(pins[name], 0)
+        return name in self._named, tightness, apart, name
+
+    def _published(self, name: str) -> list[SpecifierSet]:
+        return [asked.specifier for asked in named(self._requirements, name)]
+
+    def _blocked(self, refusal: Refusal) -> Refusal:
+        """The refusal with the blocking package as its subject: the first one named that cannot be
+        locked beside the axes' packages.
+        """
+        if refusal.cause not in _FINAL:
+            return refusal
+        asked = {_name(line): line for line in inputs_of(self._facts, self._cell).requirements}
+        for name in sorted({*refusal.named} & asked.keys() - self._axes):
+            alone = self.attempt(frozenset(), only=frozenset((name,)))
+            if isinstance(alone, Refusal) and alone.cause in _FINAL:
+                return msgspec.structs.replace(alone, subject=asked[name])
+        return refusal
 
 
 def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
-    """Return whether a lock of a cell that can be locked asks what the declarations ask now, with
-    the rules' offers or without them. Of one of another release of the subject it is not told.
+    """Return whether a lock of a cell that can be locked asks what the declarations ask now. A lock
+    of another release of the subject is taken as it is.
+
+    A relaxed lock may have given up any requirement that may give way, and it may hold back third
+    packages by overrides of rules that are gone.
     """
-    asked = inputs_of(facts, cell)
-    injected, now = lock.inputs.injected_pin, asked.injected_pin
+    asked, own = inputs_of(facts, cell), lock.inputs
+    injected, now = own.injected_pin, asked.injected_pin
     if injected is not None and now is not None and injected.version != now.version:
         return True
-    rules = facts.rules.relaxations(cell) if cell.recipe == "relaxed" else {}
-    offers = frozenset(name for name, relaxation in rules.items() if not relaxation.always)
-    published = inputs_of(facts, cell, offers)
-    return all(
-        set(most) & set(least) <= set(own) <= {*most, *least}
-        for most, least, own in zip(
-            _lines(asked), _lines(published), _lines(lock.inputs), strict=True
-        )
-    )
+    if cell.recipe != "relaxed":
+        return _lines(asked) == _lines(own)
+    relaxations = facts.relaxations(cell)
+    published = inputs_of(facts, cell, frozenset(n for n, r in relaxations.items() if not r.always))
+    axes = {axis.normalised_name for axis in facts.matrix.packages}
+    for number, (free, held, lines) in enumerate(
+        zip(_lines(asked), _lines(published), _lines(own), strict=True)
+    ):
+        fixed = {*free} & {*held}
+        settled = {_name(line) for line in fixed} - axes
+        further = {*lines}.difference(free, held)
+        strange = {
+            name
+            for name in map(_name, further)
+            if name in settled | axes or (number in (0, 3) and name not in relaxations)
+        }
+        if not fixed <= {*lines} or strange:
+            return False
+    return True
 
 
 def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
@@ -135,7 +342,7 @@ def lock_cell(
     """
     for _ in range(_ROUNDS):
         answer = locker.lock(inputs)
-        if isinstance(answer, Lock) or not inputs.cutoffs:
+        if isinstance(answer, Lock) or not (inputs.cutoffs or inputs.injected_pin):
             return answer
         wider = _widened(inputs, answer, package_of, margin_days)
         if wider is None:
@@ -151,36 +358,23 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
     return midnight if midnight == later else midnight + datetime.timedelta(days=1)
 
 
-def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozenset[str]]:
-    """What to try without: first, all at once, the offers that the lock makes no visible use of;
-    then each other.
+def _name(line: str) -> str:
+    return canonicalize_name(re.split(r"[^\w.-]", line, maxsplit=1)[0])
 
-    Those of the first group that cannot go together are tried one by one after it.
-    """
-    offers = [name for name, r in facts.rules.relaxations(cell).items() if not r.always]
-    moved = {
-        axis.normalised_name
-        for axis in facts.matrix.packages
-        if axis is not facts.matrix.subject_axis and facts.moved(cell, axis.name)
-    }
-    open_offers = [name for name in offers if name not in moved]
-    pins = {pin.name: pin.version for pin in lock.pins}
-    release, python = (
-        _subject(facts, cell, lock.inputs),
-        cell.on(facts.matrix.interpreters.name).version,
-    )
-    published = {
-        name: named(facts.requirements(release.version, python), name) for name in open_offers
-    }
-    unused = frozenset(
-        name
-        for name in open_offers
-        if name in pins
-        and all(r.specifier.contains(pins[name], prereleases=True) for r in published[name])
-    )
-    if len(unused) > 1:
-        yield unused
-    yield from (frozenset((name,)) for name in open_offers)
+
+def _admits(specifiers: Iterable[SpecifierSet], version: Version) -> bool:
+    return all(specifier.contains(version, prereleases=True) for specifier in specifiers)
+
+
+def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
+    """The lowest version that is asked for; an exact one counts."""
+    bounds = [
+        Version(clause.version.removesuffix(".*"))
+        for specifier in specifiers
+        for clause in specifier
+        if clause.operator in (">=", ">", "~=", "==")
+    ]
+    return max(bounds, default=None)
 
 
 def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
@@ -265,11 +459,9 @@ def _root(asked: Asked, relaxations: dict[str, Relaxation]) -> str:
     return f"{asked.name}{extras}{asked.specifier if relaxation is None else relaxation.specifier}"
 
 
-def _cutoffs(
-    facts: Feasibility, cell: Cell, relaxations: dict[str, Relaxation]
-) -> Iterator[Cutoff]:
-    for name, relaxation in relaxations.items():
-        if relaxation.to == NOTHING:
+def _cutoffs(facts: Feasibility, cell: Cell, taken: Collection[str]) -> Iterator[Cutoff]:
+    for name, relaxation in facts.rules.relaxations(cell).items():
+        if relaxation.to == NOTHING or name not in taken:
             continue
         axes = [axis for axis in facts.matrix.packages if axis.name == relaxation.as_of]
         until = (

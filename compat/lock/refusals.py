@@ -49,7 +49,7 @@ _UV = (
         rf"only {_WORD}{_SPEC} is available and (?:(?:all versions of )?{_WORD}{_SPEC} depends? on"
         r"|you require) REQ",
     ),
-    _pattern("conflict", r"depends? on REQ"),
+    _pattern("conflict", r"depends? on (?:one of:? )?REQ"),
     _pattern(
         "no-artifact",
         r"only the following versions of (?P<of>[\w.-]+) are available:.*? you require"
@@ -88,6 +88,10 @@ _DEMANDS = (
     re.compile(rf"(?P<who>you require )(?:{_WORD}{_SPEC} and )?(?P<name>{_WORD})(?P<what>{_SPEC})"),
     re.compile(rf"(?P<who>{_WORD}{_SPEC} depends? on )(?P<name>{_WORD})(?P<what>{_SPEC})"),
 )
+# What stands before a specifier, or where a package is spoken of without one.
+_NAMED = re.compile(
+    rf"({_WORD})(?=(?:\{{[^}}]*\}})?\s*[<>=!~]=?)|(?:depends? on|versions? of|require) ({_WORD})"
+)
 _HIDDEN = re.compile(r"`([\w.-]+)` was filtered by `exclude-newer")
 _WHEELS_ONLY = re.compile(r"Wheels are required for `([\w.-]+)`")
 _REASON_ENDS = (
@@ -123,9 +127,9 @@ def refusal_of_uv(text: str) -> Refusal | None:
 
 
 def _derivation_names(story: str) -> tuple[str, ...]:
-    """The packages that the story speaks of, up to its hints; among them may be other words."""
-    words = re.findall(_WORD, story.partition(" hint:")[0])
-    return tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in words}))
+    """The packages that the story speaks of, up to its hints."""
+    told = (before or after for before, after in _NAMED.findall(story.partition(" hint:")[0]))
+    return tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in told}))
 
 
 def _root(story: str) -> str:

@@ -76,6 +76,7 @@ class UvLocker:
         self._find_python = find_python
         self._builds = builds
         self._shown = tuple(shown)
+        self._built: dict[tuple[Version, Pin], SourceRelease] = {}
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that uv resolves, or its refusal.
@@ -91,15 +92,17 @@ class UvLocker:
                 f"a lock for {name} needs that Python, and this machine has none",
                 hint=python_remedy(name),
             )
-        roots = self._with_floors(inputs)
-        if isinstance(roots, Refusal):
-            return roots
         shelf = (
             {}
             if self._builds is None
             else {item.pin: item for item in self._builds.offered(inputs)}
         )
-        unbuilt = set(shelf)
+        # What was built for an earlier question need not be chosen once more to be known.
+        shelf = {pin: self._built.get((inputs.python, pin), item) for pin, item in shelf.items()}
+        unbuilt = {pin for pin in shelf if (inputs.python, pin) not in self._built}
+        roots = self._with_floors(inputs, [*self._shown, *shelf.values()])
+        if isinstance(roots, Refusal):
+            return roots
 
         def resolve(more: Sequence[SourceRelease]) -> Sequence[Pin] | Refusal:
             return self._resolved(roots, [*more, *self._shown, *shelf.values()])
@@ -121,11 +124,12 @@ class UvLocker:
                     return asks
                 is_as_shown = is_as_shown and asks == shelf[pin].asks
                 shelf[pin] = msgspec.structs.replace(shelf[pin], asks=asks)
+                self._built[inputs.python, pin] = shelf[pin]
                 unbuilt.remove(pin)
             if is_as_shown:
                 return _lock_of(inputs, pins, shelf)
 
-    def _with_floors(self, inputs: Inputs) -> Inputs | Refusal:
+    def _with_floors(self, inputs: Inputs, shown: Sequence[SourceRelease]) -> Inputs | Refusal:
         """The inputs with each package of their floors pinned to the lowest version that all of
         them let in together.
 
@@ -136,7 +140,7 @@ class UvLocker:
             return inputs
         exact = (text for text in inputs.requirements if "==" in text)
         alone = msgspec.structs.replace(inputs, requirements=(*exact, *inputs.floors))
-        pins = self._resolved(alone, self._shown, "--resolution=lowest-direct")
+        pins = self._resolved(alone, shown, "--resolution=lowest-direct")
         if isinstance(pins, Refusal):
             return pins
         names = {canonicalize_name(Requirement(text).name) for text in inputs.floors}

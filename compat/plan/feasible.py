@@ -6,6 +6,7 @@ Each question is answered from facts, never by a run.
 import datetime
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
+from itertools import chain
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
@@ -43,6 +44,7 @@ class Feasibility:
         self.requirements = cache(self._requirements)
         self._dependencies = Dependencies(matrix, catalogue, self._installable, self.requirements)
         self._pin = cache(self._published_pin)
+        self._soft = cache(self._soft_requirements)
         self._moved = cache(self._lies_outside)
         self._inside = cache(self._coordinates_inside)
         self._versions = cache(self._versions_on)
@@ -153,6 +155,26 @@ class Feasibility:
     def came_out(self, cell: Cell) -> datetime.datetime | None:
         dates = (self._together(cell, release) for release in self.fitting(cell))
         return min((date for date in dates if date is not None), default=None)
+
+    def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
+        """Return what a relaxed cell may change, by normalised name: what the rules relax, and each
+        other package that the subject requires and that is on no axis.
+        """
+        if cell.recipe != "relaxed":
+            return {}
+        subject, python = cell.on(self._subject.name).version, cell.on(self._python).version
+        return self._soft(subject, python) | self.rules.relaxations(cell)
+
+    def _soft_requirements(self, subject: Version, python: Version) -> dict[str, Relaxation]:
+        axes = self._names.values()
+        asked = chain.from_iterable(
+            self.requirements(release.version, python) for release in self.subject_releases(subject)
+        )
+        return {
+            a.name: Relaxation(package=a.name, to=ANY)
+            for a in asked
+            if a.name not in axes and not a.url
+        }
 
     def refused(self, cell: Cell, release: Release) -> tuple[RefusingAxis, ...]:
         relaxations = self.rules.relaxations(cell)
@@ -266,13 +288,13 @@ class Feasibility:
         if not self.catalogue.required:
             return None
         rules = tuple(rule.name for rule in self.rules.relaxing(cell))
-        key = (release.version, rules, cell.coordinates)
+        key = (release.version, cell.recipe == "relaxed", rules, cell.coordinates)
         if self._latest is None or self._latest[0] != key:
             self._latest = (key, self._dependencies.obstacle(self._pins_of(cell, release)))
         return self._latest[1]
 
     def _pins_of(self, cell: Cell, release: Release) -> Question:
-        relaxations = self.rules.relaxations(cell)
+        relaxations = self.relaxations(cell)
         python = cell.on(self._python).version
         coordinates: dict[str, tuple[Version, ...]] = {
             self._names[axis.name]: tuple(
@@ -291,7 +313,7 @@ class Feasibility:
             subject=f"{self._subject.package} {release.version}",
             version=release.version,
             python=python,
-            rules=self.rules.named(cell),
+            rules=dict.fromkeys(relaxations, "") | self.rules.named(cell),
             relaxations=relaxations,
             coordinates=coordinates,
             texts=texts,

@@ -226,6 +226,12 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
         replaced_since = {*replaceable(matrix)}.difference(document.replaced)
         if replaced_since:
             conflicts = united(_with_asked(clause, replaced_since) for clause in conflicts)
+        # What no rule replaces any more is as asked in every cell.
+        always = {*map(as_asked, {*document.replaced}.difference(replaceable(matrix)))}
+        conflicts = united(
+            msgspec.structs.replace(c, facts=tuple(f for f in c.facts if f not in always))
+            for c in conflicts
+        )
     return KeptClauses(conflicts=conflicts, files=document.files)
 
 

@@ -46,7 +46,7 @@ def setting(name: str, cache: Path) -> Workspace:
 def answer(here: Workspace, cell: str, locker: str = "uv") -> Lock | Refusal | Infeasible:
     facts = Feasibility(here.matrix, here.catalogue)
     resolver = locker_of(here, "pip-tools" if locker == "pip-tools" else "uv")
-    return locked(facts, parse_cell(cell, here.matrix), resolver, here.source)
+    return locked(here, facts, parse_cell(cell, here.matrix), resolver)
 
 
 def resolved(here: Workspace, cell: str, locker: str = "uv") -> Lock | Refusal:

@@ -2,15 +2,25 @@
 
 import datetime
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
+from packaging.requirements import Requirement
 from packaging.version import Version
 from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
-from compat.lock.recipe import asks_as_declared, inputs_of, lock_cell, locked_cell, moment_after
+from compat.lock.demands import Demands
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
+from compat.lock.recipe import (
+    asks_as_declared,
+    given_up,
+    inputs_of,
+    lock_cell,
+    locked_cell,
+    moment_after,
+)
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 
@@ -273,10 +283,10 @@ class TestOffers:
         assert isinstance(answer, Lock)
         assert "deep" in answer.inputs.requirements
 
-    def test_what_no_offer_makes_possible_is_refused_after_one_question(self) -> None:
+    def test_what_no_offer_makes_possible_is_refused_after_two_questions(self) -> None:
         answer, asked = self.lock(refused=lambda _: True)
         assert isinstance(answer, Refusal)
-        assert len(asked) == 1
+        assert len(asked) == 2
 
 
 NO_DEEP = '{ package = "deep", to = "nothing", everywhere = true'
@@ -304,3 +314,153 @@ def test_a_lock_asks_as_declared_unless_a_rule_changes_what_it_asked(
     matrix = matrix_of(document)
     facts = Feasibility(matrix, catalogue_of(document))
     assert asks_as_declared(facts, parse_cell(cell, matrix), lock) == is_as_declared
+
+
+class TestSearch:
+    """Requirements on packages that are on no axis give way without a rule, as few as can be."""
+
+    OTHERS = tuple(f"third{letter}" for letter in "abcdefghijklmnop")
+    MOVED = """{ name = "moved", effect = "relax", because = "dep is moved", \
+when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
+
+    def document(self, rules: str = MOVED) -> dict[str, Any]:
+        document = world("published")
+        document["packages"][1]["releases"][0]["requires"] += [f"{n}==1.0" for n in self.OTHERS]
+        document["packages"] += [
+            {
+                "name": name,
+                "releases": [
+                    {"version": v, "files": [f"{name}-{v}-py3-none-any.whl"]}
+                    for v in ("1.0", "1.1", "2.0")
+                ],
+            }
+            for name in self.OTHERS
+        ]
+        document["matrix"] = document["matrix"].split("rules = [")[0] + f"rules = [{rules}]\n"
+        return document
+
+    def lock(
+        self,
+        refused: Callable[[dict[str, str]], str],
+        near: tuple[frozenset[str], ...] = (),
+        rules: str = MOVED,
+    ) -> tuple[Lock | Refusal, list[Inputs]]:
+        """Lock with a resolver that takes the newest, of floors the oldest; `refused` names the
+        package over which it refuses these pins.
+        """
+        document = self.document(rules)
+        matrix = matrix_of(document)
+
+        def answer(inputs: Inputs) -> Lock | Refusal:
+            floors = {Requirement(line).name: Requirement(line) for line in inputs.floors}
+            for step in range(3):
+                pins: dict[str, str] = {}
+                for requirement in map(Requirement, inputs.requirements):
+                    name = requirement.name
+                    if name in self.OTHERS:
+                        fitting = [v for v in ("1.0", "1.1", "2.0") if v in requirement.specifier]
+                        above = [
+                            v for v in fitting if name in floors and v in floors[name].specifier
+                        ]
+                        pins[name] = above[step:][0] if above[step:] else fitting[-1]
+                if not refused(pins):
+                    break
+            blocking = refused(pins)
+            if blocking:
+                return Refusal(
+                    cause="conflict", subject="dep<2", because="no", named=("dep", blocking)
+                )
+            made = tuple(
+                Pin(name=n, version=Version(v), hashes=("0" * 64,)) for n, v in pins.items()
+            )
+            return Lock(inputs=inputs, pins=made, tool="memory 1")
+
+        locker = MemoryLocker(answer)
+        cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
+        facts = Feasibility(matrix, catalogue_of(document))
+        package_of = source_of(document).package
+        return locked_cell(facts, cell, locker, package_of, near), list(locker.asked)
+
+    @staticmethod
+    def of_two(pins: dict[str, str]) -> str:
+        """Refuse two of the published pins; of one of them 1.1 does as well."""
+        old = [n for n in ("thirdc", "thirdk") if pins.get(n) == "1.0"]
+        return old[0] if old else ""
+
+    def test_what_stands_in_no_ones_way_is_asked_as_published_after_one_question(self) -> None:
+        answer, asked = self.lock(lambda pins: "")
+        assert isinstance(answer, Lock)
+        assert len(asked) == 1
+        assert {f"{name}==1.0" for name in self.OTHERS} <= {*answer.inputs.requirements}
+
+    def test_only_what_is_needed_gives_way_and_no_farther_than_needed(self) -> None:
+        answer, asked = self.lock(self.of_two)
+        assert isinstance(answer, Lock)
+        lines = {*answer.inputs.requirements}
+        assert {"thirdc", "thirdk"} <= lines
+        assert {f"{n}==1.0" for n in self.OTHERS if n not in ("thirdc", "thirdk")} <= lines
+        pins = {pin.name: str(pin.version) for pin in answer.pins}
+        assert (pins["thirdc"], pins["thirdk"]) == ("1.1", "1.1")
+        assert len(asked) <= 13
+
+    def test_packages_that_are_pinned_to_one_version_move_to_one_version(self) -> None:
+        def apart(pins: dict[str, str]) -> str:
+            old = pins.get("thirdc") == "1.0" or pins.get("thirdk") in ("1.0", "1.1")
+            return "thirdc" if old else ""
+
+        answer, _ = self.lock(apart)
+        assert isinstance(answer, Lock)
+        pins = {pin.name: str(pin.version) for pin in answer.pins}
+        assert (pins["thirdc"], pins["thirdk"]) == ("2.0", "2.0")
+
+    def test_what_a_neighbour_gave_up_is_tried_first(self) -> None:
+        near = (frozenset(("thirdc", "thirdk", "thirdz")),)
+        answer, asked = self.lock(self.of_two, near)
+        assert isinstance(answer, Lock)
+        assert {"thirdc", "thirdk", "thirda==1.0"} <= {*answer.inputs.requirements}
+        assert len(asked) == 5
+
+    def test_what_cannot_be_locked_with_all_freed_names_the_package_that_blocks_it(self) -> None:
+        answer, _ = self.lock(lambda pins: "thirde" if "thirde" in pins else "")
+        assert isinstance(answer, Refusal)
+        assert answer.subject == "thirde"
+
+    def test_an_axis_alone_that_cannot_be_locked_blames_no_other_package(self) -> None:
+        answer, _ = self.lock(lambda pins: "unheard-of")
+        assert isinstance(answer, Refusal)
+        assert answer.subject == "dep<2"
+
+    @pytest.mark.parametrize(
+        ("change", "is_as_declared"),
+        [
+            ({}, True),
+            ({"overrides": ("deep<2",)}, True),  # of a rule that is gone
+            ({"overrides": ("dep==1.*",)}, False),
+            ({"requirements": ("dep==2.*", "pytest")}, True),
+            ({"requirements": ("dep==1.*", "pytest")}, False),
+            ({"requirements": ("dep==2.*", "pytest", "unheard-of")}, False),
+            ({"constraints": ("deep<2",)}, False),
+        ],
+    )
+    def test_a_lock_that_gave_up_more_or_less_still_asks_as_declared(
+        self, change: dict[str, Any], is_as_declared: bool
+    ) -> None:
+        answer, _ = self.lock(self.of_two)
+        assert isinstance(answer, Lock)
+        lock = msgspec.structs.replace(
+            answer, inputs=msgspec.structs.replace(answer.inputs, **change)
+        )
+        document = self.document()
+        matrix = matrix_of(document)
+        facts = Feasibility(matrix, catalogue_of(document))
+        cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
+        assert asks_as_declared(facts, cell, lock) == is_as_declared
+        assert given_up(facts, cell, answer) == {"thirdc", "thirdk"}
+
+    def test_the_facts_of_a_relaxed_cell_hold_no_pin_of_a_third_package(self) -> None:
+        document = self.document()
+        matrix = matrix_of(document)
+        demands = Demands(Feasibility(matrix, catalogue_of(document)))
+        [facts] = demands.of(parse_cell("py3.8-dep2-demo1.0+relaxed", matrix))
+        assert {"dep==2.*", "thirda"} <= facts
+        assert not any("==1.0" in fact for fact in facts)
