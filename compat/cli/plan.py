@@ -176,7 +176,7 @@ def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
 def _known_without_run(workspace: Workspace, cell: str) -> tuple[str, ...]:
     """What a resolver or what is known of other cells says of a cell that was not run."""
     verdict = workspace.verdict(cell)
-    if verdict.evidence not in ("asked", "inferred"):
+    if verdict.evidence not in ("asked", "inferred") and not verdict.blocked_by:
         return ()
     return tuple(f"known without a run ({verdict.evidence}): {why}" for why in verdict.reasons)
 

@@ -94,8 +94,9 @@ def show_command(
 
 def _refuse_unknown(workspace: Workspace, cell: str) -> None:
     """Raise UsageError for a cell without a lock or a run that no resolver says anything of."""
-    evidence = workspace.verdict(cell).evidence
-    if cell not in workspace.learnt.plain and evidence not in ("asked", "inferred"):
+    verdict = workspace.verdict(cell)
+    says_nothing = verdict.evidence not in ("asked", "inferred") and not verdict.blocked_by
+    if cell not in workspace.learnt.plain and says_nothing:
         hint = f"compat run {workspace.name} {cell} finds out"
         raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
 

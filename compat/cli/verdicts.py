@@ -47,6 +47,7 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
         "faults": {fault.id: fault.fault for fault in verdict.faults},
         "helpers": {capability.id: capability.status for capability in verdict.helpers},
         "expected": verdict.expected,
+        "blocked_by": verdict.blocked_by or None,
         "reasons": verdict.reasons,
     }
 

@@ -33,6 +33,7 @@ class Demands:
         self._facts = facts
         self._matrix = facts.matrix
         self._python = facts.matrix.interpreters.name
+        self._asked = {axis.normalised_name for axis in facts.matrix.packages}
         # Of these a fact says what becomes of them in the whole tree.
         self.replaceable = replaceable(facts.matrix)
         self._memo: dict[tuple[object, ...], Facts] = {}
@@ -40,7 +41,9 @@ class Demands:
     def of(self, cell: Cell) -> tuple[Facts, ...]:
         """Return the facts of the cell under each of the subject's releases that it can have.
 
-        A cell is refused when each of these is. Empty where no release can be installed.
+        A cell is refused when each of these is. Empty where no release can be installed. In a
+        relaxed cell every package may move that is neither the subject nor on an axis, so what is
+        asked of such a package is no fact there.
         """
         pins = {
             axis.normalised_name: pinned(axis, cell)
@@ -58,7 +61,10 @@ class Demands:
             if (release.version, key) not in self._memo:
                 self._memo[release.version, key] = self._lines(cell, release)
             lines = self._memo[release.version, key]
-            sets.append(frozenset((*lines, *pins.values(), *treatments)))
+            facts = frozenset((*lines, *pins.values(), *treatments))
+            if cell.recipe == "relaxed":
+                facts = frozenset(fact for fact in facts if package_of_fact(fact) in self._asked)
+            sets.append(facts)
         return tuple(sets)
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:

@@ -100,6 +100,7 @@ class _KeptVerdict(Value, frozen=True, array_like=True):
     told: int
     faults: tuple[CapabilityFault, ...]
     changing: tuple[str, ...]
+    blocked_by: str
     score: tuple[int, int, int, int, int, bool]
     reasons: tuple[str, ...]
     overview: RunOverview | None
@@ -186,6 +187,7 @@ class KeptVerdicts:
             capabilities=capabilities,
             faults=kept.faults,
             changing=kept.changing,
+            blocked_by=kept.blocked_by,
             score=score,
             helpers=helpers,
             reasons=kept.reasons,
@@ -217,6 +219,7 @@ def _encoded(judgement: Judgement, judged: JudgedRuns, present: EvaluationContex
         told=run.told.number,
         faults=verdict.faults,
         changing=verdict.changing,
+        blocked_by=verdict.blocked_by,
         score=tuple(getattr(verdict.score, name) for name in _SCORE_FIELDS),
         reasons=verdict.reasons,
         overview=judgement.overview,

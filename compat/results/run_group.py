@@ -128,12 +128,12 @@ class RunGroup:
         if _reached_tests(outcome) and "yes" in statuses:
             is_excused = all(fault.fault in EXCUSED for fault in self.faults)
             return "works" if is_excused and self.is_finished else "partial"
-        return "unknown" if self.in_the_way else "broken"
+        return "unknown" if self.blocked_by else "broken"
 
     @property
-    def in_the_way(self) -> str:
-        """The package, neither subject nor coordinate, by which the newest run failed; empty when
-        it was none. What only runs the tests is never asked about.
+    def blocked_by(self) -> str:
+        """The package, neither subject nor on an axis, by which the newest run failed. What only
+        runs the tests is never asked about.
         """
         last = self.outcomes[-1] if self.outcomes else None
         if isinstance(last, Failed) and last.cause == "test-runner":
@@ -169,7 +169,7 @@ class RunGroup:
                     ),
                 )
             case "unknown":
-                return (f"in the way: {self.in_the_way}; it came to {self.outcome} on {day}",)
+                return (f"blocked by {self.blocked_by}: it came to {self.outcome} on {day}",)
             case "partial":
                 return (f"it imports, and came to {self.outcome} on {day}{self._by_fault()}", *core)
             case "works" if self.faults and not core:

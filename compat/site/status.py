@@ -54,7 +54,7 @@ _TABLE: tuple[tuple[str, State, str, str], ...] = (
     ("refused", "broken", "⊗",
      "cannot be installed together"),
     ("blocked", "unknown", "⊝",
-     "have no answer yet: a package that was not asked about is in the way"),
+     "have no answer yet: blocked by a package that is neither the subject nor on an axis"),
     ("expected", "unknown", "≃",
      "were not tested; tested neighbours on both sides came to the same"),
     ("declared", "unknown", "○",
@@ -139,7 +139,7 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
         return STYLES[by_evidence("dated", entry.verdict)]
     if state == "broken" and is_refused(entry.verdict):
         return STYLES[by_evidence("refused", entry.verdict)]
-    if state == "unknown" and entry.verdict.latest is not None:
+    if state == "unknown" and entry.verdict.blocked_by:
         return STYLES["blocked"]
     if state == "unknown" and entry.verdict.expected is not None:
         return STYLES["expected"]

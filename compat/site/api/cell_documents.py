@@ -45,7 +45,8 @@ _CODES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class CellSummary(Value, frozen=True, kw_only=True):
     """What the API and the database say of every known cell: its verdict, and the runs that count.
 
-    `tested` is how many runs count, `passed` in how many of them every attempt passed; `isolation`
+    `blocked_by` is the package that keeps the cell from an answer, null where none does. `tested`
+    is how many runs count, `passed` in how many of them every attempt passed; `isolation`
     is that of the newest. `planned` is false for a cell that left the plan. `score` says how much
     works, and whose fault the rest is.
     """
@@ -63,6 +64,7 @@ class CellSummary(Value, frozen=True, kw_only=True):
     passed: int
     isolation: Isolation | None
     planned: bool
+    blocked_by: str | None
     score: Score
 
 
@@ -211,6 +213,7 @@ def cell_summary(report: MatrixReport, entry: Entry) -> CellSummary:
         passed=sum(all(isinstance(outcome, Passed) for outcome in run.outcomes) for run in counted),
         isolation=counted[-1].run.isolation if counted else None,
         planned=entry.planned,
+        blocked_by=verdict.blocked_by or None,
         score=verdict.score,
     )
 
