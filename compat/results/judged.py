@@ -65,7 +65,7 @@ def record_of(
         isolation=deciding.isolation,
         tier=deciding.tier,
         tool=tool,
-        capabilities=() if is_untrusted(outcome) else _capabilities(deciding, redacted),
+        capabilities=() if is_untrusted(outcome) else tried_capabilities(deciding, redacted),
         metrics=_metrics(deciding),
         installed=deciding.installed,
         involved=involved(
@@ -129,7 +129,7 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
     return text.encode()[:_LOG].decode(errors="ignore")
 
 
-def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...]:
+def tried_capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...]:
     """One for each id; where several tests share an id, a failed one decides, then one that ran."""
     rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
     deciding: dict[str, Trial] = {}

@@ -28,7 +28,7 @@ from compat.plan.lanes import facts_for, lane_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.plan.plan import Fate, Feasible, Infeasible, fate_of
-from compat.results.attribution import Attribution, holds
+from compat.results.attribution import Attribution, explains, holds, is_machine_issue
 from compat.results.clauses import Disproof
 from compat.results.entry import Entry, entry_of
 from compat.results.kept_verdicts import Judge, JudgedRuns, judged_anew
@@ -39,7 +39,7 @@ from compat.results.ran import Ran
 from compat.results.record import Capability
 from compat.results.runs_by_cell import RunsByCell
 from compat.results.verdict import EvaluationContext, Verdict
-from compat.run.outcome import Failed, brief
+from compat.run.outcome import Failed, Outcome
 
 T = TypeVar("T")
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
@@ -279,25 +279,42 @@ class Snapshot:
         """Return the declared explanation of why the cell, or one capability of it, is not green;
         the first that fits.
 
-        A capability's explanation names the capability; a cell's names the start of the outcome, or
-        else the capability by which it fell. One that a cell refutes explains nothing. Of a cell on
+        A capability's explanation names the capability; a cell's names the outcome alone, or else
+        the capability by which it fell. One that a cell refutes explains nothing. Of a cell on
         which no run counts it is what its newest run came to.
         """
-        outcome = entry.verdict.outcome
+        outcome: Outcome | None = entry.verdict.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:
             outcome = newest.outcomes[-1]
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
-        # An entry may name an outcome to its closing bracket: as a whole, or as it was before
-        # things and places stood beside the subject.
-        texts = [str(outcome)] if outcome is None else [str(outcome), str(brief(outcome))]
+        names = ("", subject) if capability is None else (capability.id,)
+        failed = outcome if capability is None else capability.failed
+        about = (issue for issue in self.holding(entry.cell) if issue.capability in names)
+        return next((issue for issue in about if explains(issue, failed)), None)
+
+    def holding(self, cell: Cell) -> Iterator[KnownIssue]:
+        """Yield the declared explanations in whose range a cell lies, but for those that a cell
+        refutes.
+        """
         for number, issue in enumerate(self.matrix.known):
-            if number in self.attribution.refuting:
-                continue
-            named = issue.capability == (subject if capability is None else capability.id)
-            begins = capability is None and any(text.startswith(issue.outcome) for text in texts)
-            if holds(issue, entry.cell) and (named if issue.capability else begins):
-                return issue
-        return None
+            if number not in self.attribution.refuting and holds(issue, cell):
+                yield issue
+
+    def cautions(self, entry: Entry) -> tuple[KnownIssue, ...]:
+        """Return what is declared about outcomes that this cell may still come to: on another
+        machine, or, of one that nobody tried, at all.
+
+        An entry without conditions speaks of no cell in particular.
+        """
+        if entry.obstacle is not None and not entry.is_tested:
+            return ()
+        is_untried = not entry.counted and entry.lock_digest is None
+        about = (issue for issue in self.holding(entry.cell) if not issue.capability)
+        return tuple(
+            issue
+            for issue in about
+            if is_machine_issue(issue) or (is_untried and issue.when.conditions)
+        )
 
 
 def snapshot(

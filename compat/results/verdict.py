@@ -345,9 +345,8 @@ def _newest_group(
     alike = _ALIKE.of(runs, asked, present.helpers, present.faults)
     if alike is not None:
         return alike, counted[0].run.started.date()
-    blames = {fault.id: fault.fault for fault in present.faults}
     groups: defaultdict[tuple[str, str], RunGroup] = defaultdict(
-        lambda: RunGroup(asked, present.helpers, blames)
+        lambda: RunGroup(asked, present.helpers, present.faults)
     )
     kind, since = None, counted[0].run.started.date()
     for counted_run in counted:
