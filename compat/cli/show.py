@@ -13,7 +13,14 @@ from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import show_plain
-from compat.cli.verdicts import RunWords, print_table, print_verdicts, verdict_row, verdict_words
+from compat.cli.verdicts import (
+    RunWords,
+    cautions_of,
+    print_table,
+    print_verdicts,
+    verdict_row,
+    verdict_words,
+)
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.plan.cell import readable_cell
@@ -148,6 +155,8 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
     for reason in verdict.reasons:
         say(f"  {reason}")
+    for caution in cautions_of(workspace, cell):
+        say(f"  caution: {caution}")
     asked = readable_cell(cell, workspace.matrix)
     for install in plain_of_cell(workspace.snapshot, asked) if asked else ():
         say(f"  a plain install today: {plain_line(install)}")

@@ -49,7 +49,15 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
         "expected": verdict.expected,
         "blocked_by": verdict.blocked_by or None,
         "reasons": verdict.reasons,
+        "cautions": cautions_of(workspace, cell),
     }
+
+
+def cautions_of(workspace: Workspace, cell: str) -> tuple[str, ...]:
+    """Return what is declared about a cell on other machines, or though nobody tried it."""
+    known = workspace.at_hand
+    entry = known.by_id.get(cell)
+    return () if entry is None else known.cautions(entry)
 
 
 def verdict_words(workspace: Workspace, cell: str) -> str:

@@ -117,6 +117,7 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
         return _Asked(cell, entry.overview, snapshot.present, is_locked, lambda: is_flaky)
 
     candidates = dict.fromkeys([*snapshot.matrix.quick, *where, *known])
+
     def awaited(cell: str) -> Due | None:
         found = _due(asked(cell), where.get(cell, "elsewhere"))
         if found is None or cell not in known:

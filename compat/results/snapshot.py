@@ -300,7 +300,7 @@ class Snapshot:
             if number not in self.attribution.refuting and holds(issue, cell):
                 yield issue
 
-    def cautions(self, entry: Entry) -> tuple[KnownIssue, ...]:
+    def cautions(self, entry: Entry) -> tuple[str, ...]:
         """Return what is declared about outcomes that this cell may still come to: on another
         machine, or, of one that nobody tried, at all.
 
@@ -311,7 +311,7 @@ class Snapshot:
         is_untried = not entry.counted and entry.lock_digest is None
         about = (issue for issue in self.holding(entry.cell) if not issue.capability)
         return tuple(
-            issue
+            issue.because
             for issue in about
             if is_machine_issue(issue) or (is_untried and issue.when.conditions)
         )

@@ -270,6 +270,25 @@ def test_between_tested_neighbours_that_agree_the_same_is_expected() -> None:
     assert "py3.9-fr1-demo1.0 and py3.9-fr5-demo1.0 both work" in verdict.reasons[0]
 
 
+KNOWN = """
+[[known]]
+{what}
+because = "It dies there."
+when = {{ {when} }}
+"""
+
+
+@pytest.mark.parametrize(
+    "what", ['outcome = "test-fail:illegal-instruction"', 'capability = "sum"']
+)
+def test_where_people_know_of_a_failure_nothing_is_expected_to_work(what: str) -> None:
+    ends = record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0")
+    dies = KNOWN.format(what=what, when='frame = "==3.*"')
+    assert inferred(picture(*ends, rules=dies)) == BETWEEN - {"py3.9-fr3-demo1.0"}
+    # Both ends work in spite of it.
+    assert inferred(picture(*ends, rules=dies.replace("==3.*", "<9"))) == BETWEEN
+
+
 def test_equal_failures_are_expected_between_them_and_different_ones_are_not() -> None:
     ends = ("py3.9-fr1-demo1.0", "py3.9-fr5-demo1.0")
     failure = "import-fail:missing-module(x)"

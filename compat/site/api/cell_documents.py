@@ -169,6 +169,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     """All that is known of one cell.
 
     `sentence` says what the outcome means, `explained` why, where the matrix declares it.
+    `cautions` are what it declares of outcomes that the cell may come to on another machine.
 
     `log` is the excerpt of the newest run; empty when it left none.
     """
@@ -181,6 +182,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     subject: str | None
     sentence: str | None
     explained: str | None
+    cautions: tuple[str, ...]
     reasons: tuple[str, ...]
     obstacle: Obstacle | None
     capabilities: tuple[ExplainedCapability, ...]
@@ -263,6 +265,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
         subject=None if failed is None else failed.subject or None,
         sentence=None if outcome is None else cause_sentence(outcome),
         explained=None if issue is None else issue.because,
+        cautions=report.snapshot.cautions(entry),
         reasons=verdict.reasons,
         obstacle=entry.obstacle,
         capabilities=tuple(

@@ -46,6 +46,7 @@ class CardView(View, frozen=True):
     symbol: str
     score: str
     fails: tuple[str, ...]
+    cautions: tuple[str, ...]
     lifted: tuple[Lifted, ...]
     box: CommandBox
     published: AsPublished
@@ -234,6 +235,7 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         symbol=style.symbol,
         score=proof.score.words,
         fails=failing(report, entry),
+        cautions=card.cautions,
         lifted=card.lifted,
         box=command_box(edition, report, card.lock),
         published=card.published,

@@ -77,7 +77,8 @@ class WhySection(View, frozen=True):
 class ReleaseView(View, frozen=True):
     """A release, as its page shows it.
 
-    `spoken` is its representative cell, None where none was tested. `best` is what to install of
+    `spoken` is its representative cell, None where none was tested. `cautions` are what is declared
+    of its cells on other machines. `best` is what to install of
     it, ranked by proof: often another cell; None where none works or their locks have changed.
     """
 
@@ -88,6 +89,7 @@ class ReleaseView(View, frozen=True):
     requires_python: str
     requires: tuple[str, ...]
     spoken: KnownCell | None
+    cautions: tuple[str, ...]
     best: CardView | None
     plain: PlainSection
     platforms: tuple[PlatformRow, ...]
@@ -134,6 +136,7 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
         spoken=_cell(report, spoken) if spoken.is_tested else None,
+        cautions=tuple(dict.fromkeys(c for e in entries for c in report.snapshot.cautions(e))),
         best=best(edition, report, {axis.name: version}),
         plain=plain_section(edition, report, version),
         platforms=platform_rows(report, str(version)),
