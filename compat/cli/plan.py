@@ -1,6 +1,5 @@
 """The command that says what could work, and what to run now: plan."""
 
-from collections import Counter
 from typing import Annotated, Any
 
 import typer
@@ -32,8 +31,8 @@ from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
 from compat.results.clause_file import kept_audit
-from compat.results.coverage import coverage
-from compat.site.wording import count, listed
+from compat.results.coverage import cell_count, coverage
+from compat.site.wording import count
 from compat.workspace import Workspace
 
 Explained = Annotated[
@@ -202,11 +201,9 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
         numbers = [f"{tally[recipe][kind]:,}" for recipe in recipes]
         table.add_row(kind, *numbers, _example(plan, kind))
     table.add_row("cells", *(f"{tally[recipe].total():,}" for recipe in recipes), "")
-    feasible = sum(tally[recipe]["feasible"] for recipe in recipes)
-    say(
-        f"{workspace.matrix.title}: {count(len(plan.fates), 'cell')}: {feasible:,} can be"
-        f" installed, {len(plan.fates) - feasible:,} cannot"
-    )
+    is_kept = workspace.kept_catalogue is not None
+    known = cell_count(workspace.snapshot).words if is_kept else count(len(plan.fates), "cell")
+    say(f"{workspace.matrix.title}: {known}")
     console().print(table)
     _say_evidence(workspace)
     name = workspace.name
@@ -217,18 +214,9 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
 
 
 def _say_evidence(workspace: Workspace) -> None:
-    """Print how many of the cells that the plan leaves open are answered, by evidence, and how many
-    cells and combinations are answered in all.
-    """
+    """Print how many cells and combinations are answered in all."""
     if workspace.kept_catalogue is None:
         return
-    tally = Counter(
-        entry.verdict.evidence
-        for entry in workspace.snapshot.entries
-        if entry.planned and entry.obstacle is None
-    )
-    parts = [f"{number:,} {evidence}" for evidence, number in sorted(tally.items())]
-    say(f"Of those that the plan leaves open, by evidence: {listed(parts)}")
     known = coverage(workspace.snapshot)
     say(f"Answered: {known.words}")
     if known.waiting:

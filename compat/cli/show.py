@@ -79,7 +79,7 @@ def show_command(
         return
     if has_table:
         raise typer.Exit(_capabilities(workspace, write))
-    cells = [cell] if cell else workspace.known_ids()
+    cells = [cell] if cell else workspace.shown_ids()
     if cell and not workspace.is_known(cell):
         _refuse_unknown(workspace, cell)
     if as_json:

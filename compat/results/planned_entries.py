@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 
 from compat.plan.cell import Cell, is_in_lane, readable_cell
 from compat.plan.kept_plan import PlannedFates
-from compat.plan.plan import Fate
+from compat.plan.plan import Fate, Feasible
 from compat.results.entry import Entry
 
 
@@ -147,6 +147,13 @@ class PlannedEntries(Sequence[Entry]):
         if self._keeper is not None and self._is_final:
             self._keeper.keep(entries)
         return entries
+
+    @property
+    def untried(self) -> Iterator[Entry]:
+        """The planned entries without a lock or a run that no fact rules out."""
+        for number, fate in self.fates.numbered():
+            if isinstance(fate, Feasible) and fate.cell.id not in self.known_ids:
+                yield self._at(number, fate)
 
     @cached_property
     def outside(self) -> tuple[Entry, ...]:

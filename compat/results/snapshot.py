@@ -37,13 +37,23 @@ from compat.results.planned_entries import EntriesById, KnownIds, KnownKeeper, P
 from compat.results.platform_installs import PlatformInstall
 from compat.results.ran import Ran
 from compat.results.record import Capability
+from compat.results.run_group import Kind
 from compat.results.runs_by_cell import RunsByCell
 from compat.results.verdict import EvaluationContext, Verdict
 from compat.run.outcome import Failed, Outcome
+from compat.value import Value
 
 T = TypeVar("T")
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
 PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
+
+
+class UntriedCell(Value, frozen=True, array_like=True):
+    """A cell without a lock or a run: what is known of it, and what is expected of it."""
+
+    cell: str
+    kind: Kind
+    expected: Kind | None
 
 
 class Snapshot:
@@ -192,17 +202,34 @@ class Snapshot:
         return Snapshot(self.ask, self.catalogue, entries, self.present, *answered)
 
     @cached_property
-    def untouched(self) -> tuple[int, int]:
-        """How many planned cells without a lock or a run the plan rules out, and how many not."""
-        planned = [entry for entry in self.known if entry.planned]
-        ruled_out = sum(entry.obstacle is not None for entry in planned)
+    def untried(self) -> tuple[UntriedCell, ...]:
+        """What is known of the planned cells without a lock or a run that no fact rules out."""
+
+        def made() -> tuple[UntriedCell, ...]:
+            every = self.entries
+            entries: Iterable[Entry] = (
+                every.untried
+                if isinstance(every, PlannedEntries)
+                else (
+                    entry
+                    for entry in every
+                    if entry.planned
+                    and entry.obstacle is None
+                    and entry.cell.id not in self.known_ids
+                )
+            )
+            return tuple(
+                UntriedCell(e.cell.id, e.verdict.kind, e.verdict.expected) for e in entries
+            )
+
+        return self.kept("untried", tuple[UntriedCell, ...], made)
+
+    @cached_property
+    def ruled_out(self) -> int:
+        """How many planned cells a fact rules out, tested ones included."""
         if isinstance(self.entries, PlannedEntries):
-            fates = self.entries.fates
-            every, infeasible = len(fates), fates.infeasible
-        else:
-            every = sum(entry.planned for entry in self.entries)
-            infeasible = sum(e.planned and e.obstacle is not None for e in self.entries)
-        return infeasible - ruled_out, every - len(planned) - (infeasible - ruled_out)
+            return self.entries.fates.infeasible
+        return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Entry]:
         """Yield those entries, in their order, that have on each named axis one of the versions."""

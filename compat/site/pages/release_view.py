@@ -36,13 +36,14 @@ _MOST_OBSTACLES = 6
 
 
 class OnPython(View, frozen=True):
-    """What is known of the release on one Python: proven, declared, and what is in the way of the
-    rest.
+    """What is known of the release on one Python: proven, inferred, declared, and what is in the
+    way of the rest.
     """
 
     python: str
     path: str
     answers: tuple[AnswerPart, ...]
+    inferred: tuple[AnswerPart, ...]
     declared: str
     obstacles: tuple[tuple[str, int], ...]
 
@@ -170,10 +171,12 @@ def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPyt
     places = sorted(report.board[python].get(version, {}).items())
     every = [label_of(others) for others, _ in places]
     admitted = [label_of(others) for others, entries in places if is_admitted(entries)]
+    labelled = [(label_of(others), entries) for others, entries in places]
     return OnPython(
         python=str(python),
         path=grid_path(report.name, python),
-        answers=answers(((label_of(others), entries) for others, entries in places), every),
+        answers=answers(labelled, every),
+        inferred=answers(labelled, every, inferred=True),
         declared=ranges(admitted, every),
         obstacles=_obstacles(report, [entry for _, entries in places for entry in entries]),
     )
