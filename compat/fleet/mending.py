@@ -123,9 +123,12 @@ def imported_lock(
     machine: Machine,
     cancel: threading.Event,
     reporter: Reporter,
+    *,
+    is_core: bool = False,
 ) -> JudgedRun | None:
-    """Install a lock that the matrix does not declare, import the subject, and return what that
-    came to; None where it could not be run. It is no record: it is not the matrix's own lock.
+    """Install a lock that the matrix does not declare, import the subject or run the core of the
+    suite, and return what that came to; None where it could not be run. It is no record: it is not
+    the matrix's own lock.
     """
     scratch = Scratch(machine.cells(), keep=False)
     runs: list[JudgedRun] = []
@@ -137,7 +140,9 @@ def imported_lock(
         inputs = job.lock.inputs
         return canary(scratch.folder / "canary", inputs.python, inputs.platform)
 
-    job = msgspec.structs.replace(job_of(workspace, cell, lock), suite_folder="")
+    job = job_of(workspace, cell, lock, "smoke" if workspace.matrix.suite.core else "full")
+    if not is_core:
+        job = msgspec.structs.replace(job, suite_folder="")
     try:
         fleet = Local(bench, machine.clock, cancel)
         fleet.run([job], known_good, lambda _, attempts: runs.extend(attempts), reporter)
