@@ -202,7 +202,6 @@ class Workspace:
         return self.facts_of(self.catalogue)
 
     def facts_of(self, catalogue: Catalogue) -> Feasibility:
-        """Return what the rules and that catalogue say about cells, made once."""
         facts = self._facts.get(id(catalogue))
         if facts is None:
             # It holds the catalogue, so that no other gets its id.
@@ -215,7 +214,6 @@ class Workspace:
         return catalogue
 
     def lock_path(self, cell: str) -> Path:
-        """Return where a cell's lock is."""
         return self.folder / "locks" / f"{cell}.txt"
 
     def lock_paths(self) -> Iterator[tuple[str, Path]]:
@@ -232,11 +230,9 @@ class Workspace:
         return None if text is None else text.decode()
 
     def lock_versions(self, cell: str) -> Mapping[str, Version]:
-        """Return which versions a cell's lock has of the packages that are axes."""
         return self.lock_digests.versions(cell)
 
     def declaration(self) -> str:
-        """Return the text of its matrix.toml."""
         return read(self.matrix_path).decode(errors="replace")
 
     def keep_lock(self, cell: str, lock: Lock) -> None:
@@ -277,7 +273,6 @@ class Workspace:
         return RunsByCell(self._refreshed_index, self.store)
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        """Return the records of a cell, whole, oldest first."""
         return self.store.records(cell, self._index_now.batches(self.store, cell))
 
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
@@ -287,7 +282,6 @@ class Workspace:
         return (record for record in ours if lock_digest in (None, record.lock_digest))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        """Return what is wrong among the records, stray files and future dates included."""
         return self._refreshed_index.damaged(self.store, now)
 
     def evidence_paths(self) -> list[Path]:
@@ -310,7 +304,6 @@ class Workspace:
         return self.snapshot_on(self.day)
 
     def snapshot_on(self, day: datetime.date) -> Snapshot:
-        """Return what is known of every cell of the plan on that day."""
         catalogue, present = self.kept_or_asked, msgspec.structs.replace(self.context, day=day)
         is_kept = catalogue is self.kept_catalogue
         keep = self.keep if is_kept else not_kept
@@ -348,9 +341,6 @@ class Workspace:
         return self._known(self.known_ids())
 
     def shown_ids(self) -> tuple[str, ...]:
-        """Return the ids of the known cells, and of those that tested neighbours let expect
-        something of.
-        """
         if self.kept_catalogue is None:
             return self.known_ids()
         expected = (cell.cell for cell in self.snapshot.untried if cell.expected is not None)
@@ -376,7 +366,6 @@ class Workspace:
         return tuple(sorted({*self.matrix.quick, *self.runs, *self.lock_digests}))
 
     def is_known(self, cell: str) -> bool:
-        """Return whether a cell has a lock or runs, or is a quick one."""
         return cell in self.runs or cell in self.lock_digests or cell in self.matrix.quick
 
     @property

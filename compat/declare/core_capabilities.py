@@ -38,7 +38,6 @@ def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
 
 
 def core_findings(patterns: Sequence[str], texts: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield a finding for each pattern that names no capability of the suite."""
     ids = _ids(texts) if patterns else frozenset()
     for number, pattern in enumerate(patterns):
         if not any(fnmatchcase(name, pattern) for name in ids):

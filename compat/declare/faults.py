@@ -59,7 +59,6 @@ def order(path: Path) -> list[tuple[int, int, str]]:
 
 
 def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axis") -> Finding:
-    """Return the finding that a name is no axis, or no axis of that kind."""
     return Finding(
         "unknown-axis",
         path,
@@ -68,7 +67,6 @@ def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axi
 
 
 def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
-    """Yield a finding for each key that an earlier one equals."""
     first: dict[str, Path] = {}
     for path, key in keys:
         if first.setdefault(key, path) != path:
@@ -113,7 +111,6 @@ def shown(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return what TOML calls a value of this kind, with its article."""
     return next(name for kind, name in _KINDS if isinstance(value, kind))
 
 

@@ -101,23 +101,18 @@ class When:
     __slots__ = ("conditions",)
 
     def __init__(self, conditions: tuple[tuple[str, SpecifierSet | Outside], ...]) -> None:
-        """Take pairs of axis and condition."""
         self.conditions = conditions
 
     def __eq__(self, other: object) -> bool:
-        """Conditions are equal when their pairs are."""
         return isinstance(other, When) and self.conditions == other.conditions
 
     def __hash__(self) -> int:
-        """Hash of the pairs."""
         return hash(self.conditions)
 
     def __repr__(self) -> str:
-        """Return the conditions as they are declared."""
         return f"When({self.as_table()!r})"
 
     def as_table(self) -> dict[str, str]:
-        """Return the conditions as they stand in the TOML."""
         return {axis: str(condition) for axis, condition in self.conditions}
 
 
@@ -140,9 +135,6 @@ class Relaxation(StrictValue, frozen=True):
     ignore_requires_python: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a relaxation that asks for nothing, for two things at once, or for no known
-        specifier.
-        """
         if (self.to is None) is not self.ignore_requires_python:
             raise ValueError("needs either `to` or `ignore_requires_python = true`")
         if self.as_of is not None and self.to in (None, NOTHING):
@@ -173,7 +165,6 @@ class Rule(StrictValue, frozen=True):
     relaxations: Annotated[tuple[Relaxation, ...], msgspec.Meta(max_length=100)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse relaxations on an exclusion, and a relaxing rule without any."""
         if (self.effect == "relax") is not bool(self.relaxations):
             raise ValueError("`relaxations` belong to the effect `relax`, and only to it")
 
@@ -198,7 +189,6 @@ class KnownIssue(StrictValue, frozen=True):
     link: Link | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an issue that explains nothing."""
         if not self.capability and not self.outcome:
             raise ValueError("needs `capability`, `outcome`, or both")
         if self.capability and not f"{self.outcome}test-fail".startswith("test-fail"):
@@ -258,7 +248,6 @@ class Matrix(StrictValue, frozen=True):
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no requirement, and a build of no version."""
         for text in (*self.requirements, *self.constraints):
             parse_requirement(text)
         for text in self.builds:

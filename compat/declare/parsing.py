@@ -233,5 +233,4 @@ def _refuse_longer(text: str, longest: int, kind: str) -> None:
 
 
 def minor_series(version: Version) -> str:
-    """Return the series X.Y of a version, as Python's are called."""
     return f"{version.major}.{version.minor}"

@@ -79,7 +79,6 @@ def cell_settings(
 
 
 def noted_settings(text: str) -> tuple[str, ...]:
-    """Return what the text of a cell's pytest.ini notes about itself."""
     return tuple(line.removeprefix(_NOTE) for line in text.splitlines() if line.startswith(_NOTE))
 
 

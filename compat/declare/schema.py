@@ -27,7 +27,6 @@ def policy_schema() -> dict[str, Any]:
 
 
 def schema_text(schema: dict[str, Any]) -> str:
-    """Return a schema as its file's text."""
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 
@@ -44,9 +43,6 @@ def _schema(kind: type, title: str) -> dict[str, Any]:
 
 
 def _derived(kind: type) -> dict[str, Any]:
-    """Return msgspec's schema, its descriptions without the indentation and wrapping of
-    docstrings.
-    """
     derived = msgspec.json.schema(kind, schema_hook=schema_custom)
     for definition in derived["$defs"].values():
         paragraphs = inspect.cleandoc(definition["description"]).split("\n\n")

@@ -35,11 +35,9 @@ class Selector(StrictValue, frozen=True):
         return self.specifier.contains(version, prereleases=True)
 
     def is_exact(self, coordinate: Version) -> bool:
-        """Return whether a coordinate is one release, and not a series."""
         return self.keep == "each" or coordinate in self.also
 
     def stands_for(self, coordinate: Version, version: Version) -> bool:
-        """Return whether a coordinate stands for the release of that version."""
         if coordinate in self.also:
             return coordinate == version
         return self.series(version) == coordinate

@@ -78,7 +78,6 @@ class Brought(Value, frozen=True, kw_only=True):
 
 
 def asked_names(matrix: Matrix) -> frozenset[str]:
-    """Return the packages that the declaration itself names, normalised (PEP 503)."""
     texts = (*matrix.suite.requirements, *matrix.requirements)
     requirements = {canonicalize_name(parse_requirement(text).name) for text in texts}
     return frozenset(requirements | {axis.normalised_name for axis in matrix.packages})
@@ -177,7 +176,6 @@ def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tu
 
 
 def is_collected(path: str) -> bool:
-    """Return whether pytest imports a file by its name alone."""
     name = path.rpartition("/")[2]
     return name == "conftest.py" or (
         name.endswith(".py") and (name.startswith("test_") or name.endswith("_test.py"))
@@ -185,7 +183,6 @@ def is_collected(path: str) -> bool:
 
 
 def _free_imports(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the top module and the line of each import that is under no condition."""
     if any(word in text for word in _CONDITIONAL):
         return
     try:

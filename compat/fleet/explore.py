@@ -102,9 +102,6 @@ class Explorer:
         clock: Callable[[], float],
         cancel: threading.Event,
     ) -> None:
-        """Take what is known, how probes are made, the limits, a clock in seconds, and the order to
-        stop.
-        """
         self._steps = steps
         self._limits = limits
         self._clock = clock
@@ -275,7 +272,6 @@ class OpenWork(Value, frozen=True, kw_only=True):
 
 
 def open_work(snapshot: Snapshot) -> OpenWork:
-    """Return the open cells of a snapshot, by how far they are."""
     unlocked: list[Cell] = []
     locked: list[Cell] = []
     smoked: list[Cell] = []

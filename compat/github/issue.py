@@ -18,7 +18,6 @@ class IssueKey(Value, frozen=True, kw_only=True):
     label: str
 
     def __post_init__(self) -> None:
-        """Refuse a key that no mark can hold, and a label that GitHub reads as two."""
         if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.key) or not re.fullmatch(
             r"[^\s,][^,\n]{0,49}", self.label
         ):

@@ -21,9 +21,6 @@ class Words(Value, frozen=True, kw_only=True):
     digest: str
 
     def __post_init__(self) -> None:
-        """Refuse what GitHub would not take and what would come alive there; `prose` makes texts
-        harmless.
-        """
         if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,100}", self.digest) or "--" in self.digest:
             raise ValueError(f"no digest: {self.digest!r}")
         if not self.title or len(self.title) > 250 or len(self.body) > 60_000:
@@ -47,7 +44,6 @@ class Marked(Value, frozen=True, kw_only=True):
     withdrawn: bool = False
 
     def written(self, key: str) -> str:
-        """Return the body."""
         end = " withdrawn" if self.withdrawn else ""
         begin = f"<!-- compat:{key} digest={self.digest} title={self.title}{end} -->"
         return f"{self.above}{begin}\n{self.text}\n<!-- /compat:{key} -->{self.below}"
@@ -76,7 +72,6 @@ def marked(body: str, key: str) -> Marked | None:
 
 
 def first_body(words: Words, key: str) -> str:
-    """Return the body of something new."""
     return _remarked(words, Marked(above="", text="", below="", digest="", title="")).written(key)
 
 
@@ -97,7 +92,6 @@ def new_words(words: Words, title: str, body: str, key: str) -> tuple[str | None
 
 
 def withdrawn(body: str, key: str) -> str:
-    """Return the body with the note that we, and no person, closed this."""
     marked_body = marked(body, key) or Marked(
         above=f"{body.rstrip()}\n\n", text="", below="", digest="none", title="0"
     )
@@ -105,7 +99,6 @@ def withdrawn(body: str, key: str) -> str:
 
 
 def short_digest(text: str) -> str:
-    """Return the short digest by which a text is known again."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

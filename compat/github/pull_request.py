@@ -22,7 +22,6 @@ class Branches(Value, frozen=True, kw_only=True):
     base: str
 
     def __post_init__(self) -> None:
-        """Refuse names that are no branches, and a pull request onto itself."""
         for name in (self.own, self.base):
             if (
                 not re.fullmatch(
@@ -44,7 +43,6 @@ class DesiredPullRequest(Words, frozen=True, kw_only=True):
 
     @property
     def diff(self) -> str:
-        """Return what the pull request changes, as one unified diff."""
         return "".join(unified_diff(file.path, file.before, file.after) for file in self.files)
 
 
@@ -167,9 +165,6 @@ def sealed(commit: Commit) -> Sealed | None:
 
 
 def _own_committer(commit: Commit) -> bool:
-    """Return whether who wrote it committed it, or GitHub for them, here or on a server of one's
-    own.
-    """
     return commit.committer_email == commit.author_email or commit.committer_email.startswith(
         _GITHUB
     )
@@ -217,7 +212,6 @@ def _needed(wanted: DesiredPullRequest | None, state: RepositoryState) -> Desire
 
 
 def _person(state: RepositoryState) -> str | None:
-    """Return who has a commit on the branch that overwriting would lose, if anybody."""
     head = state.head
     if head is None or sealed(head) is not None or head.sha == state.base.sha:
         return None
@@ -263,9 +257,6 @@ def _astray(needed: DesiredPullRequest, state: RepositoryState) -> str | None:
 
 
 def _planted(needed: DesiredPullRequest, state: RepositoryState) -> bool:
-    """Return whether the branch is our one commit with these files and this evidence on the base's
-    head.
-    """
     if state.head is None or state.head.parents != (state.base.sha,):
         return False
     return sealed(state.head) == Sealed(evidence=needed.digest, files=_files(needed.files))

@@ -29,7 +29,6 @@ class Demands:
     """
 
     def __init__(self, facts: Feasibility) -> None:
-        """Take what the plan knows of the matrix."""
         self._facts = facts
         self._matrix = facts.matrix
         self._python = facts.matrix.interpreters.name
@@ -116,22 +115,18 @@ def replaceable(matrix: Matrix) -> tuple[str, ...]:
 
 
 def as_asked(package: str) -> str:
-    """Return the fact that no rule replaces a package throughout the tree."""
     return _THROUGHOUT + _treatment(package, None)
 
 
 def is_requirement(fact: str) -> bool:
-    """Return whether a fact is a requirement, and not what a rule says of the whole tree."""
     return not fact.startswith(_THROUGHOUT)
 
 
 def package_of_fact(fact: str) -> str:
-    """Return the normalised name (PEP 503) of the package that a fact speaks of."""
     return _name(_after(fact))
 
 
 def is_fact(text: str) -> bool:
-    """Return whether the text has the form of a fact."""
     treatment = _after(text).removesuffix(f" {_AS_ASKED}").removesuffix(f" {_LEFT_OUT}")
     try:
         Requirement(treatment)

@@ -88,7 +88,6 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
 
 def is_in_lane(cell_id: str) -> bool:
-    """Return whether the cell with that id stands in a lane."""
     return cell_id.endswith(_LANES)
 
 
@@ -143,7 +142,6 @@ def readable_cell(text: str, matrix: Matrix) -> Cell | None:
 
 
 def form(matrix: Matrix) -> str:
-    """Return the pattern of the matrix's cell ids, for messages."""
     return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + "[+dated|+relaxed]"
 
 

@@ -50,7 +50,6 @@ def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
 
 
 def local_cell(cell: Cell, subject: str) -> Cell:
-    """Return the cell with a checkout in the place of the subject's release."""
     coordinates = tuple(
         msgspec.structs.replace(coordinate, is_local=coordinate.axis == subject)
         for coordinate in cell.coordinates
@@ -59,7 +58,6 @@ def local_cell(cell: Cell, subject: str) -> Cell:
 
 
 def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
-    """Return the cell of a release of the subject at the place of a checkout's cell."""
     coordinates = tuple(
         msgspec.structs.replace(coordinate, version=version, is_local=False)
         if coordinate.axis == subject

@@ -42,7 +42,6 @@ class Pinned(Value, frozen=True, kw_only=True):
     by: str = ""
 
     def required_by(self, subject: str) -> str:
-        """Return who requires it, as the beginning of a sentence."""
         rule = f", as rule {self.by!r} changes it," if self.by else ""
         return f"{subject}{rule} requires {self.name} {self.specifier}".rstrip()
 
@@ -92,7 +91,6 @@ class Dependencies:
         installable: Installable,
         requirements: Callable[[Version, Version], tuple[Asked, ...]],
     ) -> None:
-        """Take the matrix, its catalogue, the facts about files, and what a release asks."""
         self._platform, self._short = matrix.platform, matrix.interpreters.short
         self._subject = matrix.subject_axis.normalised_name
         self._installable = installable

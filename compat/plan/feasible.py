@@ -30,7 +30,6 @@ class Feasibility:
     """
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
-        """Take the declared matrix, and the catalogue that was discovered for it."""
         self.matrix = matrix
         self.catalogue = catalogue
         self.rules = RuleBook(matrix, self.moved)
@@ -90,32 +89,27 @@ class Feasibility:
         )
 
     def excluded(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of the first rule that excludes the cell."""
         for rule in self.rules.exclusions(cell):
             return Obstacle(kind="excluded", between=(rule.name,), because=rule.because)
         return None
 
     def unavailable(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of the first package without a file here, the subject first."""
         for axis in (self._subject, *self._others):
             if not self.usable(cell, axis):
                 return self._installable.obstacle(*self._question(cell, axis))
         return None
 
     def conflicting(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle when no release of the subject's coordinate admits all the others."""
         if self._fitting(cell):
             return None
         refused = {r.version: self.refused(cell, r) for r in self.usable(cell, self._subject)}
         return conflict(cell, self._subject, refused, self.unusable(cell, self._subject))
 
     def dead_end(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle when each fitting release pins something that cannot be had."""
         obstacles = [self._dead_end(cell, release) for release in self._fitting(cell)]
         return None if None in obstacles else obstacles[-1]
 
     def undated(self, cell: Cell) -> Obstacle | None:
-        """Return the obstacle of a recipe that needs a date which the index does not give."""
         if not cell.is_dated or self.came_out(cell) is not None:
             return None
         unknown = (a for a in self.matrix.packages if earliest_upload(self.usable(cell, a)) is None)
@@ -165,7 +159,6 @@ class Feasibility:
         return min((date for date in dates if date is not None), default=None)
 
     def refused(self, cell: Cell, release: Release) -> tuple[RefusingAxis, ...]:
-        """Return the axes whose coordinates a release of the subject refuses."""
         relaxations = self.rules.relaxations(cell)
         return tuple(
             RefusingAxis(axis=axis, pin=self._asked_of(cell, axis, release, relaxations))
@@ -190,7 +183,6 @@ class Feasibility:
         return self._changing[key]
 
     def subject_releases(self, coordinate: Version) -> tuple[Release, ...]:
-        """Return the releases that a coordinate of the subject stands for, oldest first."""
         return self._installable.releases(self._subject.name, coordinate)
 
     def published(self, version: Version) -> Published | None:
@@ -213,22 +205,18 @@ class Feasibility:
         return bool(inside) and all(beyond)
 
     def releases(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        """Return the releases that the cell's coordinate on that axis stands for, oldest first."""
         return self._installable.releases(axis.name, cell.on(axis.name).version)
 
     def usable(self, cell: Cell, axis: PackageAxis) -> tuple[Release, ...]:
-        """Return the coordinate's releases that can be installed here, oldest first."""
         return self._installable.usable(*self._question(cell, axis))
 
     def unusable(self, cell: Cell, axis: PackageAxis) -> dict[Version, str]:
-        """Return why the other releases of the coordinate cannot be installed, by version."""
         _, _, python, ignores = self._question(cell, axis)
         usable = {release.version for release in self.usable(cell, axis)}
         left = (r for r in self.releases(cell, axis) if r.version not in usable)
         return {r.version: self._installable.reason(r, python, ignores)[1] for r in left}
 
     def patch(self, cell: Cell) -> Version:
-        """Return the interpreter patch that the cell is locked for."""
         return self._installable.patches[cell.on(self._python).version]
 
     def _question(self, cell: Cell, axis: PackageAxis) -> tuple[str, Version, Version, bool]:

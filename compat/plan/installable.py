@@ -17,7 +17,6 @@ class Installable:
     """What the catalogue says about the releases of each coordinate; it computes each fact once."""
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
-        """Take the declared matrix, and the catalogue that was discovered for it."""
         self._matrix = matrix
         self._catalogue = catalogue
         self._axes = {axis.name: axis for axis in matrix.packages}
@@ -41,7 +40,6 @@ class Installable:
         )
 
     def reason(self, release: Release, python: Version, ignores: bool = False) -> tuple[Kind, str]:
-        """Return why the interpreter cannot install the release, as the end of a sentence."""
         files = [artifact for artifact in release.artifacts if not artifact.yanked]
         if not files and release.artifacts:
             return "yanked", "is yanked"

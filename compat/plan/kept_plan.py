@@ -95,11 +95,9 @@ class PlannedFates:
         return array.array("I", self._kept.slots)
 
     def __iter__(self) -> Iterator[Fate]:
-        """Yield every fate."""
         return (fate for _, fate in self.numbered())
 
     def __len__(self) -> int:
-        """Return how many cells there are."""
         return len(self._slots) - self._slots.count(_NO_CELL)
 
     def numbered(
@@ -159,7 +157,6 @@ class PlannedFates:
         return number if self._slots[number] != _NO_CELL else None
 
     def fate(self, number: int) -> Fate:
-        """Return the fate of the cell in a slot that has one."""
         if self._is_answered_alone and (fate := self._fate_alone(number)) is not None:
             return fate
         return self._fate(self.cell(number), self._slots[number])
@@ -181,7 +178,6 @@ class PlannedFates:
         return self._alone[number]
 
     def cell(self, number: int) -> Cell:
-        """Return the cell in a slot."""
         rest, place = number, []
         for coordinates, stride in zip(self._axes, self._strides, strict=True):
             index, rest = divmod(rest, stride)

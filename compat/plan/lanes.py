@@ -67,7 +67,6 @@ def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
 
 
 def is_lane_cell(facts: Feasibility, cell: Cell) -> bool:
-    """Return whether the cell stands in a lane that the matrix declares."""
     return any(cell.id == known.id for known in lane_cells(facts))
 
 

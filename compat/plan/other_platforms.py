@@ -65,7 +65,6 @@ def platform_facts(
 
 
 def platform_questions(facts: Feasibility) -> Iterator[PlatformQuestion]:
-    """Yield what metadata says of each release and Python, oldest first."""
     newest = _NewestFiles(facts)
     for question in plain_questions(facts):
         obstacle = question.obstacle

@@ -67,12 +67,10 @@ def every_cell(facts: Feasibility) -> Iterator[Cell]:
 
 
 def is_asked(facts: Feasibility, cell: Cell) -> bool:
-    """Return whether the plan has a cell of that place and recipe."""
     return cell.recipe != "relaxed" or bool(facts.changing(cell))
 
 
 def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None) -> Fate:
-    """Return the fate of one cell."""
     obstacle = facts.obstacle(cell)
     if obstacle is None and here is not None:
         obstacle = _no_interpreter(facts.matrix, cell, here)
@@ -93,7 +91,6 @@ def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
 
 
 def unneeded_faults(plan: Plan, matrix: Matrix, source: str) -> tuple[Fault, ...]:
-    """Return one fault for each rule of the plan that no cell needs."""
     return tuple(
         Fault(
             code="unneeded",

@@ -12,7 +12,6 @@ from compat.plan.cell import Coordinate
 
 
 def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]:
-    """Return the coordinates of one axis, oldest first."""
     return tuple(
         Coordinate(axis=axis.name, short=axis.short, version=version)
         for version in _versions(axis, catalogue)

@@ -45,7 +45,6 @@ def active(
 
 
 def published_names(packages: Iterable[Package]) -> frozenset[str]:
-    """Return the packages that some release requires without an extra, normalised (PEP 503)."""
     texts = {
         text
         for package in packages
@@ -60,7 +59,6 @@ def published_names(packages: Iterable[Package]) -> frozenset[str]:
 
 
 def named(asked: tuple[Asked, ...], package: str) -> tuple[Asked, ...]:
-    """Return the requirements on one package, by normalised name."""
     return tuple(requirement for requirement in asked if requirement.name == package)
 
 

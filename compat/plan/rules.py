@@ -16,7 +16,6 @@ class RuleBook:
     """The rules of a matrix, ready to be asked about many cells."""
 
     def __init__(self, matrix: Matrix, moved: Moved) -> None:
-        """Take the matrix, and the question whether a coordinate is moved, and how."""
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
         self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
         self._moved = moved
@@ -41,7 +40,6 @@ class RuleBook:
         self._excluded: tuple[tuple[Coordinate, ...], tuple[Rule, ...]] | None = None
 
     def exclusions(self, cell: Cell) -> tuple[Rule, ...]:
-        """Return the rules that exclude the cell."""
         if self._excluded is None or self._excluded[0] is not cell.coordinates:
             rules = tuple(rule for rule in self._exclusions if self._holds(rule, cell))
             self._excluded = (cell.coordinates, rules)
@@ -56,7 +54,6 @@ class RuleBook:
         return self._of(cell)[1] if cell.recipe == "relaxed" else {}
 
     def named(self, cell: Cell) -> dict[str, str]:
-        """Return the rule that relaxes each pin in the cell, by normalised package name."""
         return {name: rule.name for rule in self.relaxing(cell) for name in self._named[rule.name]}
 
     def ignores_requires_python(self, cell: Cell) -> bool:

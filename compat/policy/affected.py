@@ -30,7 +30,6 @@ def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> t
 def gained(
     evaluation: Evaluation, axis: Axis, current: Version, to: Version
 ) -> tuple[Affected, ...]:
-    """Return what a lowering adds."""
     return (
         _affected(
             evaluation, axis, [v for v in evaluation.as_of.existing[axis.name] if to <= v < current]
@@ -52,7 +51,6 @@ def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -
 
 
 def affected_words(move: Affected) -> str:
-    """Return what a move drops or adds of one axis, in words."""
     versions = f"{move.package} {', '.join(map(str, move.versions))}"
     return (
         f"{versions} (releases {', '.join(map(str, move.releases))})" if move.releases else versions

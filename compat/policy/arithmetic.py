@@ -13,7 +13,6 @@ from compat.policy.window import CADENCES, Slot, hold_words, rule_of, window_of
 
 
 def floor_arithmetic(steps: FloorSteps) -> tuple[str, ...]:
-    """Return the lines for one axis that has a floor."""
     as_of, axis = steps.as_of, steps.axis
     parts = (
         _looking_back(as_of),
@@ -119,7 +118,6 @@ def _asked(as_of: AsOf, axis: Axis) -> str:
 
 
 def package_and_version(axis: Axis, version: Version) -> str:
-    """Return a version with what it is a version of."""
     return f"{package_words(axis)} {version}"
 
 

@@ -38,7 +38,6 @@ class AsOf:
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
-        """Take a snapshot that has a policy, and the day."""
         self.snapshot = snapshot
         self.policy = policy
         self.day = day
@@ -142,7 +141,6 @@ class AsOf:
         return allowed_on(day or self.day, known, self.bad(axis))
 
     def hold(self, axis: str) -> Hold | None:
-        """Return the hold on an axis that is in force."""
         return None if self.looks_back else hold_on(self.policy, axis, self.day)
 
     def lifted(self, axis: str, version: Version) -> datetime.date | None:
@@ -151,7 +149,6 @@ class AsOf:
         return None if last is None else move_day(last + DAY, self.policy)
 
     def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
-        """Return the holds in force that keep an axis's floor below a version."""
         holds = () if self.looks_back else self.policy.holds
         return tuple(
             hold
@@ -160,7 +157,6 @@ class AsOf:
         )
 
     def bad(self, axis: str) -> frozenset[Version]:
-        """Return the coordinates of an axis that are never proposed."""
         return known_bad(self.policy, axis)
 
     def asks(self, axis: Axis) -> SpecifierSet | None:
@@ -231,7 +227,6 @@ class AsOf:
 
 
 def package_words(axis: Axis) -> str:
-    """Return what an axis's versions are versions of, in words."""
     return "Python" if isinstance(axis, InterpreterAxis) else axis.package
 
 

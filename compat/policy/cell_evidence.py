@@ -51,7 +51,6 @@ class FloorEvidence(StrictValue, frozen=True, kw_only=True):
 
 
 def no_evidence(version: Version, because: str) -> FloorEvidence:
-    """Return what is known of a floor that no cell says anything about."""
     against = Objection(against="missing", because=because)
     return FloorEvidence(
         version=version, state="open", evidence=(), objections=(against,), needs=()
@@ -61,7 +60,6 @@ def no_evidence(version: Version, because: str) -> FloorEvidence:
 def merged(
     floors: Iterable[FloorEvidence],
 ) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
-    """Return the evidence, the objections and the needs of several floors, each once."""
     several = tuple(floors)
     return (
         tuple(dict.fromkeys(cell for floor in several for cell in floor.evidence)),
@@ -71,7 +69,6 @@ def merged(
 
 
 def cell_evidence(entry: Entry, snapshot: Snapshot, policy: Policy) -> CellEvidence:
-    """Return what is known of one cell, and whether it supports the floor that needs it."""
     verdict = _without_trouble(entry, snapshot)
     known = snapshot.explained(entry)
     because = "; ".join(
@@ -123,7 +120,6 @@ def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
 
 
 def is_red(evidence: CellEvidence) -> bool:
-    """Return whether the cell is broken, by runs that count for a floor."""
     return evidence.verdict == "broken" and bool(evidence.days) and not evidence.stale
 
 

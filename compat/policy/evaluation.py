@@ -43,13 +43,11 @@ class Evaluation:
     """What supports or forbids a floor, on one day; each version is judged once."""
 
     def __init__(self, as_of: AsOf) -> None:
-        """Take the day."""
         self.as_of = as_of
         self.places = PromisedPlaces(as_of)
         self._floors: dict[tuple[str, Version], FloorEvidence] = {}
 
     def floor(self, axis: str, version: Version) -> FloorEvidence:
-        """Return what is known of a floor of the axis at that version."""
         key = (axis, version)
         if key not in self._floors:
             self._floors[key] = self._floor(axis, version)

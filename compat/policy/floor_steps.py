@@ -39,7 +39,6 @@ class FloorSteps:
     """The steps of one axis on the day of an evaluation."""
 
     def __init__(self, evaluation: Evaluation, axis: Axis) -> None:
-        """Take the day's evaluation, and an axis that has a floor."""
         self.evaluation = evaluation
         self.as_of = evaluation.as_of
         self.axis = axis
@@ -102,7 +101,6 @@ class FloorSteps:
         return None if step is None or step.version <= self.at else step.version
 
     def proof(self, version: Version) -> FloorEvidence:
-        """Return what is known of the floor at that version."""
         return self.evaluation.floor(self.axis.name, version)
 
     def reachable(self) -> list[Version]:
@@ -146,7 +144,6 @@ class FloorSteps:
 
 
 def steps_of(evaluation: Evaluation, axis: Axis) -> FloorSteps:
-    """Return the steps of an axis, worked out once for an evaluation."""
     snapshot, day = evaluation.as_of.snapshot, evaluation.as_of.day
     return snapshot.once((FloorSteps, day, axis.name), lambda: FloorSteps(evaluation, axis))
 

@@ -64,7 +64,6 @@ def window_of(policy: Policy, axis: str) -> Window:
 
 
 def rule_of(window: Window) -> str:
-    """Return the window's rule in words."""
     if window.months is not None:
         return f"the newest that has been out for {window.months} months"
     if window.minors is not None:
@@ -103,13 +102,11 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
 
 
 def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> datetime.date | None:
-    """Return the day on which the first release under a coordinate came out, if the index tells."""
     first = catalogue.came_out(axis, version)
     return None if first is None else first.date()
 
 
 def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tuple[Slot, ...]:
-    """Return when the window lets the floor rise to each version, oldest version first."""
     rises = []
     for index, version_release in enumerate(came):
         allowed = _allowed(came, index, window)
@@ -119,7 +116,6 @@ def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tup
 
 
 def move_day(day: datetime.date, policy: Policy) -> datetime.date:
-    """Return the first day of the policy's cadence that is not before that day."""
     step = STEPS[policy.cadence]
     first = day.replace(day=1, month=(day.month - 1) // step * step + 1)
     return first if first == day else first + relativedelta(months=step)
@@ -140,7 +136,6 @@ def allowed_on(
 
 
 def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
-    """Return the strictest hold of an axis that is in force on that day."""
     held = (hold for hold in policy.holds if hold.axis == axis and day <= hold.until)
     return min(held, key=lambda hold: hold.at, default=None)
 
@@ -156,7 +151,6 @@ def hold_words(hold: Hold, floor: Version, dated: bool = True) -> str:
 
 
 def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
-    """Return the versions of an axis that are never proposed as a floor."""
     return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)
 
 

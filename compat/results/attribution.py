@@ -44,9 +44,6 @@ class Attribution:
         self._faults: dict[tuple[Version, tuple[int, ...]], tuple[CapabilityFault, ...]] = {}
 
     def context(self, cell: Cell, present: EvaluationContext) -> EvaluationContext:
-        """Return what holds at the moment of asking, with whose fault it would be that a capability
-        fails in the cell.
-        """
         version = cell.on(self._subject).version
         issues = tuple(
             number
@@ -118,20 +115,15 @@ class Attribution:
 
 
 def steadily_working(verdict: Verdict) -> frozenset[str]:
-    """Return the capabilities that work in a cell, without those that came and went."""
     passing = {capability.id for capability in verdict.capabilities if capability.status == "yes"}
     return frozenset(passing.difference(verdict.changing))
 
 
 def explains(issue: KnownIssue, failed: Outcome | None) -> bool:
-    """Return whether a failure is the one that an explanation is about, in a cell where that
-    holds.
-    """
     return not issue.outcome or begins_with(failed, issue.outcome)
 
 
 def is_machine_issue(issue: KnownIssue) -> bool:
-    """Return whether an explanation is about an outcome that depends on the machine."""
     match = re.match(r"[a-z]+-fail:[a-z-]+", issue.outcome)
     try:
         return match is not None and is_of_machine(parse_outcome(match[0]))
@@ -140,7 +132,6 @@ def is_machine_issue(issue: KnownIssue) -> bool:
 
 
 def holds(issue: KnownIssue, cell: Cell) -> bool:
-    """Return whether a cell lies in the range of an explanation."""
     versions = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
     return all(
         not isinstance(specifier, str)

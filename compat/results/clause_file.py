@@ -66,7 +66,6 @@ def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
 
 
 def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
-    """Return what a resolver last said of each cell that was asked about to learn of others."""
     return _answers(folder, PROBES, read_if_there(folder / PROBES))
 
 
@@ -86,7 +85,6 @@ def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
 def newest_answers(
     plain: Mapping[str, PlainAnswer], probes: Mapping[str, PlainAnswer]
 ) -> dict[str, PlainAnswer]:
-    """Return what a resolver last said of each cell, whoever asked."""
     newer = {c: probe for c, probe in probes.items() if c not in plain or plain[c].on <= probe.on}
     return {**plain, **newer}
 

@@ -87,7 +87,6 @@ class KeptClauses(StrictValue, frozen=True, kw_only=True):
     files: tuple[FileClause, ...] = ()
 
     def without(self, disproofs: Iterable["Disproof"]) -> "KeptClauses":
-        """Return those that are not disproved."""
         gone = {disproof.clause for disproof in disproofs}
         return KeptClauses(
             conflicts=tuple(clause for clause in self.conflicts if clause not in gone),
@@ -125,12 +124,10 @@ class ClauseBook:
         return clauses if len(clauses) == len(answers) else ()
 
     def contained(self, sets: Iterable[Facts], python: str) -> frozenset[Clause]:
-        """Return every clause that each of these sets of facts contains."""
         each = [frozenset(self._all_of(facts, python)) for facts in sets]
         return frozenset.intersection(*each) if each else frozenset()
 
     def without(self, gone: Iterable[Clause]) -> "ClauseBook":
-        """Return a book without these clauses."""
         left_out = frozenset(gone)
         if not left_out:
             return self

@@ -119,7 +119,6 @@ class CoverageCount:
     """Which cells have an answer, while answers come."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Take what is known at the beginning."""
         self._kinds: dict[str, Kind] = {}
         self._evidence: dict[str, EvidenceKind] = {}
         self._places: dict[str, list[str]] = {}
@@ -183,7 +182,6 @@ class CoverageCount:
 
 
 def coverage(snapshot: Snapshot) -> Coverage:
-    """Return how much of a snapshot's plan has an answer."""
     return CoverageCount(snapshot).coverage
 
 

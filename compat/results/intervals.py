@@ -31,7 +31,6 @@ _MOST_NAMED = 4
 
 
 def with_expectations(known: Snapshot) -> Snapshot:
-    """Return the snapshot with what the cells between tested neighbours are expected to come to."""
     if not known.catalogue.packages:  # without one none is planned, and no axis has coordinates
         return known
     by_id = known.by_id
@@ -88,7 +87,6 @@ class Lines:
         return map(self._cells, self._lines(cell))
 
     def around(self, cell: Cell) -> Iterator[_Ends]:
-        """Yield the tested neighbours that agree about an open cell, on each axis that has some."""
         for line in self._lines(cell):
             if line not in self._between:
                 self._between[line] = dict(self._pairs(line[0], self._cells(line)))
@@ -183,7 +181,6 @@ def _cause(outcome: Outcome) -> str:
 
 
 def is_open(entry: Entry) -> bool:
-    """Return whether nothing at all is known of a planned cell."""
     return is_silent(entry) and entry.refusal is None and not entry.runs
 
 

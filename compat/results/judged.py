@@ -41,7 +41,6 @@ class JudgedRun(Value, frozen=True, kw_only=True):
 
 
 def judged(evidence: Evidence) -> JudgedRun:
-    """Return the run of a cell with what it came to."""
     return JudgedRun(evidence=evidence, outcome=classify(evidence))
 
 
@@ -95,7 +94,6 @@ def record_of_refusal(
     host: str,
     run_url: str = "",
 ) -> Record:
-    """Return the record of a cell that could not be locked, so that nothing could be run."""
     return Record(
         cell=cell,
         matrix=matrix,

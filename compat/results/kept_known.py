@@ -122,9 +122,6 @@ class KeptKnown(KnownKeeper):
         day: datetime.date,
         sources: Callable[[], Iterable[bytes]],
     ) -> None:
-        """Take the plan, the runs, up to which day they count, and what returns all that entries
-        follow from besides runs and day.
-        """
         self.fates = fates
         self._runs = runs
         self._day = day

@@ -59,7 +59,6 @@ Judge = Callable[[JudgedKind, JudgedRuns, EvaluationContext], Judgement]
 
 
 def judged_anew(kind: JudgedKind, judged: JudgedRuns, present: EvaluationContext) -> Judgement:
-    """Return what the runs of a cell come to."""
     cell, runs, history, lock_digest, obstacle = judged
     verdict = verdict_of(cell, history, present, lock_digest, obstacle)
     is_alone = kind == "alone"
@@ -110,9 +109,6 @@ class KeptVerdicts:
     """The verdicts of cells on which runs count, as far as they are kept."""
 
     def __init__(self, keeper: FactKeeper, code: bytes, present: EvaluationContext) -> None:
-        """Take where they are kept, the code that they follow from, and what holds for all cells on
-        any day.
-        """
         self._keeper = keeper
         self._helpers = present.helpers
         asked, helpers = sorted(present.asked), sorted(present.helpers)

@@ -45,7 +45,6 @@ class PlainAnswer(StrictValue, frozen=True, kw_only=True):
 def answer_of(
     cell: str, result: Lock | Refusal, day: datetime.date, redacted: Callable[[str], str]
 ) -> PlainAnswer:
-    """Return what a resolver came to on a day, its words as they may be published."""
     if isinstance(result, Lock):
         return PlainAnswer(cell=cell, on=day, outcome=LOCKED)
     failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))

@@ -90,8 +90,6 @@ class PlainCause(StrictValue, frozen=True, kw_only=True):
 
 
 def plain_installs(snapshot: Snapshot) -> tuple[PlainInstall, ...]:
-    """Return what is known of every release on every Python, oldest release first."""
-
     def derived() -> tuple[PlainInstall, ...]:
         return tuple(_install(snapshot, question) for question in snapshot.plain_questions)
 
@@ -99,7 +97,6 @@ def plain_installs(snapshot: Snapshot) -> tuple[PlainInstall, ...]:
 
 
 def plain_of_cell(snapshot: Snapshot, asked: Cell) -> Iterator[PlainInstall]:
-    """Yield the plain install that a cell stands for, if it stands for one."""
     matrix = snapshot.matrix
     if asked.recipe != "fresh":
         return

@@ -68,7 +68,6 @@ def representative_of_release(entries: Iterable[Entry]) -> Entry:
 
 
 def newest_versions(entry: Entry) -> tuple[Version, ...]:
-    """Return a cell's versions as they are compared for which are newer, the last axis first."""
     return entry.cell.versions[::-1]
 
 
@@ -101,7 +100,6 @@ def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, .
 
 
 def beside(known: Snapshot, entry: Entry) -> list[Entry]:
-    """Return the entries of the same place, whatever their recipe."""
     cells = (msgspec.structs.replace(entry.cell, recipe=recipe) for recipe in RECIPES)
     entries = (known.by_id.get(cell.id) for cell in cells)
     return [entry for entry in entries if entry is not None]

@@ -95,7 +95,6 @@ class RunGroup:
         return Score.of(self.capabilities, self.faults, finished=self.is_finished)
 
     def as_of(self, newest: Ran) -> RunGroup:
-        """Return the group with another newest run, which came to what the newest one did."""
         group = copy(self)
         group.newest = newest
         return group

@@ -97,14 +97,10 @@ class Snapshot:
         return tuple(self._disproofs())
 
     def with_lanes(self, lanes: "LanesOf | None") -> "Snapshot":
-        """Return the same snapshot, with the entries of lanes as the function makes them."""
         self._lanes = lanes
         return self
 
     def with_platforms(self, installs: PlatformInstalls) -> "Snapshot":
-        """Return the same snapshot, with the plain installs on other platforms as the function
-        makes them.
-        """
         self._platforms = installs
         return self
 
@@ -141,7 +137,6 @@ class Snapshot:
         return frozenset(entry.cell.id for entry in self.known)
 
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
-        """Return the same of these cells, and of what is known outside the plan, alone."""
         named = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries = [entry for entry in named if not entry.cell.is_in_lane]
         every = self.entries
@@ -151,7 +146,6 @@ class Snapshot:
         return limited.with_lanes(self._lanes and (lambda _: self.lanes))
 
     def mapped(self, change: Callable[[Entry], Entry]) -> "Snapshot":
-        """Return the same with each entry as the function changes it, made when it is asked for."""
         entries = self.entries
         return self._of(
             entries.mapped(change) if isinstance(entries, PlannedEntries) else map(change, entries)
@@ -187,7 +181,6 @@ class Snapshot:
     def with_plain(
         self, plain: Mapping[str, PlainAnswer], disproofs: Callable[[], Sequence[Disproof]]
     ) -> "Snapshot":
-        """Return the same with what resolvers said, and which clauses do not hold."""
         after = Snapshot(self.ask, self.catalogue, self.entries, self.present, plain, disproofs)
         return after._after(self)
 
@@ -320,9 +313,6 @@ class Snapshot:
         return next((issue for issue in about if explains(issue, failed)), None)
 
     def holding(self, cell: Cell) -> Iterator[KnownIssue]:
-        """Yield the declared explanations in whose range a cell lies, but for those that a cell
-        refutes.
-        """
         for number, issue in enumerate(self.matrix.known):
             if number not in self.attribution.refuting and holds(issue, cell):
                 yield issue

@@ -200,11 +200,9 @@ class History:
         return History([counted.run for counted in self.counted])
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the same runs count, and the same one does not."""
         return isinstance(other, History) and self._whole == other._whole
 
     def __hash__(self) -> int:
-        """Return the hash of what is compared."""
         return hash(self._whole)
 
     @property

@@ -106,7 +106,6 @@ class _CauseSearch:
         self.trials = Trials(good, bad, laboratory, bad_name, is_doubted)
 
     def cause(self, failure: Failed) -> BlamedCause | str:
-        """Return the packages that bring the failure about, or why they cannot be told."""
         pair = whole = LockPair(self._good, self._bad, self._laboratory, self.trials)
         first, days = [[name] for name in self._suspects(whole)], None
         if self._is_dated(whole) and "fails" not in map(whole.run_anyway, map(frozenset, first)):
@@ -136,7 +135,6 @@ class _CauseSearch:
         )
 
     def without(self, cause: BlamedCause) -> Lock:
-        """Return the bad lock with the packages of a cause as they last worked."""
         pair = LockPair(self._good, self._bad, self._laboratory, self.trials)
         return _moved(self._bad, self._good, cause.packages, pair, "last_good")
 

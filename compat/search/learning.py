@@ -62,9 +62,6 @@ class RefusalLearner:
         day: datetime.date,
         redacted: Callable[[str], str],
     ) -> None:
-        """Take the matrix's facts, the resolver, what is known, the day, and what makes a
-        resolver's words fit to be published.
-        """
         self._python = facts.matrix.interpreters.name
         self._demands = Demands(facts)
         self._resolve = ask

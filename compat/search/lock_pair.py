@@ -51,9 +51,6 @@ class LockPair:
         trials: Trials,
         names: tuple[str, str] = ("GOOD", "BAD"),
     ) -> None:
-        """Take the ends, what says of a lock whether it has the failure, and how the ends are
-        called.
-        """
         self.good, self.bad = good, bad
         self._good_name, self._bad_name = names
         self._laboratory, self._trials = laboratory, trials
@@ -121,7 +118,6 @@ class LockPair:
         )
 
     def pin(self, name: str, version: Version) -> Pin | None:
-        """Return the pin of a release, as an end has it if one does."""
         pins = [*self.good.pins, *self.bad.pins, *self._laboratory.releases(name)]
         return next((pin for pin in pins if (pin.name, pin.version) == (name, version)), None)
 

@@ -70,7 +70,6 @@ class ReleaseNeeds(StrictValue, frozen=True, kw_only=True):
         return max((s for s in series if tested is None or s <= tested), default=None)
 
     def above(self, series: Version) -> tuple[SeriesNeeds, ...]:
-        """Return what needs a newer Python than that and does not ask first."""
         return tuple(n for n in self.needs if n.kind != "guarded" and Version(n.series) > series)
 
 
@@ -112,17 +111,14 @@ class Needs(StrictValue, frozen=True, kw_only=True):
         return next((r for r in self.releases if Version(r.release) == release), None)
 
     def changed_runs(self, release: Version) -> tuple[ChangedRun, ...]:
-        """Return the runs of changed copies of a release."""
         return tuple(run for run in self.changed if Version(run.release) == release)
 
     def with_releases(self, read: Iterable[ReleaseNeeds], read_by: str) -> "Needs":
-        """Return them with these releases in the place of what was kept of the same."""
         merged = {n.release: n for n in (*self.releases, *read)}
         ordered = sorted(merged.values(), key=lambda n: Version(n.release))
         return msgspec.structs.replace(self, releases=tuple(ordered), read_by=read_by)
 
     def with_changed(self, run: ChangedRun) -> "Needs":
-        """Return them with that run in the place of the one before of the same cell."""
         merged = {run.cell: run for run in (*self.changed, run)}
         ordered = sorted(merged.values(), key=lambda r: (Version(r.release), r.cell))
         return msgspec.structs.replace(self, changed=tuple(ordered))
@@ -138,7 +134,6 @@ class NeedsReader:
     def release_needs(
         self, release: Version, wheel: str, modules: Mapping[str, bytes]
     ) -> ReleaseNeeds:
-        """Return what the modules of a release's wheel need, by kind and series."""
         places: dict[tuple[NeedKind, Series], list[NeedPlace]] = defaultdict(list)
         unread = 0
         for path, source in sorted(modules.items()):

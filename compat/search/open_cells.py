@@ -33,7 +33,6 @@ class OpenCells:
         self._asked: dict[tuple[object, ...], list[Cell]] = defaultdict(list)
 
     def __len__(self) -> int:
-        """How many are open."""
         with self._guard:
             return sum(map(len, self._groups.values()))
 

@@ -72,9 +72,6 @@ class CellProber:
         package_of: Callable[[str], Package],
         day: datetime.date,
     ) -> None:
-        """Take what the plan knows, what learns from refusals, the resolver, the index, and the
-        day.
-        """
         self._facts = facts
         self._learner = learner
         self._locker = locker
@@ -136,7 +133,6 @@ class CellProber:
         return Probed(cell=cell, clauses=lesson.clauses, answer=answer, questions=questions)
 
     def learn(self, cell: Cell) -> Probed:
-        """Return what the facts of a cell that is refused teach of others, too."""
         lesson = self._learner.learn(cell)
         answer = None
         if lesson.refusal is not None:
@@ -169,6 +165,5 @@ class _Counted:
         self.questions = 0
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the locker's answer."""
         self.questions += 1
         return self._locker.lock(inputs)

@@ -38,7 +38,6 @@ class RelaxedCell:
         package_of: Callable[[str], Package],
         most_locks: int,
     ) -> None:
-        """Take the cell, what rules and index say, the resolver, and how often it may be asked."""
         matrix = facts.matrix
         self.cell = cell
         self.locks = 0
@@ -83,7 +82,6 @@ class RelaxedCell:
         )
 
     def specifiers(self, name: str) -> list[SpecifierSet]:
-        """Return what the subject's release asks of a package."""
         return [requirement.specifier for requirement in named(self._asked, name)]
 
     def package(self, name: str) -> Package:
@@ -94,7 +92,6 @@ class RelaxedCell:
             return Package(name=name, releases=())
 
     def finals(self, name: str) -> dict[Version, datetime.datetime | None]:
-        """Return the final releases of a package that are not yanked, with their dates."""
         return {
             release.version: release.uploaded
             for release in self.package(name).releases
@@ -155,7 +152,6 @@ class _Watched:
         self.cutoffs: tuple[Cutoff, ...] = ()
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the locker's answer."""
         self.cutoffs = inputs.cutoffs
         return self._locker.lock(inputs)
 

@@ -32,7 +32,6 @@ class RunReach:
     """The lines of a matrix, what was tested on them, and what follows from a run."""
 
     def __init__(self, known: Snapshot) -> None:
-        """Take what is known at the beginning."""
         self._tested: dict[str, Signature] = {}
         # Cells of which nothing of their own is known, and those of them that are expected to come
         # to something.
@@ -62,9 +61,6 @@ class RunReach:
                 self._compare(entry.cell)
 
     def answers(self, cell: Cell, *, is_whole: bool = True) -> float:
-        """Return how many cells a run of this one is expected to answer, in the whole suite or in
-        its core.
-        """
         if cell.id not in self._worth:
             lines = list(self._lines.through(cell))
             others = sum(self._on_line(cell.id, line) for line in lines)

@@ -66,7 +66,6 @@ def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
 
 
 def is_annotated(source: bytes) -> bool:
-    """Return whether a module has annotations that are evaluated when it is loaded."""
     try:
         tree = ast.parse(source)
         return bool(_annotations(tree)[1]) and not has_future_annotations(tree)

@@ -94,13 +94,11 @@ def subject_release(snapshot: Snapshot, version: Version) -> Release | None:
 
 
 def subject_coordinates(snapshot: Snapshot) -> tuple[Version, ...]:
-    """Return the coordinates of the subject, oldest first."""
     axis = snapshot.matrix.subject_axis
     return snapshot.catalogue.of(axis).coordinates(axis.select)
 
 
 def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFloor:
-    """Return what keeps a release of the subject from an older Python."""
     matrix = snapshot.matrix
     release = subject_release(snapshot, version)
     published = None if release is None else release.published
@@ -137,7 +135,6 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
 
 
 def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> PackageFloor:
-    """Return what keeps a release of the subject from an older version of another axis."""
     release = subject_release(snapshot, version)
     published = None if release is None else release.published
     texts = () if published is None else published.requires_dist

@@ -99,9 +99,6 @@ class MatrixReport:
         needs: Needs | None = None,
         audit: Audit | None = None,
     ) -> None:
-        """Take what is known of every cell, where whole records are read, the suite, what the
-        releases need of Python, and the newest audit of what is inferred.
-        """
         self.snapshot = snapshot
         self.parts = RememberedParts(parts)
         self.suite = dict(suite)
@@ -216,7 +213,6 @@ class MatrixReport:
         return Advisor(self.snapshot, self.locks, self.parts.lock_versions)
 
     def lock_facts(self, lock: Lock) -> LockFacts:
-        """Return what is known of installing the lock of a cell, worked out once."""
         cell = lock.inputs.cell
         if cell not in self._lock_facts:
             records = self.parts.newest_records(cell, lock.digest)
@@ -224,7 +220,6 @@ class MatrixReport:
         return self._lock_facts[cell]
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        """Return the advisor's answer, worked out once."""
         if request not in self._answers:
             self._answers[request] = self.advisor.answer(request)
         return self._answers[request]
@@ -280,7 +275,6 @@ class MatrixReport:
         return {coordinate: tuple(entries) for coordinate, entries in by_coordinate.items()}
 
     def entries_at(self, coordinates: Mapping[str, Version]) -> tuple[Entry, ...]:
-        """Return the entries that have all of these coordinates, of which there is at least one."""
         fewest = min(
             (self._entries_at.get(coordinate, ()) for coordinate in coordinates.items()), key=len
         )
@@ -318,7 +312,6 @@ class Edition:
         day: datetime.date,
         repository: str = "",
     ) -> None:
-        """Take at least one report, and the base URL of the site."""
         self.reports = tuple(reports)
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
@@ -333,7 +326,6 @@ class Edition:
         raise KeyError(matrix)
 
     def tokens(self, report: MatrixReport) -> Tokens:
-        """Return what the files about a report depend on, as digests."""
         if report.name not in self._tokens:
             titles = [(report.name, report.snapshot.matrix.title) for report in self.reports]
             suite = sorted(report.suite.items())

@@ -18,14 +18,10 @@ _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def fit(text: str) -> str:
-    """Return the text with each character that XML cannot hold replaced by U+FFFD."""
     return text if text.isprintable() else _UNFIT.sub("\ufffd", text)
 
 
 def line(text: str, most: int) -> str:
-    """Return the text on one line, without what is not seen or turns its direction, cut where it is
-    long.
-    """
     visible = (
         " " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most])
     )
@@ -50,7 +46,6 @@ def written(root: ElementTree.Element) -> bytes:
 
 
 def moment(day: datetime.date) -> datetime.datetime:
-    """Return the beginning of a day, in UTC."""
     return datetime.datetime.combine(day, datetime.time(), datetime.timezone.utc)
 
 

@@ -33,10 +33,8 @@ def floor_words(floor: LockedFloor) -> str:
 
 
 def lane_blame(matrix: str, cell: LaneCell) -> str:
-    """Return the command that finds what makes a broken cell of a lane fail."""
     return f"compat blame {matrix} {cell.against} {cell.cell}"
 
 
 def no_prerelease_words(package: str) -> str:
-    """Return the sentence of a package that has no pre-release to try."""
     return f"no pre-release of {package} is newer than its final releases"

@@ -35,7 +35,6 @@ class RememberedParts:
     """
 
     def __init__(self, parts: PartSource) -> None:
-        """Take where they are read."""
         self._parts = parts
         self._last: tuple[str, tuple[Record, ...]] | None = None
         self.lock_text = parts.lock_text
@@ -43,13 +42,11 @@ class RememberedParts:
         self.declaration = parts.declaration
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        """Return the records of a cell, oldest first."""
         if self._last is None or self._last[0] != cell:
             self._last = cell, self._parts.records(cell)
         return self._last[1]
 
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
-        """Yield the records of a cell on a lock, or on any, newest first."""
         if self._last is None or self._last[0] != cell:
             return self._parts.newest_records(cell, lock_digest)
         newest = reversed(self._last[1])
@@ -60,16 +57,12 @@ class Locks(Mapping[str, Lock]):
     """The locks of a report's cells by id, each read when it is first asked for."""
 
     def __init__(self, parts: RememberedParts, folder: str, cells: Sequence[str]) -> None:
-        """Take where they are read, the folder that a message names, and the ids of the cells that
-        have one.
-        """
         self._parts = parts
         self._folder = folder
         self._cells = cells
         self._read: dict[str, Lock] = {}
 
     def __getitem__(self, cell: str) -> Lock:
-        """Return the lock of a cell; KeyError when it has none."""
         if cell not in self._read:
             text = self._parts.lock_text(cell)
             if text is None:
@@ -87,9 +80,7 @@ class Locks(Mapping[str, Lock]):
         return decode_inputs(text, f"{self._folder}/{cell}.txt")
 
     def __iter__(self) -> Iterator[str]:
-        """Go through the ids of the cells that have one."""
         return iter(self._cells)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._cells)

@@ -92,7 +92,6 @@ _EXPLAINED: tuple[PlainState, ...] = ("refused", "broken", "broken-smoke", "need
 
 
 def plain_command(package: str, release: str) -> str:
-    """Return the command whose answer is asked."""
     return f"pip install {package}=={release}"
 
 

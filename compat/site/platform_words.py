@@ -74,7 +74,6 @@ def evidence_words(install: PlatformInstall) -> str:
 def installable_words(
     installs: Iterable[PlatformInstall], platform: PlatformName, package: str
 ) -> str:
-    """Return which release of the subject is the newest that installs on a platform."""
     buildable: tuple[PlatformState, ...] = ("needs-build",)
     own, title = tuple(installs), platform_title(platform)
     best = newest_on(own, platform, INSTALLABLE)

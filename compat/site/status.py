@@ -143,7 +143,6 @@ def cell_state(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
 
 
 def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
-    """Return how one cell is shown."""
     state = cell_state(entry, siblings)
     if state == "works" and entry.recipe == "dated" and not _is_proven_today(siblings):
         return STYLES[by_evidence("dated", entry.verdict)]
@@ -159,7 +158,6 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
 
 
 def style_then(entry: Entry, verdict: Verdict, siblings: Sequence[Entry]) -> StatusStyle:
-    """Return how a cell was shown when it had another verdict."""
     return style_of(replace(entry, verdict=verdict), siblings)
 
 
@@ -169,9 +167,6 @@ def place_style(entries: Sequence[Entry]) -> StatusStyle:
 
 
 def is_admitted(entries: Iterable[Entry]) -> bool:
-    """Return whether the release's own metadata admits the place of these entries, and no resolver
-    is known to refuse it.
-    """
     return any(
         entry.planned
         and entry.cell.recipe == "fresh"

@@ -23,7 +23,6 @@ _KINDS: dict[NeedKind, tuple[str, str]] = {
 
 
 def keeper_sentence(floor: PythonFloor) -> str:
-    """Return what keeps a release from an older Python, in one sentence."""
     series, read = floor.series, floor.needs
     if not floor.keepers:
         if read is None:
@@ -86,7 +85,6 @@ def unreached_sentence(floor: PythonFloor) -> str:
 
 
 def below_sentence(cell: CellBelow, axis: str) -> str:
-    """Return what a cell below came to, and the first that fails there."""
     preposition = "On" if axis == "Python" else "With"
     where = f"{preposition} {axis} {cell.version} ({cell.cell})"
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
@@ -130,7 +128,6 @@ def changed_sentence(floor: PythonFloor, run: ChangedRun) -> str:
 
 
 def package_sentence(floor: PackageFloor) -> str:
-    """Return which requirement keeps a release from an older version of a package."""
     if not floor.requirements:
         return f"{floor.release} does not require {floor.package}."
     lines = listed([f"`{line}`" for line in floor.requirements])
@@ -140,7 +137,6 @@ def package_sentence(floor: PackageFloor) -> str:
 
 
 def api_gone(cell: CellBelow) -> tuple[str, ...]:
-    """Return what of a dependency's API a cell's failures name, as what it lacks."""
     names = [c.failed.by for c in cell.failing if c.failed is not None and c.failed.by]
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
     is_missing = isinstance(outcome, Failed) and outcome.cause.startswith("missing-")
@@ -150,7 +146,6 @@ def api_gone(cell: CellBelow) -> tuple[str, ...]:
 
 
 def short_answer(floor: PythonFloor) -> str:
-    """Return what keeps a release in a few words, for a table."""
     if not floor.keepers:
         return "nothing"
     words: dict[Keeper, str] = {

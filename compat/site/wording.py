@@ -155,7 +155,6 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
 
 
 def cause_sentence(outcome: Outcome) -> str:
-    """Return what an outcome means, as one sentence."""
     if not isinstance(outcome, Failed):
         return "Every test that applies passes."
     test = f" ({cut_text(outcome.subject)})" if outcome.by and outcome.subject else ""
@@ -176,7 +175,6 @@ def cause_words(cause: str) -> str:
 
 
 def fault_words(fault: Blame) -> str:
-    """Return whose fault a failing capability is, in words."""
     return _FAULTS[fault]
 
 
@@ -214,7 +212,6 @@ def _plain_date(match: re.Match[str]) -> str:
 
 
 def cut_text(text: str, most: int = 160) -> str:
-    """Return a text from outside, cut where it is long."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -224,7 +221,6 @@ def day(date: datetime.date) -> str:
 
 
 def month(date: datetime.date) -> str:
-    """Return the name of a date's month."""
     return _MONTHS[date.month - 1]
 
 
@@ -261,7 +257,6 @@ def place_words(cell: Cell, matrix: Matrix) -> str:
 
 
 def python_of(cell: Cell, matrix: Matrix) -> Version:
-    """Return the Python series of a cell."""
     return cell.on(matrix.interpreters.name).version
 
 

@@ -159,12 +159,10 @@ def nearest(path: str, living: Iterable[str] | Mapping[str, object]) -> str:
 
 
 def is_page(path: str) -> bool:
-    """Return whether the file is a page that has an address of its own."""
     return path.rpartition("/")[2] == PAGE
 
 
 def urls_text(paths: Iterable[str]) -> bytes:
-    """Return the list of all addresses that ever were, one a line."""
     return msgspec.json.format(msgspec.json.encode(sorted(paths)), indent=1) + b"\n"
 
 

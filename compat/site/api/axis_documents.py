@@ -144,7 +144,6 @@ def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Se
 def release_document(
     report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Entry]
 ) -> ReleaseDocument:
-    """Return what is known about a coordinate."""
     releases = _releases(report, axis, version)
     published = next((r.published for r in reversed(releases) if r.published is not None), None)
     required = None if published is None else published.requires_python
@@ -268,7 +267,6 @@ def _in_cells(rows: Iterable[tuple[int, Entry, Capability]]) -> Iterator[Capabil
 
 
 def changes_document(report: MatrixReport) -> ChangesDocument:
-    """Return the changes of verdicts, newest first."""
     shown = tuple(
         ChangeDocument(
             **asdict(event.change),

@@ -199,7 +199,6 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
 
 
 def cell_summary(report: MatrixReport, entry: Entry) -> CellSummary:
-    """Return what is said of a cell everywhere."""
     verdict, counted = entry.verdict, entry.counted
     return CellSummary(
         id=verdict.cell,
@@ -221,7 +220,6 @@ def cell_summary(report: MatrixReport, entry: Entry) -> CellSummary:
 
 
 def chunks(report: MatrixReport) -> list[tuple[Entry, ...]]:
-    """Return the known cells as documents have them."""
     known = report.snapshot.known
     return [known[start : start + ROWS] for start in range(0, len(known), ROWS)] or [()]
 
@@ -244,7 +242,6 @@ def cells_document(report: MatrixReport, chunk: Sequence[Entry], after: str | No
 
 
 def more_cells(report: MatrixReport, chunk: Sequence[Entry], after: str | None) -> MoreCells:
-    """Return a document with further rows."""
     return MoreCells(
         **head(report), cells=tuple(_row(report, entry) for entry in chunk), next=after
     )

@@ -147,7 +147,6 @@ HISTORY = (
 
 
 def schema_file(name: str, base_url: str) -> bytes:
-    """Return the file with the JSON schema of a document."""
     address = f"{base_url}{schema_path(name)}"
     return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name])})
 
@@ -177,7 +176,6 @@ def _written(schema: Any) -> Any:
 
 
 def openapi(base_url: str) -> bytes:
-    """Return the OpenAPI description of all documents."""
     return json(
         {
             "openapi": "3.1.0",
@@ -193,7 +191,6 @@ def openapi(base_url: str) -> bytes:
 
 
 def changelog() -> str:
-    """Return the history of the API as Markdown."""
     lines = ["# Changes of the API", "", PROMISE, ""]
     for day, version, changes in HISTORY:
         lines += [f"## {day}: version {version}", "", *(f"- {change}" for change in changes), ""]

@@ -52,7 +52,6 @@ class Badge(Value, frozen=True, kw_only=True):
 
 
 def badges(edition: Edition) -> Iterator[SiteFile]:
-    """Yield every badge, as JSON and as SVG."""
     for report in edition.reports:
         for name, badge in matrix_badges(report):
             stem = badge_path(report.name, *name)
@@ -61,7 +60,6 @@ def badges(edition: Edition) -> Iterator[SiteFile]:
 
 
 def matrix_badges(report: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge]]:
-    """Yield the badges of a matrix by the parts of their names."""
     releases = _by_subject(report)
     newest = max(releases, default=None)
     if newest is None:
@@ -100,7 +98,6 @@ def endpoint(badge: Badge) -> bytes:
 
 
 def svg(badge: Badge) -> bytes:
-    """Return the badge as an image with a title and a description for screen readers."""
     return written(drawing(badge))
 
 

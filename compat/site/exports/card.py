@@ -27,7 +27,6 @@ _COLOURS = 32
 
 
 def cards(edition: Edition) -> Iterator[SiteFile | Made]:
-    """Yield the card of each matrix, in both forms."""
     for report in edition.reports:
         yield SiteFile(path=card_path(report.name, "svg"), content=card(report))
         yield Made(
@@ -38,7 +37,6 @@ def cards(edition: Edition) -> Iterator[SiteFile | Made]:
 
 
 def bitmap(report: MatrixReport) -> bytes:
-    """Return the card as PNG, in the font that Pillow carries."""
     # Only here, as no other command needs it: it takes 40 ms to import (measured 2026-11-23).
     from PIL import Image, ImageDraw, ImageFont
 

@@ -101,7 +101,6 @@ ORDER BY cells DESC, capabilities.capability;
 
 
 def downloads(edition: Edition) -> Iterator[SiteFile | Made]:
-    """Yield the database of each matrix, and a file with two queries to begin with."""
     for report in edition.reports:
         yield Made(
             path=download_path(report.name, "sqlite"),

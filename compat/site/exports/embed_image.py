@@ -15,7 +15,6 @@ _LONGEST = 58
 
 
 def embed_images(edition: Edition) -> Iterator[Made]:
-    """Yield the image of each matrix."""
     for report in edition.reports:
         yield Made(
             path=embed_image(report.name),
@@ -29,7 +28,6 @@ def _image(edition: Edition, report: MatrixReport) -> bytes:
 
 
 def boxed(box: EmbedBox) -> bytes:
-    """Return the box as an image whose description says all that it shows."""
     lines = [*(f"Python {row.python}: {row.words}" for row in box.rows), box.tested]
     height = _HEAD + _ROW * len(lines)
     size = {"width": str(_WIDTH), "height": str(height), "viewBox": f"0 0 {_WIDTH} {height}"}

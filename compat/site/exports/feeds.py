@@ -46,7 +46,6 @@ class FeedEntry(Value, frozen=True, kw_only=True):
 
 
 def feeds(edition: Edition) -> Iterator[SiteFile]:
-    """Yield the feeds of every matrix."""
     for report in edition.reports:
         past = sorted(
             feed_entries(report), key=lambda entry: (-entry.moment.timestamp(), entry.name)

@@ -56,7 +56,6 @@ def calendars(edition: Edition) -> Iterator[SiteFile]:
 
 
 def ical(schedule: Schedule) -> str:
-    """Return the coming moves as a calendar."""
     return _calendar(
         "floor moves",
         f"{plain(schedule.title)}: minimum versions",

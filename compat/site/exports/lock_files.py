@@ -14,7 +14,6 @@ STEPS = "\n# given-python: "
 
 
 def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Whereabouts:
-    """Return the addresses under which the site has the lock of these inputs."""
     whole, rest, subject = (edition.url(path) for path in _paths(report, inputs.cell))
     return (
         Whereabouts(lock=whole, pins=rest, given=subject)
@@ -24,7 +23,6 @@ def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Where
 
 
 def files(edition: Edition) -> Iterator[SiteFile]:
-    """Yield the locks of every matrix."""
     for report in edition.reports:
         for cell in report.locks:
             whole, *two = _paths(report, cell)

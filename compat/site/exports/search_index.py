@@ -54,7 +54,6 @@ class Library(Value, frozen=True, kw_only=True):
 
 
 def search_files(edition: Edition) -> Iterator[Made]:
-    """Yield the two files."""
     inputs = digest(*(edition.tokens(report).all for report in edition.reports))
     yield Made(path=ENTRIES, inputs=inputs, make=partial(_entries, edition))
     yield Made(path=SIGNS, inputs=inputs, make=partial(_signs, edition))
@@ -79,7 +78,6 @@ def _signs(edition: Edition) -> bytes:
 
 
 def library(report: MatrixReport) -> Library:
-    """Return a matrix as the script knows it."""
     matrix = report.snapshot.matrix
     return Library(
         name=report.name,

@@ -106,7 +106,6 @@ class AnswerPage(View, frozen=True):
 
 
 def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
-    """Return the answer to a request."""
     answer = report.answer(request)
     if isinstance(answer, Recommended):
         others = tuple(
@@ -137,7 +136,6 @@ def _proven(best: CardView, alternatives: tuple[CardView, ...]) -> Advice:
 
 
 def unproven_words(changes: Sequence[str]) -> str:
-    """Return that nothing matches, and the smallest change after which something does."""
     nothing = "No tested combination matches"
     return f"{nothing}: {'; '.join(changes)}." if changes else f"{nothing}."
 
@@ -145,7 +143,6 @@ def unproven_words(changes: Sequence[str]) -> str:
 def answer_page(
     edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> AnswerPage:
-    """Return the page that answers for these coordinates by axis."""
     return AnswerPage(
         advice=advice(edition, report, Request(wants=wants(report, coordinates))),
         versions=version_links(report, coordinates),
@@ -155,7 +152,6 @@ def answer_page(
 def tested_page(
     edition: Edition, report: MatrixReport, combination: TestedCombination
 ) -> AnswerPage:
-    """Return the page of one tested combination."""
     matrix = report.snapshot.matrix
     return AnswerPage(
         advice=_proven(card_view(edition, report, report.advisor.card(combination)), ()),
@@ -173,7 +169,6 @@ def tested_page(
 def version_links(
     report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> tuple[tuple[str, str], ...]:
-    """Return each coordinate in words, with the path of its page."""
     return tuple(
         (
             f"{label(axis)} {coordinates[axis.name]}",
@@ -195,7 +190,6 @@ def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str
 
 
 def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
-    """Yield every pair of a Python and a version of another package, as coordinates by axis."""
     matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
     python = matrix.interpreters.name
     for axis in matrix.packages:
@@ -213,7 +207,6 @@ def best(
 
 
 def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str = "") -> CardView:
-    """Return a card as pages show it."""
     proof, matrix = card.proof, report.snapshot.matrix
     entry = report.snapshot.by_id[proof.cell.id]
     style = style_of(entry, report.places[place_of(proof.cell)])
@@ -247,14 +240,12 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
 
 
 def proof_words(report: MatrixReport, proof: TestedCombination) -> ProofWords:
-    """Return what a card calls a proven combination, for what is shown without a page."""
     entry = report.snapshot.by_id[proof.id]
     style = style_of(entry, report.places[place_of(proof.cell)])
     return ProofWords(verdict=style.word, failing=failing(report, entry))
 
 
 def by_python(edition: Edition, report: MatrixReport) -> tuple[Option, ...]:
-    """Return the best answer for each Python, the newest first."""
     axis = report.snapshot.matrix.interpreters
     return tuple(
         option(edition, report, axis, python, {})
@@ -269,7 +260,6 @@ def option(
     version: Version,
     beside: Mapping[str, Version],
 ) -> Option:
-    """Return the best answer for a version of an axis beside other coordinates."""
     coordinates = {**beside, axis.name: version}
     card = best(edition, report, coordinates)
     return Option(
@@ -281,7 +271,6 @@ def option(
 
 
 def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    """Return why nothing can be recommended for these coordinates."""
     matrix = report.snapshot.matrix
     entries = report.entries_at(coordinates)
     if any(entry.obstacle is None for entry in entries):
@@ -300,7 +289,6 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 
 
 def advise_page(edition: Edition, report: MatrixReport) -> AdvisePage:
-    """Return the advisor's page."""
     return AdvisePage(
         subject=report.snapshot.matrix.subject_axis.package,
         advice=advice(edition, report, Request()),
@@ -340,7 +328,6 @@ def by_others(
 
 
 def wants(report: MatrixReport, coordinates: Mapping[str, Version]) -> tuple[Want, ...]:
-    """Return the request for exactly these coordinates by axis."""
     return tuple(
         exactly(axis, coordinates[axis.name])
         for axis in report.snapshot.matrix.axes

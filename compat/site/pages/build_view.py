@@ -86,12 +86,10 @@ class EmbedBox(View, frozen=True):
 
 
 def build_page(edition: Edition) -> tuple[BuildSection, ...]:
-    """Return what there is of each matrix."""
     return tuple(_section(edition, report) for report in edition.reports)
 
 
 def embed_box(edition: Edition, report: MatrixReport) -> EmbedBox:
-    """Return the box of a matrix."""
     latest = [
         entry.verdict.latest for entry in report.snapshot.known if entry.verdict.latest is not None
     ]

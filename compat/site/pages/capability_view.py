@@ -115,7 +115,6 @@ def capability_ids(report: MatrixReport) -> tuple[str, ...]:
 
 
 def capability_list(report: MatrixReport) -> CapabilityList:
-    """Return the list of all capabilities."""
     tested = report.columns
     positions = report.advisor.ranks.positions[report.snapshot.matrix.subject]
     chosen = chosen_columns(tested, report.asked, positions)
@@ -176,7 +175,6 @@ def capability_title(report: MatrixReport, name: str) -> str:
 
 
 def failing(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
-    """Return what does not work in a cell, as pages list it."""
     return failing_words(entry.verdict, lambda name: capability_title(report, name))
 
 
@@ -217,7 +215,6 @@ def capability_statements(spans: Sequence[Stretch]) -> tuple[str, ...]:
 
 
 def short_statement(spans: Sequence[Stretch]) -> str:
-    """Return in a few words since when it is there."""
     alike = _by_status(spans)
     statements = [
         f"{WORDS[group[0].status]} {where(group[0].first, group[-1].last, number, len(alike))}"

@@ -76,12 +76,10 @@ def cause_anchor(outcome: Outcome) -> str:
 
 
 def obstacle_words(kind: Kind) -> str:
-    """Return what a kind of obstacle means, as a clause about cells."""
     return _KINDS[kind]
 
 
 def causes(report: MatrixReport) -> Causes:
-    """Return the causes of a matrix."""
     red: dict[str, list[Entry]] = {}
     indeterminate: dict[str, list[Entry]] = {}
     for entry in report.snapshot.known:

@@ -302,9 +302,6 @@ def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> NeighbourLink:
 def axes_beside(
     report: MatrixReport, entry: Entry, neighbours: Neighbours
 ) -> tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]:
-    """Return each axis on which known cells stand beside this one, with links to the next lower and
-    the next higher.
-    """
     beside = neighbours.beside(entry.cell)
     return tuple(
         (

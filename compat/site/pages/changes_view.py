@@ -77,7 +77,6 @@ class ChangesPage(View, frozen=True):
 
 
 def changes_page(report: MatrixReport) -> ChangesPage:
-    """Return what changed on the newest days."""
     days = islice(_by_day(report.events), _MOST_DAYS)
     return ChangesPage(
         days=tuple(_day(report, day, [*group], _MOST_IN_DAY) for day, group in days),
@@ -89,7 +88,6 @@ def changes_page(report: MatrixReport) -> ChangesPage:
 
 
 def changes_in_month(report: MatrixReport, name: str) -> ChangesPage:
-    """Return what changed in a month."""
     events = [event for event in report.events if _month(event) == name]
     return ChangesPage(
         days=tuple(
@@ -103,9 +101,6 @@ def changes_in_month(report: MatrixReport, name: str) -> ChangesPage:
 
 
 def earlier_months(report: MatrixReport) -> tuple[Month, ...]:
-    """Return the months with changes that are not among those of the newest days, the newest
-    first.
-    """
     shown = [day for day, _ in islice(_by_day(report.events), _MOST_DAYS)]
     earlier = {_month(event) for event in report.events if event.moment.date() not in shown}
     counts = Counter(map(_month, report.events))
@@ -140,7 +135,6 @@ def newest(report: MatrixReport, most: int) -> tuple[News, ...]:
 
 
 def news(report: MatrixReport, events: Iterable[Event]) -> tuple[News, ...]:
-    """Return events as news."""
     return tuple(_news(report, event) for event in events)
 
 

@@ -173,7 +173,6 @@ def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Vers
 
 
 def part_label(subjects: Sequence[Version]) -> str:
-    """Return what the page of a grid with these releases is called."""
     return f"{subjects[0]} to {subjects[-1]}" if subjects[1:] else f"{subjects[0]}"
 
 
@@ -210,7 +209,6 @@ def _shown_places(report: MatrixReport, python: Version | None) -> Board:
 
 
 def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, ...]:
-    """Return the grids to choose from, each with how many of its places were tested."""
     options = report.snapshot.once("tested-places", partial(_tested_places, report))
     return tuple(
         GridChoice(

@@ -36,7 +36,6 @@ class FrontView(View, frozen=True):
 
 
 def home(edition: Edition, report: MatrixReport) -> HomeView:
-    """Return the home of a matrix."""
     matrix = report.snapshot.matrix
     return HomeView(
         title=matrix.title,
@@ -53,6 +52,5 @@ def home(edition: Edition, report: MatrixReport) -> HomeView:
 
 
 def front(edition: Edition) -> FrontView:
-    """Return the front page, which opens with the first report."""
     homes = tuple(home(edition, report) for report in edition.reports)
     return FrontView(home=homes[0], libraries=homes)

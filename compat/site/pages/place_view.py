@@ -68,13 +68,11 @@ def links_to(entries: Sequence[Entry], matrix: Matrix) -> tuple[tuple[str, str],
 
 
 def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, StatusStyle]:
-    """Return the symbol and the style of one cell, staleness included."""
     style = style_of(entry, siblings)
     return style.symbol + (STALE[0] if entry.verdict.stale else ""), style
 
 
 def recipe_words(entry: Entry) -> str:
-    """Return what a cell's recipe is called, and where it had nothing to change that it had not."""
     return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
 
 

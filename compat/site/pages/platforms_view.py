@@ -78,7 +78,6 @@ class PlatformsPage(View, frozen=True):
 
 
 def platforms_page(report: MatrixReport) -> PlatformsPage:
-    """Return the page of a matrix that declares other platforms."""
     matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
     releases = list(dict.fromkeys(install.release for install in installs))
     return PlatformsPage(

@@ -53,12 +53,10 @@ class QuarterView(View, frozen=True):
 
 
 def quarter_links(report: MatrixReport) -> tuple[QuarterLink, ...]:
-    """Return the links to all quarters, the present one first."""
     return tuple(_link(report, quarter) for quarter in quarters(report.schedule))
 
 
 def quarter_view(report: MatrixReport, quarter: Quarter) -> QuarterView:
-    """Return the view of a quarter."""
     names = {axis.name: label(axis) for axis in report.snapshot.matrix.axes}
     known, proven = quarters(report.schedule), dict(quarter.proven)
     number = known.index(quarter)

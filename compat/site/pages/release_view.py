@@ -103,13 +103,11 @@ class ReleaseView(View, frozen=True):
 
 
 def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
-    """Return the versions of the subject in the matrix, oldest first."""
     every = (subject for by_subject in report.board.values() for subject in by_subject)
     return tuple(sorted(set(every)))
 
 
 def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
-    """Return the known cells of each version of the subject."""
     subject = report.snapshot.matrix.subject
     entries: dict[Version, list[Entry]] = {}
     for entry in report.snapshot.known:
@@ -118,7 +116,6 @@ def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
 
 
 def release_view(edition: Edition, report: MatrixReport, version: Version) -> ReleaseView:
-    """Return the view of a release."""
     axis = report.snapshot.matrix.subject_axis
     versions = subject_versions(report)
     number = versions.index(version)

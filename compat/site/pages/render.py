@@ -66,7 +66,6 @@ class Printer:
         }
 
     def files(self) -> Iterator[SiteFile | Made]:
-        """Yield the static files and every page."""
         for path in sorted((self.folder / "static").iterdir()):
             # Browsers ask for this one at the root, whatever a page says.
             folder = "" if path.name == "favicon.ico" else "static/"
@@ -104,7 +103,6 @@ class Printer:
             )
 
     def html(self, page: Page | LatePage) -> bytes:
-        """Return the page as UTF-8."""
         if isinstance(page, LatePage):
             page = page.page()
         menu = None if page.matrix is None else menu_of(self.edition.report(page.matrix))
@@ -118,7 +116,6 @@ class Printer:
         )
 
     def moved(self, path: str, target: str) -> bytes:
-        """Return the page that sends its reader on."""
         return self._print("moved.html", path, view=target)
 
     def _print(self, template: str, path: str, **shown: Any) -> bytes:
@@ -204,7 +201,6 @@ def _to(context: Context, path: str) -> str:
 
 
 def ticked(text: str) -> Markup:
-    """Return a text with its dates in words, and with what stands in backticks as code."""
     parts = printable(wording.plain_dates(text)).split("`")
     if len(parts) % 2 == 0:
         return Markup.escape("`".join(parts))

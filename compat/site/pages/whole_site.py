@@ -16,7 +16,6 @@ from compat.site.tokens import Tokens, digest
 
 
 def whole_site_pages(edition: Edition, tokens: Mapping[str, Tokens]) -> Iterator[Page]:
-    """Yield these pages, and the short addresses of the first matrix's sections."""
     inputs = digest(*(token.all for token in tokens.values()))
     yield Page(
         path="index.html",
