@@ -66,7 +66,8 @@ def verdict_words(workspace: Workspace, cell: str) -> str:
     verdict, entry = workspace.verdict(cell), known.by_id.get(cell)
     siblings = [] if entry is None else beside(known, entry)
     is_placed = workspace.is_known(cell) or any(workspace.is_known(e.cell.id) for e in siblings)
-    if entry is None or not (is_placed or verdict.evidence == "inferred"):
+    is_placed = is_placed or verdict.evidence == "inferred" or bool(verdict.blocked_by)
+    if entry is None or not is_placed:
         return STATE_WORDS[by_evidence(verdict.kind, verdict)]
     return style_of(entry, siblings).word
 
