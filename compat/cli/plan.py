@@ -31,8 +31,7 @@ from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
 from compat.results.clause_file import kept_audit
-from compat.results.coverage import cell_count, coverage
-from compat.site.wording import count
+from compat.results.coverage import CellCount, cell_count, coverage
 from compat.workspace import Workspace
 
 Explained = Annotated[
@@ -201,9 +200,11 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
         numbers = [f"{tally[recipe][kind]:,}" for recipe in recipes]
         table.add_row(kind, *numbers, _example(plan, kind))
     table.add_row("cells", *(f"{tally[recipe].total():,}" for recipe in recipes), "")
-    is_kept = workspace.kept_catalogue is not None
-    known = cell_count(workspace.snapshot).words if is_kept else count(len(plan.fates), "cell")
-    say(f"{workspace.matrix.title}: {known}")
+    feasible = sum(tally[recipe]["feasible"] for recipe in recipes)
+    cells = CellCount(untried=feasible, ruled_out=len(plan.fates) - feasible)
+    if workspace.kept_catalogue is not None:
+        cells = cell_count(workspace.snapshot)
+    say(f"{workspace.matrix.title}: {cells.words}")
     console().print(table)
     _say_evidence(workspace)
     name = workspace.name

@@ -8,6 +8,8 @@ an answer: such cells are counted apart.
 from collections import Counter
 from collections.abc import Iterable
 
+from msgspec.structs import asdict
+
 from compat.plan.cell import Cell
 from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
@@ -60,13 +62,17 @@ class CellCount(StrictValue, frozen=True, kw_only=True):
     to fail, where that is known of it without a run; `untried`; or `ruled_out` before any run.
     """
 
-    planned: int
-    tested: int
-    undecided: int
-    refused: int
-    expected: int
-    untried: int
-    ruled_out: int
+    tested: int = 0
+    undecided: int = 0
+    refused: int = 0
+    expected: int = 0
+    untried: int = 0
+    ruled_out: int = 0
+
+    @property
+    def planned(self) -> int:
+        """All of them."""
+        return sum(asdict(self).values())
 
     @property
     def words(self) -> str:
@@ -103,9 +109,7 @@ def _cell_count(snapshot: Snapshot) -> CellCount:
     for cell in snapshot.untried:
         states[_without_run(cell.kind, cell.expected) or "untried"] += 1
     ruled_out = snapshot.ruled_out - states.pop("ruled out twice", 0)
-    numbers = {name: states[name] for name in CellCount.__struct_fields__[1:-1]}
-    planned = sum(numbers.values()) + ruled_out
-    return CellCount(planned=planned, ruled_out=ruled_out, **numbers)
+    return CellCount(ruled_out=ruled_out, **states)
 
 
 def _without_run(kind: Kind, expected: Kind | None) -> str:

@@ -131,6 +131,7 @@ def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIn
         recipes=RECIPES,
         capabilities=report.asked,
         counts=Counts(
+            planned=cell_count(snapshot).planned,
             **asdict(cell_count(snapshot)),
             known=len(snapshot.known),
             stale=sum(entry.verdict.stale for entry in tested),
