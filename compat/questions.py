@@ -95,6 +95,29 @@ def tried(
     return run_unrecorded(workspace, cell, lock, machine, cancel, reporter)
 
 
+def freed(workspace: Workspace, cell: Cell, locker: Locker) -> Lock | Refusal:
+    """Lock: ask about a relaxed cell without its rules: the packages on an axis are pinned, and the
+    subject's requirements are named without bounds. What those packages require stays.
+    """
+    from compat.lock.recipe import common_lines, inputs_of, lock_cell, pinned
+
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    matrix, base = facts.matrix, inputs_of(facts, cell)
+    release = facts.subject_release(cell, base.as_of)
+    assert release is not None, "the plan has made sure that one fits"
+    axes = {axis.normalised_name: pinned(axis, cell) for axis in matrix.packages}
+    del axes[matrix.subject_axis.normalised_name]
+    asked = facts.requirements(release.version, cell.on(matrix.interpreters.name).version)
+    names = {
+        f"{one.name}[{','.join(one.extras)}]" if one.extras else one.name
+        for one in asked
+        if one.name not in axes and not one.url
+    }
+    roots = tuple(sorted({*names, *axes.values(), *common_lines(facts)}))
+    inputs = replace(base, requirements=roots, overrides=(), excludes=())
+    return lock_cell(locker, inputs, workspace.source.package, matrix.margin_days)
+
+
 def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
     facts = workspace.feasibility
     if with_rules:

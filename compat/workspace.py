@@ -325,10 +325,16 @@ class Workspace:
         """What is known of the cells with locks or runs, and of the quick ones. Asks no index."""
         return self._known(self.known_ids())
 
+    def shown_ids(self) -> tuple[str, ...]:
+        if self.kept_catalogue is None:
+            return self.known_ids()
+        expected = (cell.cell for cell in self.snapshot.untried if cell.expected is not None)
+        return tuple(sorted({*self.known_ids(), *expected}))
+
     @cached_property
     def known_places(self) -> Snapshot:
         """What is known of the same places under every recipe, as a place is shown by the best."""
-        cells = [entry.cell for entry in self.known.entries]
+        cells = [entry.cell for entry in self._known(self.shown_ids()).entries]
         alike = (msgspec.structs.replace(cell, recipe=r).id for cell in cells for r in RECIPES)
         return self._known(tuple(dict.fromkeys(alike)))
 

@@ -20,11 +20,14 @@ from compat.value import Value
 
 
 class Card(Value, frozen=True):
-    """A proven combination as it is recommended: the proof, its lock, what a plain install does."""
+    """A proven combination as it is recommended: the proof, its lock, what a plain install does,
+    and what is declared about other machines.
+    """
 
     proof: TestedCombination
     lock: Lock
     published: AsPublished
+    cautions: tuple[str, ...]
 
     @property
     def lifted(self) -> tuple[Lifted, ...]:
@@ -137,6 +140,7 @@ class Advisor:
             proof=proof,
             lock=self._locks[proof.id],
             published=as_published(self.snapshot, proof.cell),
+            cautions=self.snapshot.cautions(self.snapshot.by_id[proof.id]),
         )
 
     def _unproven(self, request: Request) -> Unproven:

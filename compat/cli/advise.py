@@ -177,6 +177,8 @@ def _say_card(workspace: Workspace, card: Card, because: str = "") -> None:
         say(f"  Does not work: {', '.join(_failing(workspace, card))}")
     for reason in card.proof.stale:
         say(f"  stale: {reason}")
+    for caution in card.cautions:
+        say(f"  caution: {caution}")
     for requirement in card.lifted:
         say(f"  lifted: {requirement.sentence}")
         say(f"    {requirement.because}")
@@ -257,6 +259,7 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
         "last": proof.last,
         "isolation": proof.isolation,
         "stale": proof.stale,
+        "cautions": card.cautions,
         "lifted": [
             {
                 "sentence": requirement.sentence,

@@ -26,12 +26,15 @@ from compat.cli.workload import workers_that_fit
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import RunOptions
 from compat.fleet.run_plan import seconds_of
+from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
-from compat.results.audits import Audit, AuditedCell, audited_run, sampled
+from compat.results.audits import Audit, AuditedCell, audited_free, audited_run, sampled
 from compat.results.clause_file import keep_audit, keep_probes
 from compat.results.clauses import Disproof
 from compat.results.entry import Entry
+from compat.results.involved import involved, third_package
 from compat.results.plain_answers import PlainAnswer
+from compat.results.verdict import asked_about
 from compat.search.learning import RefusalLearner
 from compat.site.wording import count
 from compat.workspace import Workspace
@@ -73,9 +76,11 @@ def audit_command(
     """Ask in earnest about a random sample of what is inferred, and say how many of the inferred
     answers may be wrong.
 
-    A cell that is inferred not to install is locked, any other is run. The answers are kept in
-    probes.json and audit.json, runs as records. A clause that is disproved is removed, with every
-    answer that rested on it.
+    A cell that is inferred not to install is locked, any other is run. A relaxed cell that is
+    inferred to fail is locked without rules, with all packages free that are neither the subject
+    nor on an axis, and its core is run. The answers are kept in probes.json and audit.json, runs of
+    a cell's own lock as records. A clause that is disproved is removed, with every answer that
+    rested on it.
 
     With --budget the sample ends before the first cell for whose run no time is left: what comes
     before it in the order of chance is a sample, too.
@@ -94,11 +99,19 @@ def audit_command(
         raise NothingToDo.of(f"matrix {matrix!r} has no inferred answers to audit", hint=hint)
     number = secrets.randbelow(1_000_000) if seed is None else seed
     chosen = [inferred[name] for name in sampled(inferred, sample, number)]
-    cells = [entry.cell for entry in chosen if is_lock_enough(entry)]
+    free = [entry for entry in chosen if is_freed(entry)]
+    own = [entry for entry in chosen if not is_freed(entry)]
+    cells = [entry.cell for entry in own if is_lock_enough(entry)]
     findings, answers, errors = _asked(workspace, cells, jobs, as_json)
     keep_probes(workspace.folder, answers)
-    to_run = [entry for entry in chosen if not is_lock_enough(entry)]
+    to_run, began = [entry for entry in own if not is_lock_enough(entry)], now()
     findings += _run(workspace, to_run, (isolation, jobs), as_json, seconds)
+    for entry in free:
+        if seconds is not None and (now() - began).total_seconds() >= seconds:
+            break
+        findings.append(_freed(workspace, entry, isolation, errors))
+        if not as_json:
+            say(f"{findings[-1].cell}  {findings[-1].finding}: {findings[-1].outcome}")
     cells_in_time = tuple(_in_time(chosen, findings))
     audit = Audit(on=workspace.day, seed=number, inferred=len(inferred), cells=cells_in_time)
     keep_audit(workspace.folder, audit)
@@ -167,6 +180,48 @@ def _asked(
 def is_lock_enough(entry: Entry) -> bool:
     """Return whether a lock alone tells if what is inferred of a cell is right."""
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
+
+
+def is_freed(entry: Entry) -> bool:
+    """Return whether a cell is checked with all other packages free: a relaxed one that is inferred
+    to fail, as its own lock follows the rules that the inference follows.
+    """
+    return entry.cell.recipe == "relaxed" and entry.verdict.answer == "broken"
+
+
+def _freed(
+    workspace: Workspace, entry: Entry, isolation: str, errors: list[CompatError]
+) -> AuditedCell:
+    """Check a cell with all other packages free: lock it, and run the core where that matters."""
+    try:
+        found = questions.freed(workspace, entry.cell, locker_of(workspace, "uv"))
+    except CompatError as error:
+        errors.append(error)
+        report(error.faults)
+        found = Refusal(cause="build-tool", subject="", because="")
+    if isinstance(found, Refusal) or is_lock_enough(entry):
+        return audited_free(entry, found, None, "")
+    search = MachineSearch(workspace, isolation)
+    missing = search.machine.missing_interpreter(found)
+    if missing is not None:
+        return audited_free(entry, found, None, "", f"this machine has no Python {missing}")
+    with search.progress([entry.cell.id]) as progress:
+        run = questions.tried(
+            workspace,
+            entry.cell.id,
+            found,
+            search.machine,
+            search.cancel,
+            progress,
+        )
+    search.exit_if_interrupted()
+    if run is None:
+        return audited_free(entry, found, None, "")
+    spoken_of = involved(
+        run.outcome, (p.name for p in run.evidence.installed), dict(run.evidence.owners)
+    )
+    blocker = third_package(spoken_of, asked_about(entry.cell.id, workspace.context))
+    return audited_free(entry, found, run.outcome, blocker)
 
 
 def _run(

@@ -188,6 +188,7 @@ def _row(run_plan: RunPlan, cell: str) -> dict[str, Any]:
         "reason": due.reason,
         "tier": run_plan.tiers[cell],
         "last": due.last,
+        "blocked_by": due.blocked_by or None,
         "seconds": round(run_plan.tasks[cell].seconds, 1),
     }
 

@@ -42,8 +42,9 @@ from compat.plan.cell import Cell
 from compat.results.clause_file import keep_clauses, keep_probes
 from compat.results.clauses import KeptClauses
 from compat.results.coverage import Coverage, coverage, coverage_lines
+from compat.results.involved import third_package
 from compat.results.plain_answers import PlainAnswer
-from compat.results.verdict import Verdict
+from compat.results.verdict import Verdict, asked_about
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.run.steps import Activity
@@ -172,14 +173,22 @@ class _Session:
         known = len(self._learner.clauses)
         probed = self._prober.probe(cell)
         self._take(probed)
-        return _lock_answer(probed, probed.is_locked or len(self._learner.clauses) > known)
+        return self._answer(probed, probed.is_locked or len(self._learner.clauses) > known)
 
     def _inferred(self, cell: Cell) -> LockAnswer | None:
         probed = self._prober.known(cell)
         if probed is None:
             return None
         self._take(probed)
-        return _lock_answer(probed, False)
+        return self._answer(probed, False)
+
+    def _answer(self, probed: Probed, is_lesson: bool) -> LockAnswer:
+        if probed.is_locked:
+            return LockAnswer("yes", is_lesson)
+        asked = asked_about(probed.cell.id, self._workspace.context)
+        is_hard = any(not is_spurious(refusal) for refusal in probed.refusals)
+        is_refused = is_hard and not third_package(probed.involved, asked)
+        return LockAnswer("no" if is_refused else "none", is_lesson)
 
     def _take(self, probed: Probed) -> None:
         """Keep what a resolver said of a cell, or would say."""
@@ -214,13 +223,6 @@ class _Session:
         if python not in self._interpreters:
             self._interpreters[python] = interpreter(python, self._matrix.platform) is not None
         return self._interpreters[python]
-
-
-def _lock_answer(probed: Probed, is_lesson: bool) -> LockAnswer:
-    if probed.is_locked:
-        return LockAnswer("yes", is_lesson)
-    is_refused = any(not is_spurious(refusal) for refusal in probed.refusals)
-    return LockAnswer("no" if is_refused else "none", is_lesson)
 
 
 class _Unseen:

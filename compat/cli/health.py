@@ -2,7 +2,6 @@
 another with it.
 """
 
-from collections import Counter
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, report, say
+from compat.results.coverage import cell_count
 from compat.results.entry import Entry
 from compat.workspace import Workspace
 
@@ -58,14 +58,13 @@ def health_command(
 
 def _figures(workspace: Workspace, tested: list[Entry]) -> dict[str, int | str]:
     kinds = [entry.verdict.kind for entry in workspace.snapshot.known]
-    snapshot = workspace.snapshot
-    ruled_out, never_run = snapshot.untouched
-    states = Counter(_state(entry) for entry in snapshot.known)
-    states.update({STATES[0]: ruled_out, STATES[3]: never_run})
+    cells = cell_count(workspace.snapshot)
+    never_run = cells.refused + cells.expected + cells.untried
+    states = (cells.ruled_out, cells.tested, cells.undecided, never_run)
     days = sorted(entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
     return {
-        "planned cells": sum(states[state] for state in STATES),
-        **{f"planned cells {state}": states[state] for state in STATES},
+        "planned cells": cells.planned,
+        **{f"planned cells {words}": number for words, number in zip(STATES, states, strict=True)},
         "tested cells": len(tested),
         "tested with the core alone": sum(e.verdict.evidence == "smoke" for e in tested),
         "stale verdicts": sum(entry.verdict.stale for entry in tested),
@@ -73,17 +72,6 @@ def _figures(workspace: Workspace, tested: list[Entry]) -> dict[str, int | str]:
         "oldest verdict": str(days[0]) if days else "none",
         "newest verdict": str(days[-1]) if days else "none",
     }
-
-
-def _state(entry: Entry) -> str:
-    """What is known of a planned cell, as one of STATES; empty for a cell outside the plan."""
-    if not entry.planned:
-        return ""
-    if entry.is_tested:
-        return "tested"
-    if entry.obstacle is not None:
-        return "ruled out before any run"
-    return "run without an answer" if entry.runs else "never run"
 
 
 def _can_run(entry: Entry) -> bool:

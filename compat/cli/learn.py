@@ -1,7 +1,7 @@
 """The command that asks a resolver about open cells, and keeps what their refusals teach."""
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -22,6 +22,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError
+from compat.fleet.explore import is_unasked
 from compat.fleet.inquiry import Inquired, closed, inquire
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.named import named_cells
@@ -95,8 +96,7 @@ def open_cells(snapshot: Snapshot) -> tuple[Cell, ...]:
         if entry.planned
         and (entry.verdict.evidence == "none" or entry.verdict.expected is not None)
         and entry.obstacle is None
-        and entry.refusal is None
-        and entry.cell.id not in snapshot.plain
+        and is_unasked(snapshot, entry)
         and not entry.runs
     )
 
@@ -125,7 +125,7 @@ class _Session:
         facts = workspace.facts_of(workspace.kept_or_asked)
         self._known = workspace.learnt.clauses.conflicts
         self._files = workspace.learnt.clauses.files
-        self._known_answers = workspace.learnt.asked
+        self._known_answers: Mapping[str, PlainAnswer] = workspace.learnt.asked
         self._learner = RefusalLearner(
             facts, refusing_locker(workspace).lock, self._known, workspace.day, without_places
         )
@@ -147,7 +147,8 @@ class _Session:
         inquire(waiting, self._prober.learn, self._by_clause, jobs, self._is_over, self._heard)
 
     def ask(self, cells: Iterable[Cell], jobs: int) -> None:
-        """Ask whether cells can be locked."""
+        """Ask whether cells can be locked; what is said now takes the place of what was said."""
+        self._known_answers = {}
         waiting = OpenCells(cells, self._workspace.matrix.subject, self._prober.demand)
         for probed in closed(waiting, self._prober.known):
             self._inferred += 1

@@ -1,6 +1,5 @@
 """The command that says what could work, and what to run now: plan."""
 
-from collections import Counter
 from typing import Annotated, Any
 
 import typer
@@ -32,8 +31,7 @@ from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
 from compat.plan.product import axis_coordinates
 from compat.results.clause_file import kept_audit
-from compat.results.coverage import coverage
-from compat.site.wording import count, listed
+from compat.results.coverage import CellCount, cell_count, coverage
 from compat.workspace import Workspace
 
 Explained = Annotated[
@@ -176,7 +174,7 @@ def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
 def _known_without_run(workspace: Workspace, cell: str) -> tuple[str, ...]:
     """What a resolver or what is known of other cells says of a cell that was not run."""
     verdict = workspace.verdict(cell)
-    if verdict.evidence not in ("asked", "inferred"):
+    if verdict.evidence not in ("asked", "inferred") and not verdict.blocked_by:
         return ()
     return tuple(f"known without a run ({verdict.evidence}): {why}" for why in verdict.reasons)
 
@@ -203,10 +201,10 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
         table.add_row(kind, *numbers, _example(plan, kind))
     table.add_row("cells", *(f"{tally[recipe].total():,}" for recipe in recipes), "")
     feasible = sum(tally[recipe]["feasible"] for recipe in recipes)
-    say(
-        f"{workspace.matrix.title}: {count(len(plan.fates), 'cell')}: {feasible:,} can be"
-        f" installed, {len(plan.fates) - feasible:,} cannot"
-    )
+    cells = CellCount(untried=feasible, ruled_out=len(plan.fates) - feasible)
+    if workspace.kept_catalogue is not None:
+        cells = cell_count(workspace.snapshot)
+    say(f"{workspace.matrix.title}: {cells.words}")
     console().print(table)
     _say_evidence(workspace)
     name = workspace.name
@@ -217,18 +215,9 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
 
 
 def _say_evidence(workspace: Workspace) -> None:
-    """Print how many of the cells that the plan leaves open are answered, by evidence, and how many
-    cells and combinations are answered in all.
-    """
+    """Print how many cells and combinations are answered in all."""
     if workspace.kept_catalogue is None:
         return
-    tally = Counter(
-        entry.verdict.evidence
-        for entry in workspace.snapshot.entries
-        if entry.planned and entry.obstacle is None
-    )
-    parts = [f"{number:,} {evidence}" for evidence, number in sorted(tally.items())]
-    say(f"Of those that the plan leaves open, by evidence: {listed(parts)}")
     known = coverage(workspace.snapshot)
     say(f"Answered: {known.words}")
     if known.waiting:

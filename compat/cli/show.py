@@ -13,7 +13,14 @@ from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.plain import show_plain
-from compat.cli.verdicts import RunWords, print_table, print_verdicts, verdict_row, verdict_words
+from compat.cli.verdicts import (
+    RunWords,
+    cautions_of,
+    print_table,
+    print_verdicts,
+    verdict_row,
+    verdict_words,
+)
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.plan.cell import readable_cell
@@ -72,7 +79,7 @@ def show_command(
         return
     if has_table:
         raise typer.Exit(_capabilities(workspace, write))
-    cells = [cell] if cell else workspace.known_ids()
+    cells = [cell] if cell else workspace.shown_ids()
     if cell and not workspace.is_known(cell):
         _refuse_unknown(workspace, cell)
     if as_json:
@@ -96,7 +103,9 @@ def _refuse_unknown(workspace: Workspace, cell: str) -> None:
     """Raise UsageError for a cell without a lock or a run that neither the plan nor a resolver says
     anything of.
     """
-    if cell not in workspace.learnt.plain and workspace.verdict(cell).evidence == "none":
+    verdict = workspace.verdict(cell)
+    says_nothing = verdict.evidence == "none" and not verdict.blocked_by
+    if cell not in workspace.learnt.plain and says_nothing:
         hint = f"compat run {workspace.name} {cell} finds out"
         raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
 
@@ -148,6 +157,8 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
     for reason in verdict.reasons:
         say(f"  {reason}")
+    for caution in cautions_of(workspace, cell):
+        say(f"  caution: {caution}")
     asked = readable_cell(cell, workspace.matrix)
     for install in plain_of_cell(workspace.snapshot, asked) if asked else ():
         say(f"  a plain install today: {plain_line(install)}")

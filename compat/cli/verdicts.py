@@ -4,14 +4,14 @@ programs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from compat.cli.output import console
 from compat.errors import one_line
 from compat.results.entry import Entry
 from compat.results.representative import beside
-from compat.results.score import EXCUSED, Blame
+from compat.results.score import EXCUSED, Blame, blame_of
 from compat.results.state_words import STATE_WORDS, by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.status import style_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from compat.results.judged import JudgedRun
-    from compat.results.record import Record
+    from compat.results.record import Capability, Record
 
 # Up to so many cells a line each says more than a grid.
 FEW = 6
@@ -47,8 +47,17 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
         "faults": {fault.id: fault.fault for fault in verdict.faults},
         "helpers": {capability.id: capability.status for capability in verdict.helpers},
         "expected": verdict.expected,
+        "blocked_by": verdict.blocked_by or None,
         "reasons": verdict.reasons,
+        "cautions": cautions_of(workspace, cell),
     }
+
+
+def cautions_of(workspace: Workspace, cell: str) -> tuple[str, ...]:
+    """Return what is declared about a cell on other machines, or though nobody tried it."""
+    known = workspace.at_hand
+    entry = known.by_id.get(cell)
+    return () if entry is None else known.cautions(entry)
 
 
 def verdict_words(workspace: Workspace, cell: str) -> str:
@@ -57,7 +66,8 @@ def verdict_words(workspace: Workspace, cell: str) -> str:
     verdict, entry = workspace.verdict(cell), known.by_id.get(cell)
     siblings = [] if entry is None else beside(known, entry)
     is_placed = workspace.is_known(cell) or any(workspace.is_known(e.cell.id) for e in siblings)
-    if entry is None or not (is_placed or verdict.evidence == "inferred"):
+    is_placed = is_placed or verdict.evidence == "inferred" or bool(verdict.blocked_by)
+    if entry is None or not is_placed:
         return STATE_WORDS[by_evidence(verdict.kind, verdict)]
     return style_of(entry, siblings).word
 
@@ -113,37 +123,34 @@ class RunWords:
             workspace.at_hand,
             {capability.id: capability.title for capability in workspace.described},
         )
-        self._excused = {
-            cell: {
-                fault.id: fault.fault
-                for fault in known.attribution.context(entry.cell, known.present).faults
-                if fault.fault in EXCUSED
-            }
+        self._faults = {
+            cell: known.attribution.context(entry.cell, known.present).faults
             for cell in cells
             if (entry := known.by_id.get(cell)) is not None
         }
 
-    def of(self, cell: str, outcome: Outcome, failing: Collection[str]) -> str:
+    def of(self, cell: str, outcome: Outcome, capabilities: Iterable[Capability]) -> str:
         """Return what a run came to: `passed but for FedProx, which fails in every combination of
         this release` where nothing else failed, else the outcome as it is stored.
         """
-        excused = self._excused.get(cell, {})
-        if not isinstance(outcome, Failed) or outcome.stage != "test":
+        faults, failing = self._faults.get(cell, ()), [c for c in capabilities if c.status == "no"]
+        if not isinstance(outcome, Failed) or outcome.stage != "test" or not failing:
             return str(outcome)
-        if not failing or not excused.keys() >= {*failing, outcome.subject}:
+        blames = {c.id: blame_of(c, faults) for c in failing}
+        if outcome.subject not in blames or not set(blames.values()) <= {*EXCUSED}:
             return str(outcome)
-        return f"passed but for {self._apart({name: excused[name] for name in failing})}"
+        return f"passed but for {self._apart(blames)}"
 
     def of_record(self, record: Record) -> str:
         """Return what a stored run came to."""
-        failing = [c.id for c in record.capabilities if c.status == "no"]
-        return self.of(record.cell, record.outcome, failing)
+        return self.of(record.cell, record.outcome, record.capabilities)
 
     def of_attempt(self, attempt: JudgedRun) -> str:
         """Return what a run came to that has just ended."""
-        tests = attempt.evidence.tests
-        failing = {trial.capability or trial.test for trial in tests if trial.status == "failed"}
-        return self.of(attempt.evidence.cell, attempt.outcome, failing)
+        from compat.results.judged import tried_capabilities
+
+        tried = tried_capabilities(attempt.evidence, str)
+        return self.of(attempt.evidence.cell, attempt.outcome, tried)
 
     def _apart(self, faults: Mapping[str, Blame]) -> str:
         """Each fault with what it takes: `a and b, which fail in every combination of ...`."""
@@ -183,8 +190,7 @@ def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""
     if verdict.outcome is not None:
-        failing = [c.id for c in verdict.capabilities if c.status == "no"]
-        outcome = RunWords(workspace, [cell]).of(cell, verdict.outcome, failing)
+        outcome = RunWords(workspace, [cell]).of(cell, verdict.outcome, verdict.capabilities)
     latest = f"{verdict.latest}{' (stale)' if verdict.stale else ''}" if verdict.latest else "never"
     return {
         "cell": Text(cell, overflow="fold"),

@@ -78,7 +78,6 @@ class SuiteIds(StrictValue, frozen=True):
 
 
 def suite_ids(files: Mapping[str, str]) -> SuiteIds:
-    """Return the ids that the files of a suite can report under, wherever they set a marker."""
     ids, functions, unreadable = set(), set(), ""
     for name in sorted(files):
         try:
@@ -107,9 +106,6 @@ def suite_ids(files: Mapping[str, str]) -> SuiteIds:
 
 
 def helper_ids(capabilities: Iterable[Described]) -> frozenset[str]:
-    """Return the ids of the tests that look at the suite's own files, and say nothing about the
-    subject.
-    """
     return frozenset(capability.id for capability in capabilities if capability.of == "helper")
 
 

@@ -57,7 +57,6 @@ def order(path: Path) -> list[tuple[int, int, str]]:
 
 
 def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axis") -> Finding:
-    """Return the finding that a name is no axis, or no axis of that kind."""
     return Finding(
         "unknown-axis",
         path,

@@ -133,9 +133,6 @@ class Relaxation(StrictValue, frozen=True):
     ignore_requires_python: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a relaxation that asks for nothing, for two things at once, or for no known
-        specifier.
-        """
         if (self.to is None) is not self.ignore_requires_python:
             raise ValueError("needs either `to` or `ignore_requires_python = true`")
         if self.as_of is not None and self.to in (None, NOTHING):
@@ -173,8 +170,9 @@ class Rule(StrictValue, frozen=True):
 class KnownIssue(StrictValue, frozen=True):
     """Why something is not green, found out by people: shown beside each run that it explains.
 
-    It names a capability, or the start of an outcome such as
-    `import-fail:type-error(package/module.py`, and when it holds.
+    It names the start of an outcome, such as `import-fail:type-error(package/module.py`, or a
+    capability and the start of how that fails, such as `test-fail:assertion`, and when it holds. A
+    capability that fails in another way is not explained; without `outcome` every way is.
 
     `fault` says whose fault it is that a capability fails: of the `combination`, of the `release`,
     which fails in every combination, or of the `index`, which no longer has what it needs. Only the
@@ -192,9 +190,11 @@ class KnownIssue(StrictValue, frozen=True):
     since: datetime.date | None = None
 
     def __post_init__(self) -> None:
-        if bool(self.capability) is bool(self.outcome):
-            raise ValueError("needs either `capability` or `outcome`")
-        if self.outcome and self.fault != "combination":
+        if not self.capability and not self.outcome:
+            raise ValueError("needs `capability`, `outcome`, or both")
+        if self.capability and not f"{self.outcome}test-fail".startswith("test-fail"):
+            raise ValueError("a capability fails at stage test: `outcome` begins with 'test-fail'")
+        if not self.capability and self.fault != "combination":
             raise ValueError(
                 "`fault` goes with `capability`: what an outcome stops, nothing excuses"
             )

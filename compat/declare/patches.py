@@ -25,7 +25,6 @@ NEWEST = {patch.rpartition(".")[0]: Version(patch) for patch in _NEWEST}
 
 
 def patch_of(release: Version) -> Version:
-    """Return the patch as it is declared, or the one that stands for a declared series."""
     if len(release.release) > 2:
         return release
     return NEWEST.get(str(release), Version(f"{release}.0"))

@@ -91,9 +91,6 @@ class Suite(StrictValue, frozen=True):
     core: Annotated[tuple[CapabilityPattern, ...], msgspec.Meta(max_length=50)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no requirement, a suite in no place or in two, and arguments that have no
-        meaning.
-        """
         if bool(self.path) is bool(self.tests):
             raise ValueError(
                 "needs either `path`, a folder beside matrix.toml, or `tests`, a folder or file of"

@@ -283,7 +283,7 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         elif entry.verdict.answer == "unknown" and not _is_run(entry) and not _is_lacking(entry):
             if has_lock:
                 locked.append(entry.cell)
-            elif entry.refusal is None and answer is None:
+            elif is_unasked(snapshot, entry):
                 unlocked.append(entry.cell)
     return OpenWork(
         unlocked=tuple(unlocked),
@@ -291,6 +291,16 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         smoked=tuple(smoked),
         lockable=tuple(lockable),
     )
+
+
+def is_unasked(snapshot: Snapshot, entry: Entry) -> bool:
+    """Return whether to ask a resolver about an open cell: where none was asked, or one refused it
+    on an earlier day by a package that may move.
+    """
+    answer = snapshot.plain.get(entry.cell.id)
+    if answer is not None and entry.verdict.blocked_by:
+        return answer.on < snapshot.day
+    return answer is None and (entry.refusal is None or bool(entry.verdict.blocked_by))
 
 
 def _is_run(entry: Entry) -> bool:

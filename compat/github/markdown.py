@@ -36,9 +36,6 @@ _READER = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
 def visible(text: str) -> str:
-    """Return the text with every character that shows nothing, or turns others around, as its
-    escape.
-    """
     return "".join(
         char if _seen(char) else char.encode("unicode_escape").decode("ascii") for char in text
     )
@@ -86,7 +83,6 @@ def block(text: str, kind: str = "text", limit: int = 20_000) -> str:
 
 
 def link(text: str, address: str) -> str:
-    """Return a link, or the text alone when the address is not a plain https one."""
     if not re.fullmatch(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?&=%#+,:-]*)?", address):
         return inline(text)
     return f"[{inline(text)}]({address})"

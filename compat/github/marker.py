@@ -21,9 +21,6 @@ class Words(Value, frozen=True, kw_only=True):
     digest: str
 
     def __post_init__(self) -> None:
-        """Refuse what GitHub would not take and what would come alive there; `prose` makes texts
-        harmless.
-        """
         if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,100}", self.digest) or "--" in self.digest:
             raise ValueError(f"no digest: {self.digest!r}")
         if not self.title or len(self.title) > 250 or len(self.body) > 60_000:

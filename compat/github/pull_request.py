@@ -165,8 +165,6 @@ def sealed(commit: Commit) -> Sealed | None:
 
 
 def _own_committer(commit: Commit) -> bool:
-    # Return whether who wrote it committed it, or GitHub for them, here or on a server of one's
-    # own.
     return commit.committer_email == commit.author_email or commit.committer_email.startswith(
         _GITHUB
     )
@@ -258,8 +256,6 @@ def _astray(needed: DesiredPullRequest, state: RepositoryState) -> str | None:
 
 
 def _planted(needed: DesiredPullRequest, state: RepositoryState) -> bool:
-    # Return whether the branch is our one commit with these files and this evidence on the base's
-    # head.
     if state.head is None or state.head.parents != (state.base.sha,):
         return False
     return sealed(state.head) == Sealed(evidence=needed.digest, files=_files(needed.files))

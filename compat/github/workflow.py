@@ -53,9 +53,6 @@ def activity(rest: Rest, workflow: str) -> WorkflowActivity:
 
 
 def overdue(workflow: WorkflowActivity, now: datetime, days: int) -> tuple[str, ...]:
-    """Return what is wrong with a workflow that should succeed every so many days, one sentence
-    each.
-    """
     name, succeeded = workflow.workflow, workflow.succeeded
     findings: list[str] = []
     if workflow.state != "active":

@@ -29,10 +29,10 @@ class Demands:
     """
 
     def __init__(self, facts: Feasibility) -> None:
-        """Take what the plan knows of the matrix."""
         self._facts = facts
         self._matrix = facts.matrix
         self._python = facts.matrix.interpreters.name
+        self._asked = {axis.normalised_name for axis in facts.matrix.packages}
         # Of these a fact says what becomes of them in the whole tree.
         self.replaceable = replaceable(facts.matrix)
         self._memo: dict[tuple[object, ...], Facts] = {}
@@ -40,7 +40,9 @@ class Demands:
     def of(self, cell: Cell) -> tuple[Facts, ...]:
         """Return the facts of the cell under each of the subject's releases that it can have.
 
-        A cell is refused when each of these is. Empty where no release can be installed.
+        A cell is refused when each of these is. Empty where no release can be installed. In a
+        relaxed cell every package may move that is neither the subject nor on an axis, so what is
+        asked of such a package is no fact there.
         """
         pins = {
             axis.normalised_name: pinned(axis, cell)
@@ -62,7 +64,10 @@ class Demands:
             if (release.version, key) not in self._memo:
                 self._memo[release.version, key] = self._lines(cell, release)
             lines = self._memo[release.version, key]
-            sets.append(frozenset((*lines, *pins.values(), *treatments)))
+            facts = frozenset((*lines, *pins.values(), *treatments))
+            if cell.recipe == "relaxed":
+                facts = frozenset(fact for fact in facts if package_of_fact(fact) in self._asked)
+            sets.append(facts)
         return tuple(sets)
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:
@@ -114,22 +119,18 @@ def replaceable(matrix: Matrix) -> tuple[str, ...]:
 
 
 def as_asked(package: str) -> str:
-    """Return the fact that no rule replaces a package throughout the tree."""
     return _THROUGHOUT + _treatment(package, None)
 
 
 def is_requirement(fact: str) -> bool:
-    """Return whether a fact is a requirement, and not what a rule says of the whole tree."""
     return not fact.startswith(_THROUGHOUT)
 
 
 def package_of_fact(fact: str) -> str:
-    """Return the normalised name (PEP 503) of the package that a fact speaks of."""
     return _name(_after(fact))
 
 
 def is_fact(text: str) -> bool:
-    """Return whether the text has the form of a fact."""
     treatment = _after(text).removesuffix(f" {_AS_ASKED}").removesuffix(f" {_LEFT_OUT}")
     try:
         Requirement(treatment)

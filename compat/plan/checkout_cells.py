@@ -58,7 +58,6 @@ def local_cell(cell: Cell, subject: str) -> Cell:
 
 
 def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
-    """Return the cell of a release of the subject at the place of a checkout's cell."""
     coordinates = tuple(
         msgspec.structs.replace(coordinate, version=version, is_local=False)
         if coordinate.axis == subject

@@ -57,14 +57,10 @@ def extensions(facts: Feasibility) -> Iterator[Extension]:
 
 
 def extension_cells(facts: Feasibility) -> Iterator[Cell]:
-    """Yield the cell to run first of every version that the matrix could be extended by."""
     return (extension.trial for extension in extensions(facts) if extension.trial is not None)
 
 
 def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
-    """Return the cell of an id if a version of it is newer than all of its axis, and the matrix
-    could be extended by it.
-    """
     cell = readable_cell(cell_id, facts.matrix)
     if cell is None or cell.id != cell_id or cell.recipe not in RECIPES or not beyond(facts, cell):
         return None

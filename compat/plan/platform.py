@@ -26,7 +26,6 @@ _BUILDS = ("free-threaded", "pypy")
 
 @cache
 def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
-    """Return the wheel tags that a Python of a series accepts (PEP 425, PEP 600)."""
     python, build = (series.major, series.minor), build_of(platform)
     platforms = tuple(_platforms(platform))
     number = f"{series.major}{series.minor}"
@@ -68,7 +67,6 @@ def python_remedy(name: str) -> str:
 
 
 def marker_values(patch: Version, platform: str) -> dict[str, str]:
-    """Return the environment of PEP 508 markers for that patch of Python on that platform."""
     facts, is_pypy = facts_of_target(platform), build_of(platform) == "pypy"
     machine, system, os_name, sys_platform = (
         (platform.partition("-")[0], "Linux", "posix", "linux")

@@ -45,7 +45,6 @@ def active(
 
 
 def published_names(packages: Iterable[Package]) -> frozenset[str]:
-    """Return the packages that some release requires without an extra, normalised (PEP 503)."""
     texts = {
         text
         for package in packages

@@ -156,7 +156,6 @@ class AsOf:
         )
 
     def bad(self, axis: str) -> frozenset[Version]:
-        """Return the coordinates of an axis that are never proposed."""
         return known_bad(self.policy, axis)
 
     def asks(self, axis: Axis) -> SpecifierSet | None:

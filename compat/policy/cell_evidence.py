@@ -68,7 +68,6 @@ def merged(
 
 
 def cell_evidence(entry: Entry, as_of: AsOf) -> CellEvidence:
-    """Return what is known of one cell, and whether it supports the floor that needs it."""
     snapshot, policy = as_of.snapshot, as_of.policy
     verdict = _without_trouble(entry, snapshot)
     because = "; ".join((*verdict.reasons, *_known(entry, as_of)))

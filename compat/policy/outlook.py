@@ -69,7 +69,6 @@ def outlooks(snapshot: Snapshot, day: datetime.date) -> tuple[Outlook, ...]:
 
 
 def missing_command(matrix: str, needs: tuple[str, ...]) -> str:
-    """Return the command that makes the runs that are missing, one more of each cell."""
     return f"compat run {matrix} {' '.join(needs)}"
 
 

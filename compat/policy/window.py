@@ -101,7 +101,6 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
 
 
 def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> datetime.date | None:
-    """Return the day on which the first release under a coordinate came out, if the index tells."""
     first = catalogue.came_out(axis, version)
     return None if first is None else first.date()
 
@@ -151,7 +150,6 @@ def hold_words(hold: Hold, floor: Version, dated: bool = True) -> str:
 
 
 def known_bad(policy: Policy, axis: str) -> frozenset[Version]:
-    """Return the versions of an axis that are never proposed as a floor."""
     return frozenset(bad.version for bad in policy.known_bad if bad.axis == axis)
 
 

@@ -7,6 +7,7 @@ says so, and no cell shows otherwise. A cell speaks by its newest runs that coun
 they were of: an old answer can take an excuse away, and never gives one.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -17,6 +18,7 @@ from compat.declare.matrix import KnownIssue, Matrix
 from compat.plan.cell import Cell
 from compat.results.score import Blame, CapabilityFault
 from compat.results.verdict import EvaluationContext, Verdict
+from compat.run.outcome import Outcome, begins_with, is_of_machine, parse_outcome
 
 
 class Attribution:
@@ -42,9 +44,6 @@ class Attribution:
         self._faults: dict[tuple[Version, tuple[int, ...]], tuple[CapabilityFault, ...]] = {}
 
     def context(self, cell: Cell, present: EvaluationContext) -> EvaluationContext:
-        """Return what holds at the moment of asking, with whose fault it would be that a capability
-        fails in the cell.
-        """
         version = cell.on(self._subject).version
         issues = tuple(
             number
@@ -56,14 +55,15 @@ class Attribution:
         return replace(present, faults=self._faults[version, issues])
 
     def _faults_of(self, version: Version, issues: Sequence[int]) -> Iterator[CapabilityFault]:
-        """Whose fault it would be in a cell of that release in which these issues hold."""
+        """Whose fault it would be in a cell of that release in which these issues hold: by what is
+        declared of the way in which it fails, then by the other cells of the release.
+        """
         working = self._works_in(version)
-        blames: dict[str, Blame] = dict.fromkeys(sorted(working), "combination")
-        for number in reversed(issues):
+        for number in issues:
             issue = self._known[number]
-            is_shown = issue.capability in working
-            blames[issue.capability] = "combination" if is_shown else issue.fault
-        return (CapabilityFault(id=name, fault=blame) for name, blame in blames.items())
+            fault: Blame = "combination" if issue.capability in working else issue.fault
+            yield CapabilityFault(id=issue.capability, fault=fault, outcome=issue.outcome)
+        yield from (CapabilityFault(id=name, fault="combination") for name in sorted(working))
 
     @cached_property
     def _working(self) -> list[tuple[Cell, frozenset[str]]]:
@@ -115,13 +115,23 @@ class Attribution:
 
 
 def steadily_working(verdict: Verdict) -> frozenset[str]:
-    """Return the capabilities that work in a cell, without those that came and went."""
     passing = {capability.id for capability in verdict.capabilities if capability.status == "yes"}
     return frozenset(passing.difference(verdict.changing))
 
 
+def explains(issue: KnownIssue, failed: Outcome | None) -> bool:
+    return not issue.outcome or begins_with(failed, issue.outcome)
+
+
+def is_machine_issue(issue: KnownIssue) -> bool:
+    match = re.match(r"[a-z]+-fail:[a-z-]+", issue.outcome)
+    try:
+        return match is not None and is_of_machine(parse_outcome(match[0]))
+    except ValueError:
+        return False
+
+
 def holds(issue: KnownIssue, cell: Cell) -> bool:
-    """Return whether a cell lies in the range of an explanation."""
     versions = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
     return all(
         not isinstance(specifier, str)

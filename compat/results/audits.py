@@ -1,5 +1,8 @@
-"""An audit of what was inferred: a random sample of cells asked in earnest, and how sure that makes
-the others; as a value and as text.
+"""An audit of what was inferred: a random sample of cells that are locked or run, and how sure that
+makes the others; as a value and as text.
+
+What checks an inference must not share its assumptions. So a relaxed cell that is inferred to fail
+is locked without any rule, with every package free that is neither the subject nor on an axis.
 """
 
 import datetime
@@ -11,9 +14,12 @@ from typing import Annotated, Literal
 import msgspec
 
 from compat.errors import DeclarationError
+from compat.lock.lockfile import Lock, Refusal
 from compat.results.entry import Entry
+from compat.results.plain_answers import LOCKED
 from compat.results.record import is_cell_id
 from compat.results.verdict import Verdict
+from compat.run.outcome import Failed, Outcome, Passed, is_of_machine, is_spurious
 from compat.value import StrictValue, encode
 
 AUDIT_FORMAT = 1
@@ -24,12 +30,16 @@ _Words = Annotated[str, msgspec.Meta(max_length=500)]
 
 
 class AuditedCell(StrictValue, frozen=True, kw_only=True):
-    """An inferred cell that was asked in earnest: what was inferred, and what it came to."""
+    """An inferred cell that was checked: what was inferred, and the result.
+
+    `route` is how: by the cell's `own` question and lock, or with all other packages `free`.
+    """
 
     cell: str
     inferred: _Words
     outcome: _Words
     finding: Finding
+    route: Literal["own", "free"] = "own"
 
 
 class Audit(StrictValue, frozen=True, kw_only=True):
@@ -44,7 +54,6 @@ class Audit(StrictValue, frozen=True, kw_only=True):
     cells: tuple[AuditedCell, ...]
 
     def number(self, finding: Finding) -> int:
-        """Return how many of the cells came to that finding."""
         return sum(cell.finding == finding for cell in self.cells)
 
     @property
@@ -61,7 +70,6 @@ class Audit(StrictValue, frozen=True, kw_only=True):
         return self.words(str(self.on))
 
     def words(self, day: str) -> str:
-        """Return that sentence with the day in these words."""
         wrong, agrees = self.number("wrong"), self.number("agrees")
         asked = f"of {wrong + agrees} inferred cells asked on {day}, {agrees} agree"
         return f"{asked}; at 95 % at most {math.ceil(self.bound * 1000) / 10:.1f} % are wrong"
@@ -79,6 +87,42 @@ def audited_run(entry: Entry, verdict: Verdict) -> AuditedCell:
     inferred = expected if entry.verdict.outcome is None else str(entry.verdict.outcome)
     return AuditedCell(
         cell=entry.cell.id, inferred=inferred, outcome=outcome or verdict.kind, finding=finding
+    )
+
+
+def audited_free(
+    entry: Entry, found: Lock | Refusal, ran: Outcome | None, blocker: str, missing: str = ""
+) -> AuditedCell:
+    """Return the finding of a relaxed cell that is inferred to fail.
+
+    `found` is a resolver's answer with all other packages free, and `ran` the result of the core on
+    that; None where it was not run, as something is `missing`. `blocker` is the third package by
+    which it failed.
+    """
+    expected = entry.verdict.outcome
+    is_lock_claim = isinstance(expected, Failed) and expected.stage == "lock"
+    finding: Finding = "no-answer"
+    if isinstance(found, Refusal):
+        outcome = str(found)
+        if is_lock_claim and not is_spurious(Failed(stage="lock", cause=found.cause)):
+            finding = "agrees"
+    elif is_lock_claim:
+        outcome, finding = LOCKED, "wrong"
+    elif ran is None:
+        outcome = f"not run here: {missing or 'the machine came to no answer'}"
+    else:
+        outcome = str(ran)
+        if isinstance(ran, Passed) or ran.stage == "test":
+            finding = "no-answer" if is_of_machine(ran) else "wrong"
+        elif not blocker and not is_of_machine(ran):
+            finding = "agrees"
+    inferred = entry.verdict.answer if expected is None else str(expected)
+    return AuditedCell(
+        cell=entry.cell.id,
+        inferred=inferred[:500],
+        outcome=outcome[:500],
+        finding=finding,
+        route="free",
     )
 
 

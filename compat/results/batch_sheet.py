@@ -44,7 +44,6 @@ class IndexedBatch(Value, frozen=True):
         return max(packed.started for packed in self.records)
 
     def capabilities_of(self, packed: PackedRecord) -> list[dict[str, Any]]:
-        """Return what each capability of a record came to, as JSON has it."""
         return packed_capabilities(_row.decode(self.rows[packed.rows]), packed)
 
 
@@ -59,7 +58,6 @@ class BatchSheet(Value, frozen=True, kw_only=True, dict=True):
     records: tuple[msgspec.Raw, ...]
 
     def of_cell(self, cell: str) -> Iterator[tuple[str, Record]]:
-        """Yield the sound records of a cell with the paths of their files."""
         for raw in self._by_cell.get(cell, ()):
             with contextlib.suppress(IndexError, ValueError):
                 packed = _packed.decode(raw)

@@ -8,6 +8,8 @@ an answer: such cells are counted apart.
 from collections import Counter
 from collections.abc import Iterable
 
+from msgspec.structs import asdict
+
 from compat.plan.cell import Cell
 from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
@@ -55,11 +57,72 @@ class Coverage(StrictValue, frozen=True, kw_only=True):
         )
 
 
+class CellCount(StrictValue, frozen=True, kw_only=True):
+    """Each planned cell once: `tested`; `undecided` by its runs; `refused` or `expected` to work or
+    to fail, where that is known of it without a run; `untried`; or `ruled_out` before any run.
+    """
+
+    tested: int = 0
+    undecided: int = 0
+    refused: int = 0
+    expected: int = 0
+    untried: int = 0
+    ruled_out: int = 0
+
+    @property
+    def planned(self) -> int:
+        """All of them."""
+        return sum(asdict(self).values())
+
+    @property
+    def words(self) -> str:
+        """Say it: `400 cells: 300 ruled out before any run, 60 tested, 20 inferred from ...`."""
+        parts = (
+            (self.ruled_out, "ruled out before any run"),
+            (self.tested, "tested"),
+            (self.expected, "inferred from tested neighbours"),
+            (self.refused, "known to fail without a run"),
+            (self.undecided, "undecided after a run"),
+            (self.untried, "without an answer"),
+        )
+        counted = ", ".join(f"{number:,} {what}" for number, what in parts if number)
+        return f"{self.planned:,} {'cell' if self.planned == 1 else 'cells'}: {counted or 'none'}"
+
+
+def cell_count(snapshot: Snapshot) -> CellCount:
+    """Return how many planned cells there are of each kind; the plan, pages and data all ask."""
+    return snapshot.once("cell-count", lambda: _cell_count(snapshot))
+
+
+def _cell_count(snapshot: Snapshot) -> CellCount:
+    states: Counter[str] = Counter()
+    for entry in snapshot.known:
+        if not entry.planned:
+            continue
+        # Where a fact rules out what was tested before, the test says more.
+        states["ruled out twice"] += entry.is_tested and entry.obstacle is not None
+        if entry.is_tested:
+            states["tested"] += 1
+        elif entry.obstacle is None:
+            of_run = "undecided" if entry.runs else "untried"
+            states[_without_run(entry.verdict.kind, entry.verdict.expected) or of_run] += 1
+    for cell in snapshot.untried:
+        states[_without_run(cell.kind, cell.expected) or "untried"] += 1
+    ruled_out = snapshot.ruled_out - states.pop("ruled out twice", 0)
+    return CellCount(ruled_out=ruled_out, **states)
+
+
+def _without_run(kind: Kind, expected: Kind | None) -> str:
+    """What is known of an untested cell; empty where nothing is."""
+    if expected is not None:
+        return "expected"
+    return "refused" if kind == "broken" else ""
+
+
 class CoverageCount:
     """Which cells have an answer, while answers come."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Take what is known at the beginning."""
         self._kinds: dict[str, Kind] = {}
         self._evidence: dict[str, EvidenceKind] = {}
         self._places: dict[str, list[str]] = {}
@@ -123,7 +186,6 @@ class CoverageCount:
 
 
 def coverage(snapshot: Snapshot) -> Coverage:
-    """Return how much of a snapshot's plan has an answer."""
     return CoverageCount(snapshot).coverage
 
 

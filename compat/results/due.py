@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple, get_args
 
+from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.plan.cell import Cell
@@ -47,13 +48,14 @@ class Due(StrictValue, frozen=True, kw_only=True):
 
     `smoke-only` is for a cell of which only the suite's core was run, so that the whole suite is
     still to come; `asked` for one in which nothing has changed, but for whose run on another day a
-    proposal waits.
+    proposal waits. `blocked_by` is the package that keeps it from an answer.
     """
 
     cell: str
     reason: Reason
     last: datetime.date | None = None
     place: Place = "elsewhere"
+    blocked_by: str = ""
 
 
 def due(
@@ -115,11 +117,17 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
         return _Asked(cell, entry.overview, snapshot.present, is_locked, lambda: is_flaky)
 
     candidates = dict.fromkeys([*snapshot.matrix.quick, *where, *known])
-    awaited = (_due(asked(cell), where.get(cell, "elsewhere")) for cell in candidates)
+
+    def awaited(cell: str) -> Due | None:
+        found = _due(asked(cell), where.get(cell, "elsewhere"))
+        if found is None or cell not in known:
+            return found
+        return replace(found, blocked_by=known[cell].verdict.blocked_by)
+
     cells: list[Due] = []
     infeasible: list[Infeasible] = []
     unplanned: list[Due] = []
-    for due_cell in _sorted(awaited):
+    for due_cell in _sorted(map(awaited, candidates)):
         if due_cell.cell in feasible:  # that is all that its entry could say here
             cells.append(due_cell)
             continue

@@ -24,10 +24,6 @@ class Durations:
     """How long cells take: the median of their own runs, else of their neighbours', else of all."""
 
     def __init__(self, runs: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
-        """Take the cells that have runs.
-
-        A cell that could not be locked took no time, which says nothing.
-        """
         timed = ((cell, [run.seconds for run in own if run.seconds > 0]) for cell, own in runs)
         self._own: Mapping[Cell, float] = {
             cell: statistics.median(seconds) for cell, seconds in timed if seconds
@@ -97,7 +93,6 @@ def _beside(cell: Cell) -> Iterator[Hashable]:
 def durations_by_tier(
     runs: Mapping[str, Sequence[RunRow]], matrix: Matrix
 ) -> dict[Tier, Durations]:
-    """Return how long cells take by tier, from the runs of each cell by its id."""
     known = [(cell, rows) for name, rows in runs.items() if (cell := readable_cell(name, matrix))]
     return {
         tier: Durations((cell, [row for row in rows if row.tier == tier]) for cell, rows in known)

@@ -86,7 +86,6 @@ class RecordIndex:
         return self._sound(store, lambda: self._every_row(store))
 
     def changes(self, store: RecordFiles) -> int:
-        """Return how often the runs of the matrix have changed here."""
         return self._sound(store, lambda: self._changes(_root(store)))
 
     def kept(self, store: RecordFiles, kind: str, changes: int) -> dict[str, tuple[bytes, bytes]]:
@@ -141,11 +140,9 @@ class RecordIndex:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}")
 
     def told(self, store: RecordFiles, number: int) -> RunFacts:
-        """Return what runs were told, by its number."""
         return self._sound(store, lambda: self._facts.told(number))
 
     def of_cell(self, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
-        """Return the runs of one cell, oldest first."""
         return self._sound(store, lambda: self._row_of(cell, self._kept(_root(store), cell)))
 
     def cells(self, store: RecordFiles) -> tuple[str, ...]:
@@ -153,7 +150,6 @@ class RecordIndex:
         return self._sound(store, lambda: self._cells(_root(store)))
 
     def cell_count(self, store: RecordFiles) -> int:
-        """Return how many cells have runs."""
         asked = "SELECT count(*) FROM cells WHERE root = ?"
         root = _root(store)
 
@@ -166,20 +162,15 @@ class RecordIndex:
         return self._sound(store, read)
 
     def has(self, store: RecordFiles, cell: str) -> bool:
-        """Return whether a cell has runs."""
         asked = "SELECT 1 FROM cells WHERE root = ? AND cell = ?"
         return self._sound(store, lambda: bool(self._execute(asked, _root(store), cell)))
 
     def batches(self, store: RecordFiles, cell: str) -> tuple[Path, ...]:
-        """Return the batches that hold records of a cell."""
         return tuple(path for path in self.files_on(store, cell) if path.parent.name == BATCHES)
 
     def files_on(
         self, store: RecordFiles, cell: str, lock_digest: str | None = None
     ) -> tuple[Path, ...]:
-        """Return the files that hold runs of a cell, on a lock or on any, those of the newest runs
-        first.
-        """
         root = _root(store)
 
         def read() -> tuple[Path, ...]:
@@ -193,7 +184,6 @@ class RecordIndex:
         return self._sound(store, read)
 
     def faults(self, store: RecordFiles) -> tuple[Fault, ...]:
-        """Return what was wrong with unsound records when they were last read."""
         asked = "SELECT path, fault FROM files WHERE root = ? AND fault IS NOT NULL ORDER BY path"
         rows = self._sound(
             store, lambda: self._connection.execute(asked, (_root(store),)).fetchall()

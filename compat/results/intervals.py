@@ -11,8 +11,9 @@ from itertools import pairwise
 
 import msgspec
 
-from compat.plan.cell import Cell
+from compat.plan.cell import Cell, readable_cell
 from compat.plan.product import axis_coordinates
+from compat.results.attribution import holds
 from compat.results.entry import Entry
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import Verdict
@@ -30,7 +31,6 @@ _MOST_NAMED = 4
 
 
 def with_expectations(known: Snapshot) -> Snapshot:
-    """Return the snapshot with what the cells between tested neighbours are expected to come to."""
     if not known.catalogue.packages:  # without one none is planned, and no axis has coordinates
         return known
     by_id = known.by_id
@@ -73,6 +73,7 @@ class Lines:
         """Take the axes of a snapshot; by its id what a cell came to, None where it was not tested,
         and whether it says nothing of its own.
         """
+        self._known = known
         self._tested = tested
         self._is_even = is_even
         self._axes = {
@@ -86,12 +87,28 @@ class Lines:
         return map(self._cells, self._lines(cell))
 
     def around(self, cell: Cell) -> Iterator[_Ends]:
-        """Yield the tested neighbours that agree about an open cell, on each axis that has some."""
         for line in self._lines(cell):
             if line not in self._between:
                 self._between[line] = dict(self._pairs(line[0], self._cells(line)))
-            if cell.id in self._between[line]:
-                yield self._between[line][cell.id]
+            ends = self._between[line].get(cell.id)
+            if ends is not None and not self._is_known_to_fail(cell, ends):
+                yield ends
+
+    def _is_known_to_fail(self, cell: Cell, ends: _Ends) -> bool:
+        """Whether people declared that a cell fails that would be expected to work, and not of both
+        ends: where it holds of these, too, they work in spite of it.
+        """
+        kind = (self._tested(ends[0]) or ("broken",))[0]
+        cells = [readable_cell(end, self._known.matrix) for end in ends[:2]]
+        about = (
+            issue
+            for issue in self._known.holding(cell)
+            # What works in part may lack one capability more.
+            if issue.fault == "combination" and (kind == "works" or not issue.capability)
+        )
+        return kind != "broken" and any(
+            not all(end is not None and holds(issue, end) for end in cells) for issue in about
+        )
 
     def forget(self, cell: Cell) -> None:
         """Take that something has become known of a cell."""
@@ -164,7 +181,6 @@ def _cause(outcome: Outcome) -> str:
 
 
 def is_open(entry: Entry) -> bool:
-    """Return whether nothing at all is known of a planned cell."""
     return is_silent(entry) and entry.refusal is None and not entry.runs
 
 

@@ -42,7 +42,6 @@ def involved(
 
 
 def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
-    """Return the packages that a resolver's refusal speaks of, its subject first."""
     return tuple(dict.fromkeys([*_of_requirements(subject), *_of_requirements(because)]))
 
 

@@ -41,7 +41,6 @@ class JudgedRun(Value, frozen=True, kw_only=True):
 
 
 def judged(evidence: Evidence) -> JudgedRun:
-    """Return the run of a cell with what it came to."""
     return JudgedRun(evidence=evidence, outcome=classify(evidence))
 
 
@@ -65,7 +64,7 @@ def record_of(
         isolation=deciding.isolation,
         tier=deciding.tier,
         tool=tool,
-        capabilities=() if is_untrusted(outcome) else _capabilities(deciding, redacted),
+        capabilities=() if is_untrusted(outcome) else tried_capabilities(deciding, redacted),
         metrics=_metrics(deciding),
         installed=deciding.installed,
         involved=involved(
@@ -95,7 +94,6 @@ def record_of_refusal(
     host: str,
     run_url: str = "",
 ) -> Record:
-    """Return the record of a cell that could not be locked, so that nothing could be run."""
     return Record(
         cell=cell,
         matrix=matrix,
@@ -130,7 +128,7 @@ def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
     return text.encode()[:_LOG].decode(errors="ignore")
 
 
-def _capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...]:
+def tried_capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability, ...]:
     """One for each id; where several tests share an id, a failed one decides, then one that ran."""
     rank = {"failed": 0, "passed": 1, "absent": 2, "skipped": 3}
     deciding: dict[str, Trial] = {}

@@ -56,6 +56,7 @@ class _KeptEntry(Value, frozen=True, array_like=True):
     capabilities: int
     faults: int
     changing: tuple[str, ...]
+    blocked_by: str
     score: int
     helpers: int
     reasons: tuple[str, ...]
@@ -121,9 +122,6 @@ class KeptKnown(KnownKeeper):
         day: datetime.date,
         sources: Callable[[], Iterable[bytes]],
     ) -> None:
-        """Take the plan, the runs, up to which day they count, and what returns all that entries
-        follow from besides runs and day.
-        """
         self.fates = fates
         self._runs = runs
         self._day = day
@@ -191,6 +189,7 @@ class KeptKnown(KnownKeeper):
                 capabilities=capabilities.number(verdict.capabilities),
                 faults=faults.number(verdict.faults),
                 changing=verdict.changing,
+                blocked_by=verdict.blocked_by,
                 score=scores.number(verdict.score),
                 helpers=capabilities.number(verdict.helpers),
                 reasons=verdict.reasons,
@@ -226,6 +225,7 @@ class KeptKnown(KnownKeeper):
                 capabilities=capabilities[kept_entry.capabilities],
                 faults=faults[kept_entry.faults],
                 changing=kept_entry.changing,
+                blocked_by=kept_entry.blocked_by,
                 score=scores[kept_entry.score],
                 helpers=capabilities[kept_entry.helpers],
                 reasons=kept_entry.reasons,

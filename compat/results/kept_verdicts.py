@@ -59,7 +59,6 @@ Judge = Callable[[JudgedKind, JudgedRuns, EvaluationContext], Judgement]
 
 
 def judged_anew(kind: JudgedKind, judged: JudgedRuns, present: EvaluationContext) -> Judgement:
-    """Return what the runs of a cell come to."""
     cell, runs, history, lock_digest, obstacle = judged
     verdict = verdict_of(cell, history, present, lock_digest, obstacle)
     is_alone = kind == "alone"
@@ -100,6 +99,7 @@ class _KeptVerdict(Value, frozen=True, array_like=True):
     told: int
     faults: tuple[CapabilityFault, ...]
     changing: tuple[str, ...]
+    blocked_by: str
     score: tuple[int, int, int, int, int, bool]
     reasons: tuple[str, ...]
     overview: RunOverview | None
@@ -109,9 +109,6 @@ class KeptVerdicts:
     """The verdicts of cells on which runs count, as far as they are kept."""
 
     def __init__(self, keeper: FactKeeper, code: bytes, present: EvaluationContext) -> None:
-        """Take where they are kept, the code that they follow from, and what holds for all cells on
-        any day.
-        """
         self._keeper = keeper
         self._helpers = present.helpers
         asked, helpers = sorted(present.asked), sorted(present.helpers)
@@ -186,6 +183,7 @@ class KeptVerdicts:
             capabilities=capabilities,
             faults=kept.faults,
             changing=kept.changing,
+            blocked_by=kept.blocked_by,
             score=score,
             helpers=helpers,
             reasons=kept.reasons,
@@ -217,6 +215,7 @@ def _encoded(judgement: Judgement, judged: JudgedRuns, present: EvaluationContex
         told=run.told.number,
         faults=verdict.faults,
         changing=verdict.changing,
+        blocked_by=verdict.blocked_by,
         score=tuple(getattr(verdict.score, name) for name in _SCORE_FIELDS),
         reasons=verdict.reasons,
         overview=judgement.overview,

@@ -74,7 +74,6 @@ class Consequences:
     """What clauses say of cells: of many, each fact is worked out once."""
 
     def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
-        """Take what the plan knows of the matrix, and its clauses."""
         self.clauses = clauses
         self._facts = facts
         self._book = ClauseBook(clauses.conflicts)
@@ -82,11 +81,9 @@ class Consequences:
         self._interpreters = facts.matrix.interpreters.name
 
     def without(self, disproofs: tuple[Disproof, ...]) -> "Consequences":
-        """Return the consequences of the clauses that are not disproved."""
         return Consequences(self._facts, self.clauses.without(disproofs)) if disproofs else self
 
     def of(self, cell: Cell) -> KnownRefusal | None:
-        """Return what follows for a cell that the plan leaves open."""
         clauses = self._book.answer(self._sets(cell), self._python(cell))
         if clauses and not is_spurious(clauses[0].failed):
             return _by_clause(clauses[0])
@@ -97,9 +94,6 @@ class Consequences:
         return _by_clause(clauses[0]) if clauses else None
 
     def contained(self, cell: Cell) -> tuple[tuple[Clause, ...], tuple[FileClause, ...]]:
-        """Return the clauses that are wrong where the cell could be locked, and those that are
-        where it got past its import.
-        """
         conflicts = self._book.contained(self._sets(cell), self._python(cell))
         return tuple(conflicts), tuple(f for f in self.clauses.files if self._holds(f, cell))
 

@@ -134,7 +134,6 @@ class RecordBatch(StrictValue, frozen=True, kw_only=True):
             raise ValueError("refers to what is not in the batch") from None
 
     def metrics_of(self, packed: PackedRecord) -> list[dict[str, Any]]:
-        """Return the numbers of a record, as JSON has them."""
         names = self.metrics[packed.metrics]
         if len(names) != len(packed.values):
             raise ValueError("has not one value for each metric")
@@ -173,7 +172,6 @@ class RecordBatch(StrictValue, frozen=True, kw_only=True):
 def packed_capabilities(
     rows: tuple[CapabilityRow, ...], packed: PackedRecord
 ) -> list[dict[str, Any]]:
-    """Return what each capability of a record came to, as JSON has it."""
     if len(rows) != len(packed.statuses):
         raise ValueError("has not one status for each capability")
     capabilities = [
@@ -268,7 +266,6 @@ def batch_of(matrix: str, records: Iterable[tuple[str, Record]]) -> RecordBatch:
 
 
 def encode_batch(batch: RecordBatch) -> bytes:
-    """Return the batch as JSON on one line."""
     return msgspec.json.encode(batch)
 
 

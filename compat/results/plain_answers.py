@@ -13,6 +13,7 @@ import msgspec
 
 from compat.errors import DeclarationError
 from compat.lock.lockfile import Lock, Refusal
+from compat.results.involved import involved_in_refusal
 from compat.results.record import is_cell_id
 from compat.run.outcome import Failed, parse_outcome
 from compat.value import StrictValue
@@ -65,6 +66,13 @@ class KnownRefusal(StrictValue, frozen=True, kw_only=True):
     ground: Literal["asked", "clause", "file"]
     witness: str
     facts: tuple[str, ...] = ()
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The packages that the resolver speaks of; none where a file of the subject fails."""
+        if self.ground == "file":
+            return ()
+        return involved_in_refusal(self.outcome.subject, self.because)
 
     @property
     def sentence(self) -> str:

@@ -15,7 +15,7 @@ from packaging.version import InvalidVersion, Version
 
 from compat.plan.cell import Cell, is_in_lane, readable_cell
 from compat.plan.kept_plan import PlannedFates
-from compat.plan.plan import Fate
+from compat.plan.plan import Fate, Feasible
 from compat.results.entry import Entry
 
 
@@ -30,17 +30,14 @@ class KnownIds(Collection[str]):
         self._known = known
 
     def __contains__(self, cell_id: object) -> bool:
-        """Return whether a cell is one of them; that alone lists no others."""
         if "_ids" in self.__dict__:
             return cell_id in self._ids
         return any(cell_id in part for part in self._known)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the ids."""
         return iter(self._ids)
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self._ids)
 
     @cached_property
@@ -53,7 +50,6 @@ class KnownIds(Collection[str]):
         return {cell_id: self.fates.number(cell_id) for cell_id in sorted(self._ids)}
 
     def having(self, axis: str, version: Version) -> Sequence[str]:
-        """Return the ids of the cells with that version on the axis."""
         return self._by_version[axis].get(version, ())
 
     @cached_property
@@ -123,9 +119,6 @@ class PlannedEntries(Sequence[Entry]):
         *,
         is_final: bool = False,
     ) -> None:
-        """Take what is known of which plan, how entries are made, and where the final ones are
-        kept. Of those that are not final a tested one is as it will be at last.
-        """
         self.fates = known_ids.fates
         self.known_ids = known_ids
         self._keeper = keeper
@@ -148,6 +141,13 @@ class PlannedEntries(Sequence[Entry]):
             self._keeper.keep(entries)
         return entries
 
+    @property
+    def untried(self) -> Iterator[Entry]:
+        """The planned entries without a lock or a run that no fact rules out."""
+        for number, fate in self.fates.numbered():
+            if isinstance(fate, Feasible) and fate.cell.id not in self.known_ids:
+                yield self._at(number, fate)
+
     @cached_property
     def outside(self) -> tuple[Entry, ...]:
         """The entries of the cells that are known and no longer stand in the plan."""
@@ -157,7 +157,6 @@ class PlannedEntries(Sequence[Entry]):
         return tuple(entry for entry in every if entry is not None)
 
     def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
-        """Yield the entries that are known and have that version on the axis, and make no other."""
         cell_ids = self.known_ids.having(axis, version)
         planned = {c: n for c in cell_ids if (n := self.fates.number(c)) is not None}
         yield from (
@@ -166,7 +165,6 @@ class PlannedEntries(Sequence[Entry]):
         yield from filter(None, map(self._beyond, sorted(set(cell_ids) - planned.keys())))
 
     def mapped(self, change: Callable[[Entry], Entry]) -> PlannedEntries:
-        """Return the entries as the function changes each, when it is asked for."""
         assert not self._is_final, "nothing changes what is kept"
         return PlannedEntries(
             self.known_ids,
@@ -248,11 +246,9 @@ class PlannedEntries(Sequence[Entry]):
         return (*planned, *self.outside)
 
     def __len__(self) -> int:
-        """Return how many entries there are."""
         return len(self.fates) + len(self.outside)
 
     def __iter__(self) -> Iterator[Entry]:
-        """Yield every entry; all are made the first time."""
         return iter(self._every)
 
     @overload
@@ -262,7 +258,6 @@ class PlannedEntries(Sequence[Entry]):
     def __getitem__(self, index: slice) -> Sequence[Entry]: ...
 
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
-        """Return the entry at that place, or several."""
         return self._every[index]
 
 
@@ -270,7 +265,6 @@ class EntriesById(Mapping[str, Entry]):
     """The entries of a plan and of lanes by the ids of their cells."""
 
     def __init__(self, entries: PlannedEntries, lanes: Callable[[], Iterable[Entry]]) -> None:
-        """Take the entries, and what returns those of lanes."""
         self._entries = entries
         self._lanes_of = lanes
 
@@ -279,16 +273,13 @@ class EntriesById(Mapping[str, Entry]):
         return {entry.cell.id: entry for entry in self._lanes_of()}
 
     def __getitem__(self, cell_id: str) -> Entry:
-        """Return the entry of a cell, made now if need be."""
         if is_in_lane(cell_id):
             return self._lanes[cell_id]
         return self._entries.of_cell(cell_id)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield every id; all entries are made."""
         yield from (entry.cell.id for entry in self._entries)
         yield from self._lanes
 
     def __len__(self) -> int:
-        """Return how many entries there are."""
         return len(self._entries) + len(self._lanes)

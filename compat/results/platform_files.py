@@ -32,7 +32,6 @@ class PlatformFiles:
     """The folder `platforms/` of a matrix; each part is read when it is asked for."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the matrix's folder."""
         self._matrix = folder.name
         self._folder = folder / PLATFORMS_FOLDER
 
@@ -46,7 +45,6 @@ class PlatformFiles:
         return write(self.wheels_path, encode_packages(packages))
 
     def answers(self, platform: PlatformName) -> dict[str, PlainAnswer]:
-        """Return what a resolver last said of each fresh cell on a platform, by the cell's id."""
         text = read_if_there(self._folder / platform / ANSWERS)
         source = f"matrices/{self._matrix}/{PLATFORMS_FOLDER}/{platform}/{ANSWERS}"
         return {} if text is None else decode_answers(text.decode(errors="replace"), source)
@@ -64,13 +62,9 @@ class PlatformFiles:
         write(self._folder / platform / ANSWERS, encode_answers(merged.values()))
 
     def lock_path(self, platform: PlatformName, cell: str) -> Path:
-        """Return where the lock of a fresh cell on a platform is, which may not be there."""
         return self._folder / platform / "locks" / f"{cell}.txt"
 
     def facts(self, matrix: Matrix, catalogue: Catalogue, platform: PlatformName) -> Feasibility:
-        """Return what rules, catalogue and the wheels that are listed say about cells of another
-        platform.
-        """
         text = read_if_there(self.wheels_path)
         source = f"matrices/{self._matrix}/{PLATFORMS_FOLDER}/{WHEELS}"
         elsewhere = None if text is None else decode_packages(text.decode(errors="replace"), source)
@@ -79,8 +73,6 @@ class PlatformFiles:
     def installs(
         self, matrix: Matrix, catalogue: Catalogue, keep: Keep
     ) -> tuple[PlatformInstall, ...]:
-        """Return what plain installs come to on every platform that the matrix names."""
-
         def declared() -> bytes:
             return encode_installs(
                 install

@@ -91,7 +91,6 @@ class OnPlatform(StrictValue, frozen=True, kw_only=True):
 
 
 def platform_cell(cell: str, platform: PlatformName) -> str:
-    """Return the id of a cell on another platform."""
     return f"{cell}{_SIGN}{platform}"
 
 
@@ -102,7 +101,6 @@ def split_platform(cell: str) -> tuple[str, str]:
 
 
 def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[PlatformInstall]:
-    """Yield what metadata says of every release and Python, oldest release first."""
     return (_declared(question, platform) for question in platform_questions(facts))
 
 
@@ -161,12 +159,10 @@ def newest_on(
 
 
 def encode_installs(installs: Iterable[PlatformInstall]) -> bytes:
-    """Return installs as bytes, for a cache."""
     return msgspec.msgpack.encode(tuple(installs))
 
 
 def decode_installs(content: bytes) -> tuple[PlatformInstall, ...]:
-    """Return the installs of such bytes."""
     return _decoder.decode(content)
 
 

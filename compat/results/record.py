@@ -202,7 +202,6 @@ def decisive(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def is_cell_id(text: str) -> bool:
-    """Return whether the text can be a cell's id, and so the name of a folder on any system."""
     return bool(_CELL_ID.fullmatch(text)) and text.partition(".")[0] not in RESERVED
 
 

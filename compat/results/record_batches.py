@@ -37,7 +37,6 @@ class RecordBatches:
     """The batches of one matrix, below the folder `records/`."""
 
     def __init__(self, records: Path, matrix: str) -> None:
-        """Take the folder of all records, and the matrix's name."""
         self.folder = records / BATCHES
         self._matrix = matrix
 
@@ -50,7 +49,6 @@ class RecordBatches:
             return 0
 
     def is_batch(self, name: str) -> bool:
-        """Return whether a file of the folder is named as a batch is."""
         return bool(_NAME.fullmatch(name))
 
     def states(self, day: datetime.date | None = None) -> Iterator[tuple[Path, tuple[int, int]]]:
@@ -68,11 +66,9 @@ class RecordBatches:
                         yield self.folder / entry.name, (state.st_size, state.st_mtime_ns)
 
     def read(self, path: Path) -> RecordBatch | Fault:
-        """Return the batch of that file, or what is wrong with it."""
         return self._read(path, decode_batch)
 
     def read_indexed(self, path: Path) -> IndexedBatch | Fault:
-        """Return what the index reads of the batch of that file, or what is wrong with it."""
         return self._read(path, decode_indexed)
 
     def _read(self, path: Path, decode: Callable[[bytes], AnyBatch]) -> AnyBatch | Fault:
@@ -85,7 +81,6 @@ class RecordBatches:
         return Fault(code=RecordError.code, path=self.name(path), message=because)
 
     def holds(self, record: Record) -> bool:
-        """Return whether a batch of the record's day holds the same record."""
         of_day = (path for path, _ in self.states(record.started.date()))
         return record in self.records(record.cell, of_day).values()
 
@@ -97,9 +92,6 @@ class RecordBatches:
         )
 
     def records(self, cell: str, paths: Iterable[Path] | None = None) -> dict[str, Record]:
-        """Return the sound records of a cell by the paths of their files, out of these batches or
-        all.
-        """
         every = (path for path, _ in self.states()) if paths is None else paths
         records: dict[str, Record] = {}
         for path in every:

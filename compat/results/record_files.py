@@ -126,7 +126,6 @@ class RecordFiles:
                         yield f"{folder.name}/{entry.name}", (state.st_size, state.st_mtime_ns)
 
     def read(self, path: Path) -> Record | Fault:
-        """Return the record of that file, or what is wrong with it."""
         return read_record(path, self.matrix, self.name(path))
 
     def damaged(
@@ -269,7 +268,6 @@ def read_record(path: Path, matrix: str, name: str) -> Record | Fault:
 
 
 def record_names(record: Record, digest: str) -> tuple[str, ...]:
-    """Return the names that a record's file may have, the usual one first."""
     started = f"{record.started:%Y%m%dT%H%M%SZ}"
     return tuple(f"{started}-{digest[:digits]}.json" for digits in _DIGITS)
 

@@ -7,8 +7,8 @@ next. The representative cell is the best answer that a user can have, the most 
    outdone by what works with older packages or changed pins.
 2. Then the verdict decides: works, partial, flaky, broken, unknown, infeasible. What nothing is
    known of comes before what is ruled out: it may still be tried.
-3. Then what was tested with the whole suite, before what was with its core alone, and that before
-   what nobody ran.
+3. Then what was tested with the whole suite, before what was with its core alone, what a resolver
+   said, what is inferred, and what nothing is known of.
 4. Of cells that do not work in full, the one with the most capabilities that work.
 5. Then the recipe: as published today, as published at the time, with changed dependency pins.
 6. Of a release, then the most capabilities that work, and the newest versions.
@@ -39,7 +39,7 @@ _KIND_RANK: dict[Kind, int] = {
     "unknown": 4,
     "infeasible": 5,
 }
-_RUN_RANK: dict[EvidenceKind, int] = {"tested": 2, "smoke": 1}
+_RUN_RANK: dict[EvidenceKind, int] = {"tested": 4, "smoke": 3, "asked": 2, "inferred": 1}
 _RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
 
 
@@ -68,7 +68,6 @@ def representative_of_release(entries: Iterable[Entry]) -> Entry:
 
 
 def newest_versions(entry: Entry) -> tuple[Version, ...]:
-    """Return a cell's versions as they are compared for which are newer, the last axis first."""
     return entry.cell.versions[::-1]
 
 
@@ -101,7 +100,6 @@ def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, .
 
 
 def beside(known: Snapshot, entry: Entry) -> list[Entry]:
-    """Return the entries of the same place, whatever their recipe."""
     cells = (msgspec.structs.replace(entry.cell, recipe=recipe) for recipe in RECIPES)
     entries = (known.by_id.get(cell.id) for cell in cells)
     return [entry for entry in entries if entry is not None]

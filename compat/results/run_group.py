@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from copy import copy
 from functools import cached_property
 from typing import Literal, get_args
@@ -11,8 +11,8 @@ from compat.declare.suite_table import Tier
 from compat.results.involved import third_package
 from compat.results.ran import Ran
 from compat.results.record import Capability, Status
-from compat.results.score import EXCUSED, Blame, CapabilityFault, Score
-from compat.run.outcome import Failed, Outcome, Passed, brief, is_doubtful, is_spurious
+from compat.results.score import EXCUSED, Blame, CapabilityFault, Score, blame_of
+from compat.run.outcome import Failed, Outcome, Passed, brief
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -25,16 +25,15 @@ class RunGroup:
 
     With the packages that are `asked` about, a failure by any other package leaves the cell without
     an answer. `helpers` are the capabilities that say nothing about the subject, `blames` says
-    whose fault it is that a capability fails.
+    whose fault it is that a capability fails, the first that is about the failure.
 
     Where a run of the whole suite is among them, those of the core alone say no more than whether
     the same files came to the same.
     """
 
     def __init__(
-        self, asked: frozenset[str], helpers: frozenset[str], blames: Mapping[str, Blame]
+        self, asked: frozenset[str], helpers: frozenset[str], blames: tuple[CapabilityFault, ...]
     ) -> None:
-        """Take what is asked about, the suite's helpers, and whose fault failures are."""
         self._asked = asked
         self.helpers = helpers
         self._blames = blames
@@ -71,7 +70,10 @@ class RunGroup:
         if not is_outranked:
             self.outcomes += ends
             self.is_finished = self.is_finished and self._ended_by_tests(ends)
-        self.faults = tuple(map(self._fault, self._failing))
+        self.faults = tuple(
+            CapabilityFault(id=capability.id, fault=blame_of(capability, self._blames))
+            for capability in self._failing
+        )
         self.kind = self._kind()
 
     def _repeats(self, run: Ran, outcomes: tuple[Outcome, ...]) -> bool:
@@ -93,7 +95,6 @@ class RunGroup:
         return Score.of(self.capabilities, self.faults, finished=self.is_finished)
 
     def as_of(self, newest: Ran) -> RunGroup:
-        """Return the group with another newest run, which came to what the newest one did."""
         group = copy(self)
         group.newest = newest
         return group
@@ -101,13 +102,6 @@ class RunGroup:
     @property
     def _failing(self) -> tuple[Capability, ...]:
         return tuple(capability for capability in self.capabilities if capability.status == "no")
-
-    def _fault(self, capability: Capability) -> CapabilityFault:
-        """Whose fault it is. What a machine can be at fault for is no known fault of a release."""
-        fault, failed = self._blames.get(capability.id, "unexplained"), capability.failed
-        if fault in EXCUSED and failed is not None and (is_doubtful(failed) or is_spurious(failed)):
-            fault = "unexplained"
-        return CapabilityFault(id=capability.id, fault=fault)
 
     def _ended_by_tests(self, outcomes: Iterable[Outcome]) -> bool:
         """Whether the tests of the newest run ran to their end: it passed, or it failed by tests
@@ -128,12 +122,12 @@ class RunGroup:
         if _reached_tests(outcome) and "yes" in statuses:
             is_excused = all(fault.fault in EXCUSED for fault in self.faults)
             return "works" if is_excused and self.is_finished else "partial"
-        return "unknown" if self.in_the_way else "broken"
+        return "unknown" if self.blocked_by else "broken"
 
     @property
-    def in_the_way(self) -> str:
-        """The package, neither subject nor coordinate, by which the newest run failed; empty when
-        it was none. What only runs the tests is never asked about.
+    def blocked_by(self) -> str:
+        """The package, neither subject nor on an axis, by which the newest run failed. What only
+        runs the tests is never asked about.
         """
         last = self.outcomes[-1] if self.outcomes else None
         if isinstance(last, Failed) and last.cause == "test-runner":
@@ -169,7 +163,7 @@ class RunGroup:
                     ),
                 )
             case "unknown":
-                return (f"in the way: {self.in_the_way}; it came to {self.outcome} on {day}",)
+                return (f"blocked by {self.blocked_by}: it came to {self.outcome} on {day}",)
             case "partial":
                 return (f"it imports, and came to {self.outcome} on {day}{self._by_fault()}", *core)
             case "works" if self.faults and not core:
@@ -221,7 +215,7 @@ class AlikeGroups:
         if known is None:
             if len(self._groups) >= _MOST_ALIKE:
                 self._groups.clear()
-            group = RunGroup(asked, helpers, {fault.id: fault.fault for fault in faults})
+            group = RunGroup(asked, helpers, faults)
             group.add(first, outcomes)
             assert group.score is not None, "it is worked out once for all"
             known = self._groups[key] = group, shared

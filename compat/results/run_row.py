@@ -62,7 +62,6 @@ class RunFacts:
     """
 
     def __init__(self, number: int, fact: bytes) -> None:
-        """Take the fact as the index has it, with its number there."""
         self.number = number
         self._fact = fact
 
@@ -126,7 +125,6 @@ class FactTable:
     """The facts by their numbers, read when they are asked for, and numbered when they are new."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """Take what reads the fact of a number."""
         self._read = read
         self._frames: dict[int, _ReadFrame] = {}
         self._told: dict[int, RunFacts] = {}
@@ -134,7 +132,6 @@ class FactTable:
         self._texts: dict[str, str] = {}
 
     def row(self, cell: str, kept: KeptRun) -> RunRow:
-        """Return the run of a cell."""
         frame = self._frames.get(kept.frame)
         if frame is None:
             frame = self._frames[kept.frame] = _ReadFrame(self._read(kept.frame))
@@ -158,7 +155,6 @@ class FactTable:
         )
 
     def told(self, number: int) -> RunFacts:
-        """Return what runs were told, by its number."""
         facts = self._told.get(number)
         if facts is None:
             facts = self._told[number] = RunFacts(number, self._read(number))
@@ -169,7 +165,6 @@ class RunKeeper:
     """Turns the records of batches into runs of cells; a fact that is new gets the next number."""
 
     def __init__(self, facts: Iterable[tuple[int, bytes]]) -> None:
-        """Take the facts that there are, by number."""
         self._numbers = {fact: number for number, fact in facts}
         self.new: list[tuple[int, bytes]] = []
         self._next = 1 + max(self._numbers.values(), default=0)
@@ -211,7 +206,6 @@ class RunKeeper:
             raise ValueError("a record refers to what is not in the batch") from None
 
     def run_of_record(self, record: Record, name: str, file: int) -> KeptRun:
-        """Return the run of a record that stands in a file of its own."""
         outcomes = tuple(map(str, record.outcomes))
         place = (record.suite_digest, record.isolation, record.tier)
         names, values = record.measured
@@ -238,13 +232,11 @@ class RunKeeper:
 
 
 def encode_runs(runs: Iterable[KeptRun]) -> bytes:
-    """Return the runs of a cell as its row has them, oldest first."""
     ordered = sorted(runs, key=lambda run: (run.started, run.name))
     return msgspec.msgpack.encode(ordered)
 
 
 def decode_runs(data: bytes) -> list[KeptRun]:
-    """Return the runs of a cell's row."""
     return _runs.decode(data)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from compat.results.record import Capability
+from compat.run.outcome import begins_with, is_of_machine
 from compat.value import StrictValue, derive
 
 # Whose fault a failing capability is. `unexplained` counts as one of the combination until another
@@ -16,10 +17,26 @@ EXCUSED: tuple[Blame, ...] = ("release", "index")
 
 
 class CapabilityFault(StrictValue, frozen=True, kw_only=True):
-    """A capability that fails in a cell, and whose fault that is."""
+    """A capability that fails in a cell, and whose fault that is where its failure begins with this
+    `outcome`.
+    """
 
     id: str
     fault: Blame
+    outcome: str = ""
+
+
+def blame_of(capability: Capability, faults: Iterable[CapabilityFault]) -> Blame:
+    """Return whose fault a failing capability is: the first that is about it and how it fails.
+
+    What a machine can be at fault for is no known fault of a release.
+    """
+    failed = capability.failed
+    about = (f for f in faults if f.id == capability.id)
+    matching = (f.fault for f in about if not f.outcome or begins_with(failed, f.outcome))
+    blame: Blame = next(matching, "unexplained")
+    is_excuse = blame in EXCUSED and failed is not None and is_of_machine(failed)
+    return "unexplained" if is_excuse else blame
 
 
 class Score(StrictValue, frozen=True, kw_only=True):
@@ -43,7 +60,6 @@ class Score(StrictValue, frozen=True, kw_only=True):
     words: str = ""
 
     def __post_init__(self) -> None:
-        """Say it in words."""
         derive(self, words=self._words())
 
     @classmethod

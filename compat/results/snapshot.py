@@ -28,7 +28,7 @@ from compat.plan.lanes import facts_for, lane_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.plan.plan import Fate, Feasible, Infeasible, fate_of
-from compat.results.attribution import Attribution, holds
+from compat.results.attribution import Attribution, explains, holds, is_machine_issue
 from compat.results.clauses import Disproof
 from compat.results.entry import Entry, entry_of
 from compat.results.kept_verdicts import Judge, JudgedRuns, judged_anew
@@ -37,15 +37,25 @@ from compat.results.planned_entries import EntriesById, KnownIds, KnownKeeper, P
 from compat.results.platform_installs import PlatformInstall
 from compat.results.ran import Ran
 from compat.results.record import Capability
+from compat.results.run_group import Kind
 from compat.results.runs_by_cell import RunsByCell
 from compat.results.verdict import EvaluationContext, Verdict
-from compat.run.outcome import Failed, brief
+from compat.run.outcome import Failed, Outcome
+from compat.value import Value
 
 T = TypeVar("T")
 LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
 PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
 # The versions of the axes' packages, by normalised name, in the lock of a cell.
 LockedVersions = Callable[[str], Mapping[str, Version]]
+
+
+class UntriedCell(Value, frozen=True, array_like=True):
+    """A cell without a lock or a run: what is known of it, and what is expected of it."""
+
+    cell: str
+    kind: Kind
+    expected: Kind | None
 
 
 class Snapshot:
@@ -89,9 +99,6 @@ class Snapshot:
         return self
 
     def with_platforms(self, installs: PlatformInstalls, versions: LockedVersions) -> "Snapshot":
-        """Return the same snapshot, with the plain installs on other platforms and the versions of
-        locks as the functions make them.
-        """
         self._platforms, self.versions = installs, versions
         return self
 
@@ -126,7 +133,6 @@ class Snapshot:
         return frozenset(entry.cell.id for entry in self.known)
 
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
-        """Return the same of these cells, and of what is known outside the plan, alone."""
         named = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries = [entry for entry in named if not entry.cell.is_in_lane]
         every = self.entries
@@ -136,7 +142,6 @@ class Snapshot:
         return limited.with_lanes(self._lanes and (lambda _: self.lanes))
 
     def mapped(self, change: Callable[[Entry], Entry]) -> "Snapshot":
-        """Return the same with each entry as the function changes it, made when it is asked for."""
         entries = self.entries
         return self._of(
             entries.mapped(change) if isinstance(entries, PlannedEntries) else map(change, entries)
@@ -184,17 +189,34 @@ class Snapshot:
         return Snapshot(self.ask, self.catalogue, entries, self.present, *answered)
 
     @cached_property
-    def untouched(self) -> tuple[int, int]:
-        """How many planned cells without a lock or a run the plan rules out, and how many not."""
-        planned = [entry for entry in self.known if entry.planned]
-        ruled_out = sum(entry.obstacle is not None for entry in planned)
+    def untried(self) -> tuple[UntriedCell, ...]:
+        """What is known of the planned cells without a lock or a run that no fact rules out."""
+
+        def made() -> tuple[UntriedCell, ...]:
+            every = self.entries
+            entries: Iterable[Entry] = (
+                every.untried
+                if isinstance(every, PlannedEntries)
+                else (
+                    entry
+                    for entry in every
+                    if entry.planned
+                    and entry.obstacle is None
+                    and entry.cell.id not in self.known_ids
+                )
+            )
+            return tuple(
+                UntriedCell(e.cell.id, e.verdict.kind, e.verdict.expected) for e in entries
+            )
+
+        return self.kept("untried", tuple[UntriedCell, ...], made)
+
+    @cached_property
+    def ruled_out(self) -> int:
+        """How many planned cells a fact rules out, tested ones included."""
         if isinstance(self.entries, PlannedEntries):
-            fates = self.entries.fates
-            every, infeasible = len(fates), fates.infeasible
-        else:
-            every = sum(entry.planned for entry in self.entries)
-            infeasible = sum(e.planned and e.obstacle is not None for e in self.entries)
-        return infeasible - ruled_out, every - len(planned) - (infeasible - ruled_out)
+            return self.entries.fates.infeasible
+        return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Entry]:
         """Yield those entries, in their order, that have on each named axis one of the versions."""
@@ -266,25 +288,39 @@ class Snapshot:
         """Return the declared explanation of why the cell, or one capability of it, is not green;
         the first that fits.
 
-        A capability's explanation names the capability; a cell's names the start of the outcome, or
-        else the capability by which it fell. One that a cell refutes explains nothing. Of a cell on
+        A capability's explanation names the capability; a cell's names the outcome alone, or else
+        the capability by which it fell. One that a cell refutes explains nothing. Of a cell on
         which no run counts it is what its newest run came to.
         """
-        outcome = entry.verdict.outcome
+        outcome: Outcome | None = entry.verdict.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:
             outcome = newest.outcomes[-1]
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
-        # An entry may name an outcome to its closing bracket: as a whole, or as it was before
-        # things and places stood beside the subject.
-        texts = [str(outcome)] if outcome is None else [str(outcome), str(brief(outcome))]
+        names = ("", subject) if capability is None else (capability.id,)
+        failed = outcome if capability is None else capability.failed
+        about = (issue for issue in self.holding(entry.cell) if issue.capability in names)
+        return next((issue for issue in about if explains(issue, failed)), None)
+
+    def holding(self, cell: Cell) -> Iterator[KnownIssue]:
         for number, issue in enumerate(self.matrix.known):
-            if number in self.attribution.refuting:
-                continue
-            named = issue.capability == (subject if capability is None else capability.id)
-            begins = capability is None and any(text.startswith(issue.outcome) for text in texts)
-            if holds(issue, entry.cell) and (named if issue.capability else begins):
-                return issue
-        return None
+            if number not in self.attribution.refuting and holds(issue, cell):
+                yield issue
+
+    def cautions(self, entry: Entry) -> tuple[str, ...]:
+        """Return what is declared about outcomes that this cell may still come to: on another
+        machine, or, of one that nobody tried, at all.
+
+        An entry without conditions speaks of no cell in particular.
+        """
+        if entry.obstacle is not None and not entry.is_tested:
+            return ()
+        is_untried = not entry.counted and entry.lock_digest is None
+        about = (issue for issue in self.holding(entry.cell) if not issue.capability)
+        return tuple(
+            issue.because
+            for issue in about
+            if is_machine_issue(issue) or (is_untried and issue.when.conditions)
+        )
 
 
 def snapshot(

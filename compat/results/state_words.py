@@ -19,7 +19,9 @@ _WORDS = {
     "broken": "broken",
     "refused": "does not install",
     "blocked": "no answer yet",
-    "expected": "not tested, neighbours agree",
+    "expected": "expected to work (inferred)",
+    "expected-partial": "expected to work in part (inferred)",
+    "expected-broken": "expected to fail (inferred)",
     "declared": "declared",
     "unknown": "not tested",
     "infeasible": "ruled out",
@@ -27,7 +29,9 @@ _WORDS = {
 # What is too long for a badge, in short.
 _BRIEF = {
     "dated": "works as of its time",
-    "expected": "expected",
+    "expected": "expected to work",
+    "expected-partial": "expected to work in part",
+    "expected-broken": "expected to fail",
     "decayed": "works, old packages",
     "relaxed": "works, pins changed",
 }
@@ -58,7 +62,6 @@ def by_evidence(name: str, verdict: Verdict) -> str:
 
 
 def is_refused(verdict: Verdict) -> bool:
-    """Return whether nothing could be installed."""
     outcome = verdict.outcome
     return (
         verdict.kind == "broken"

@@ -39,7 +39,6 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
         return _capability(self.entry, name)
 
     def sign(self, name: str) -> str:
-        """Return the sign of a capability, which tells where it fails with the newest versions."""
         capability, with_newest = self.capability(name), _capability(self.newest, name)
         fell = (
             isinstance(self.newest.verdict.outcome, Failed) and not self.newest.verdict.capabilities

@@ -12,6 +12,7 @@ from typing import Literal
 
 from compat.declare.suite_table import Tier
 from compat.plan.obstacle import Obstacle
+from compat.results.involved import third_package
 from compat.results.plain_answers import KnownRefusal
 from compat.results.ran import Ran
 from compat.results.record import Capability
@@ -58,7 +59,8 @@ class Verdict(StrictValue, frozen=True, kw_only=True):
     the day since when the kind holds without interruption, `latest` that of the newest run that
     counts. `outcome` is what the newest run that counts came to; of a flaky cell, the newest
     failure. `faults` says of each capability that fails whose fault that is, `changing` which came
-    and went. `reasons` are sentences. `helpers` are what the tests of the suite's own files came
+    and went. `blocked_by` is the package, neither subject nor on an axis, that keeps the cell from
+    an answer. `reasons` are sentences. `helpers` are what the tests of the suite's own files came
     to: no part of the kind.
     """
 
@@ -72,6 +74,7 @@ class Verdict(StrictValue, frozen=True, kw_only=True):
     capabilities: tuple[Capability, ...] = ()
     faults: tuple[CapabilityFault, ...] = ()
     changing: tuple[str, ...] = ()
+    blocked_by: str = ""
     score: Score = Score()
     helpers: tuple[Capability, ...] = ()
     reasons: tuple[str, ...] = ()
@@ -117,13 +120,9 @@ def verdict_of(
 
     `refusal` says what a resolver came to; it counts where no run does.
     """
-    counted = history.counted
+    counted, asked = history.counted, asked_about(cell, present)
     if not counted:
-        return _untested(cell, obstacle, refusal, history.unanswered)
-    # A relaxed cell asks whether the subject works with its coordinates once other packages are
-    # free to move, so one of those others in the way is no answer to it. Fresh and dated cells ask
-    # about the published requirements.
-    asked = present.asked if cell.endswith("+relaxed") else frozenset()
+        return _untested(cell, obstacle, refusal, history.unanswered, asked)
     group, since = _newest_group(counted, asked, present)
     outdated = staleness(history, present, lock_digest)
     return Verdict(
@@ -137,6 +136,7 @@ def verdict_of(
         capabilities=group.capabilities,
         faults=group.faults,
         changing=tuple(sorted(group.changing)),
+        blocked_by=group.blocked_by if group.kind == "unknown" else "",
         score=group.score,
         helpers=tuple(
             capability
@@ -200,11 +200,9 @@ class History:
         return History([counted.run for counted in self.counted])
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the same runs count, and the same one does not."""
         return isinstance(other, History) and self._whole == other._whole
 
     def __hash__(self) -> int:
-        """Return the hash of what is compared."""
         return hash(self._whole)
 
     @property
@@ -345,9 +343,8 @@ def _newest_group(
     alike = _ALIKE.of(runs, asked, present.helpers, present.faults)
     if alike is not None:
         return alike, counted[0].run.started.date()
-    blames = {fault.id: fault.fault for fault in present.faults}
     groups: defaultdict[tuple[str, str], RunGroup] = defaultdict(
-        lambda: RunGroup(asked, present.helpers, blames)
+        lambda: RunGroup(asked, present.helpers, present.faults)
     )
     kind, since = None, counted[0].run.started.date()
     for counted_run in counted:
@@ -358,15 +355,35 @@ def _newest_group(
     return group, since
 
 
+def asked_about(cell: str, present: EvaluationContext) -> frozenset[str]:
+    """Return the packages by which alone a cell can be broken; empty where any can.
+
+    A relaxed cell asks whether the subject works with its coordinates once other packages may move,
+    so it is no answer that one of those others fails or conflicts. Fresh and dated cells ask about
+    the published requirements.
+    """
+    return present.asked if cell.endswith("+relaxed") else frozenset()
+
+
 def _untested(
-    cell: str, obstacle: Obstacle | None, refusal: KnownRefusal | None, newest: Ran | None
+    cell: str,
+    obstacle: Obstacle | None,
+    refusal: KnownRefusal | None,
+    newest: Ran | None,
+    asked: frozenset[str],
 ) -> Verdict:
     if obstacle is not None:
         reasons = (obstacle.because,) if refusal is None else (obstacle.because, refusal.sentence)
         return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=reasons)
-    if refusal is not None and is_spurious(refusal.outcome):
-        return Verdict(cell=cell, kind="unknown", evidence="none", reasons=(refusal.sentence,))
     if refusal is not None:
+        blocker = third_package(refusal.involved, asked)
+        # The plan found files of each asked package; that one release has none is not the reason.
+        is_part = bool(asked) and refusal.outcome.cause in ("no-artifact", "requires-python")
+        if blocker or is_part or is_spurious(refusal.outcome):
+            reason = f"blocked by {blocker}: {refusal.sentence}" if blocker else refusal.sentence
+            return Verdict(
+                cell=cell, kind="unknown", evidence="none", blocked_by=blocker, reasons=(reason,)
+            )
         return Verdict(
             cell=cell,
             kind="broken",

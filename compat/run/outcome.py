@@ -161,6 +161,20 @@ def brief(outcome: Outcome) -> Outcome:
     return outcome.brief() if isinstance(outcome, Failed) else outcome
 
 
+def begins_with(outcome: Outcome | None, start: str) -> bool:
+    """Return whether an outcome prints with that beginning, which may go to its closing bracket: as
+    a whole, or as it was before things and places stood beside the subject.
+    """
+    return outcome is not None and any(
+        str(form).startswith(start) for form in (outcome, brief(outcome))
+    )
+
+
+def is_of_machine(outcome: Outcome) -> bool:
+    """Return whether the same files may come to more on another machine."""
+    return is_spurious(outcome) or is_doubtful(outcome)
+
+
 def is_spurious(outcome: Outcome) -> bool:
     """Return whether the outcome says nothing about the versions, however often it is seen."""
     return isinstance(outcome, Failed) and outcome.cause in SPURIOUS

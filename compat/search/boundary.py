@@ -301,7 +301,6 @@ class _Posterior:
 
 @lru_cache(maxsize=20_000)
 def log_marginal(prior: tuple[float, float], fails: int, works: int) -> float:
-    """Return the logarithm of the chance of a series of results whose rate has that Beta prior."""
     return _log_beta(prior[0] + fails, prior[1] + works) - _log_beta(*prior)
 
 

@@ -20,6 +20,7 @@ from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Clause
+from compat.results.involved import involved_in_refusal
 from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of
 from compat.run.outcome import Failed
 from compat.search.learning import RefusalLearner
@@ -50,6 +51,14 @@ class Probed(Value, frozen=True, kw_only=True):
         if self.answer is not None and self.answer.refusal is not None:
             refusals.append(self.answer.refusal)
         return tuple(refusals)
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The packages that the resolver speaks of where it refuses the cell, or another for it."""
+        told = [(clause.failed.subject, clause.because) for clause in self.clauses[:1]]
+        if self.answer is not None and self.answer.refusal is not None:
+            told = [(self.answer.refusal.subject, self.answer.because)]
+        return involved_in_refusal(*told[0]) if told else ()
 
 
 class CellProber:

@@ -83,5 +83,4 @@ class FailureRates(Value, frozen=True, kw_only=True):
 
 
 def may_be_chance(failure: Failed) -> bool:
-    """Return whether a failure of that kind can come and go without any change."""
     return failure.cause not in STEADY

@@ -99,9 +99,6 @@ class MatrixReport:
         needs: Needs | None = None,
         audit: Audit | None = None,
     ) -> None:
-        """Take what is known of every cell, where whole records are read, the suite, what the
-        releases need of Python, and the newest audit of what is inferred.
-        """
         self.snapshot = snapshot
         self.parts = RememberedParts(parts)
         self.suite = dict(suite)
@@ -269,7 +266,6 @@ class MatrixReport:
         return {coordinate: tuple(entries) for coordinate, entries in by_coordinate.items()}
 
     def entries_at(self, coordinates: Mapping[str, Version]) -> tuple[Entry, ...]:
-        """Return the entries that have all of these coordinates, of which there is at least one."""
         fewest = min(
             (self._entries_at.get(coordinate, ()) for coordinate in coordinates.items()), key=len
         )
@@ -320,7 +316,6 @@ class Edition:
         raise KeyError(matrix)
 
     def tokens(self, report: MatrixReport) -> Tokens:
-        """Return what the files about a report depend on, as digests."""
         if report.name not in self._tokens:
             titles = [(report.name, report.snapshot.matrix.title) for report in self.reports]
             suite = sorted(report.suite.items())

@@ -22,9 +22,6 @@ def fit(text: str) -> str:
 
 
 def line(text: str, most: int) -> str:
-    """Return the text on one line, without what is not seen or turns its direction, cut where it is
-    long.
-    """
     visible = (
         " " if unicodedata.category(char)[0] == "C" else char for char in fit(text[: 10 * most])
     )

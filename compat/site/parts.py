@@ -63,7 +63,6 @@ class Locks(Mapping[str, Lock]):
         self._read: dict[str, Lock] = {}
 
     def __getitem__(self, cell: str) -> Lock:
-        """Return the lock of a cell; KeyError when it has none."""
         if cell not in self._read:
             text = self._parts.lock_text(cell)
             if text is None:

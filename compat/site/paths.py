@@ -126,7 +126,6 @@ def lock_file(matrix: str, cell: str) -> str:
 
 
 def lock_part(matrix: str, cell: str, part: str) -> str:
-    """Return the path of one of the two parts of a lock that is installed in two steps."""
     return f"lock/{segment(matrix)}/{segment(cell)}/{segment(part)}.txt"
 
 

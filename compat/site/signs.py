@@ -25,9 +25,6 @@ class Gone(Value, frozen=True, kw_only=True):
 
 
 def vanished(entries: Iterable[Entry], subject: str) -> tuple[Gone, ...]:
-    """Return each requirement of releases that the index has nothing for, the newest release's
-    first.
-    """
     releases: dict[str, set[str]] = {}
     versions: set[Version] = set()
     for entry in entries:

@@ -54,9 +54,13 @@ _TABLE: tuple[tuple[str, State, str, str], ...] = (
     ("refused", "broken", "⊗",
      "cannot be installed together"),
     ("blocked", "unknown", "⊝",
-     "have no answer yet: a package that was not asked about is in the way"),
+     "have no answer yet: blocked by a package that is neither the subject nor on an axis"),
     ("expected", "unknown", "≃",
-     "were not tested; tested neighbours on both sides came to the same"),
+     "were not tested; tested neighbours on both sides work"),
+    ("expected-partial", "unknown", "≃◐",
+     "were not tested; tested neighbours on both sides work in part"),
+    ("expected-broken", "unknown", "≃✗",
+     "were not tested; tested neighbours on both sides fail for the same cause"),
     ("declared", "unknown", "○",
      "are admitted by the release's metadata, and were not tested yet"),
     ("unknown", "unknown", "?",
@@ -99,6 +103,12 @@ STYLES: dict[str, StatusStyle] = {
     )
     for name, css, state, symbol, sentence in _with_smoke()
 }
+# By what a cell is expected to come to.
+EXPECTED: dict[Kind, StatusStyle] = {
+    "works": STYLES["expected"],
+    "partial": STYLES["expected-partial"],
+    "broken": STYLES["expected-broken"],
+}
 # Their words already say by which recipe the cell works.
 NAMES_RECIPE: tuple[State, ...] = ("decayed", "relaxed")
 # Staleness goes with any tested state: the symbol follows its symbol, the class is added to its
@@ -137,10 +147,10 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
         return STYLES[by_evidence("dated", entry.verdict)]
     if state == "broken" and is_refused(entry.verdict):
         return STYLES[by_evidence("refused", entry.verdict)]
-    if state == "unknown" and entry.verdict.latest is not None:
+    if state == "unknown" and entry.verdict.blocked_by:
         return STYLES["blocked"]
     if state == "unknown" and entry.verdict.expected is not None:
-        return STYLES["expected"]
+        return EXPECTED[entry.verdict.expected]
     if state == "unknown" and is_admitted((entry, *siblings)):
         return STYLES["declared"]
     return STYLES[by_evidence(state, entry.verdict)]
@@ -156,9 +166,6 @@ def place_style(entries: Sequence[Entry]) -> StatusStyle:
 
 
 def is_admitted(entries: Iterable[Entry]) -> bool:
-    """Return whether the release's own metadata admits the place of these entries, and no resolver
-    is known to refuse it.
-    """
     return any(
         entry.planned
         and entry.cell.recipe == "fresh"

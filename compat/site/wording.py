@@ -155,7 +155,6 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
 
 
 def cause_sentence(outcome: Outcome) -> str:
-    """Return what an outcome means, as one sentence."""
     if not isinstance(outcome, Failed):
         return "Every test that applies passes."
     test = f" ({cut_text(outcome.subject)})" if outcome.by and outcome.subject else ""

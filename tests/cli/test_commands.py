@@ -13,7 +13,7 @@ CELL = "py3.11-dep1-demo1.0"
 def test_plan_prints_counts_by_fate_and_recipe(run: Run) -> None:
     ran = run("plan", "demo")
     assert ran.code == 0
-    assert "22 cells: 8 can be installed, 14 cannot" in ran.out
+    assert "22 cells: 14 ruled out before any run, 8 without an answer" in ran.out
     assert "requires-python" in ran.out
     assert "compat plan demo --explain" in ran.err
 

@@ -62,7 +62,9 @@ def test_what_was_asked_is_kept_and_names_no_index_and_no_folder(
 ) -> None:
     asked = [answer for answer in kept(root, "probes")["answers"] if answer["outcome"] != "locked"]
     assert asked
-    assert {answer["cell"] for answer in asked} < {
+    # No clause about `low` answers a relaxed cell, in which it may move.
+    relaxed = {f"{cell.replace('dep1', 'dep2')}+relaxed" for cell in REFUSED}
+    assert {answer["cell"] for answer in asked} - relaxed < {
         f"{cell}{recipe}" for cell in REFUSED for recipe in ("", "+dated")
     }
     for name in ("clauses", "probes"):
@@ -81,7 +83,7 @@ def test_an_inferred_answer_names_its_ground(learnt: Run, root: Path) -> None:
     assert "known without a run (inferred): inferred: it asks for low" in explained.out
     advised = learnt("advise", "demo", "demo==1.3")
     assert "low" in advised.out + advised.err
-    assert "inferred" in learnt("plan", "demo").out
+    assert "known to fail without a run" in learnt("plan", "demo").out
 
 
 def test_learning_again_asks_nothing(learnt: Run, root: Path) -> None:

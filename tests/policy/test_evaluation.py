@@ -184,7 +184,7 @@ def test_a_relaxed_cell_with_a_third_package_in_the_way_neither_supports_nor_con
     assert proof.state == "open"
     told = [objection for objection in proof.objections if evidence.cell in objection.cells]
     assert [(one.against, one.because.partition(" on 20")[0]) for one in told] == [
-        ("missing", f"{evidence.cell} has no answer yet: in the way: third; it came to {failed}")
+        ("missing", f"{evidence.cell} has no answer yet: blocked by third: it came to {failed}")
     ]
 
 

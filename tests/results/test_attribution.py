@@ -23,7 +23,7 @@ from compat.results.refuted import refuted
 from compat.results.score import CapabilityFault, Score
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict
-from compat.run.outcome import Failed
+from compat.run.outcome import Cause, Failed
 from compat.site.history import events
 
 WORLD = world("platforms")
@@ -249,6 +249,64 @@ class TestNothingElseIsExcused:
         verdict = picture.by_id[HERE].verdict
         assert (verdict.kind, verdict.score.release) == ("works", 1)
         assert [helper.id for helper in verdict.helpers] == ["own"]
+
+
+def failed_by(cause: Cause, cell: str = HERE) -> Record:
+    told = (Capability(id="sum", status="no", cause=cause), Capability(id="mean", status="yes"))
+    return failing(cell, f"test-fail:{cause}(sum)", capabilities=told)
+
+
+class TestHowItFails:
+    """On 26 November 2026 a wrong sign explained 20 cells that lack a name of the framework."""
+
+    SIGN = msgspec.structs.replace(known(), outcome="test-fail:assertion")
+
+    def test_an_entry_explains_the_failure_that_it_names(self) -> None:
+        picture = pictured(failed_by("assertion"), issues=(self.SIGN,))
+        entry = picture.by_id[HERE]
+        assert (entry.verdict.kind, entry.verdict.failing("release")) == ("works", ("sum",))
+        assert picture.explained(entry) == self.SIGN
+        assert picture.explained(entry, entry.verdict.capabilities[0]) == self.SIGN
+
+    def test_another_failure_of_the_same_capability_is_unexplained(self) -> None:
+        picture = pictured(failed_by("missing-attribute"), issues=(self.SIGN,))
+        entry = picture.by_id[HERE]
+        assert (entry.verdict.kind, entry.verdict.failing("unexplained")) == ("partial", ("sum",))
+        assert picture.explained(entry) is None
+        assert picture.explained(entry, entry.verdict.capabilities[0]) is None
+
+    def test_each_of_several_ways_has_its_own_entry(self) -> None:
+        name = msgspec.structs.replace(
+            known("index"), because="gone", outcome="test-fail:missing-attribute"
+        )
+        picture = pictured(failed_by("missing-attribute"), issues=(self.SIGN, name))
+        assert picture.by_id[HERE].verdict.failing("index") == ("sum",)
+
+    @pytest.mark.parametrize(
+        ("outcome", "codes"),
+        [("", ["vague"]), ("test-fail:assertion", []), ("test-fail:segfault", ["unmatched"])],
+    )
+    def test_an_entry_that_the_failures_in_its_range_do_not_fit_is_a_fault(
+        self, outcome: str, codes: list[str]
+    ) -> None:
+        issue = msgspec.structs.replace(self.SIGN, outcome=outcome)
+        picture = pictured(failed_by("assertion"), failed_by("error", THERE), issues=(issue,))
+        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
+        assert [finding.code for finding in refuted(picture.matrix, verdicts)] == codes
+
+
+def test_what_depends_on_the_machine_is_a_caution_on_a_cell_that_works() -> None:
+    lacking = KnownIssue(
+        because="needs AVX-512",
+        outcome="test-fail:illegal-instruction",
+        when=When(((MATRIX.subject, SpecifierSet("==2")),)),
+    )
+    steady = msgspec.structs.replace(lacking, because="steady", outcome="import-fail:type-error")
+    picture = pictured(passing(HERE), passing(OTHER_RELEASE), issues=(lacking, steady))
+    assert picture.cautions(picture.by_id[HERE]) == ("needs AVX-512",)
+    untried = pictured(issues=(lacking, steady))
+    assert untried.cautions(untried.by_id[HERE]) == ("needs AVX-512", "steady")
+    assert picture.cautions(picture.by_id[OTHER_RELEASE]) == ()
 
 
 class TestHistory:

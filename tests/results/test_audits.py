@@ -2,21 +2,34 @@
 
 import datetime
 import math
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.memory_locker import MemoryLocker
+from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.errors import DeclarationError
+from compat.index.release import Catalogue
+from compat.lock.lockfile import Lock, Refusal
+from compat.plan.cell import parse_cell
+from compat.plan.feasible import Feasibility
+from compat.questions import freed
 from compat.results.audits import (
     Audit,
     AuditedCell,
     Finding,
+    audited_free,
     decode_audit,
     encode_audit,
     sampled,
     upper_bound,
 )
+from compat.results.entry import Entry
+from compat.results.verdict import Verdict
+from compat.run.outcome import parse_outcome
 
 DAY = datetime.date(2026, 11, 23)
 CELLS = [f"py3.8-dep{number}-demo1.0" for number in range(100)]
@@ -92,3 +105,76 @@ def test_what_is_no_audit_is_refused_with_its_place(old: str, new: str) -> None:
     with pytest.raises(DeclarationError, match="has no audit") as refusal:
         decode_audit(text.replace(old, new), "audit.json")
     assert refusal.value.faults[0].path == "audit.json"
+
+
+RULES = """
+[[rules]]
+name = "ant"
+effect = "relax"
+because = "So that there are relaxed cells."
+relaxations = [{ package = "ant", to = "==2", everywhere = true }]
+"""
+FILES: Any = lambda name: [f"{name}-1.0-py3-none-any.whl"]  # noqa: E731
+WORLD: dict[str, Any] = {
+    "matrix": FRAME_MATRIX + RULES,
+    "packages": [
+        {"name": "frame", "releases": [{"version": "1.0", "files": FILES("frame")}]},
+        {
+            "name": "demo",
+            "releases": [
+                {"version": "1.0", "files": FILES("demo"), "requires": ["ant==1", "bee[x]<3"]}
+            ],
+        },
+    ],
+}
+FACTS = Feasibility(matrix_of(WORLD), Catalogue(packages=catalogue_of(WORLD).packages))
+CELL = parse_cell("py3.9-fr1-demo1.0+relaxed", FACTS.matrix)
+
+
+def test_what_checks_a_relaxed_cell_asks_without_rules_and_bounds() -> None:
+    locker = MemoryLocker(lambda inputs: Lock(inputs=inputs, pins=(), tool="memory"))
+    workspace: Any = SimpleNamespace(
+        facts_of=lambda _: FACTS, kept_or_asked=None, source=SimpleNamespace(package=None)
+    )
+    lock = freed(workspace, CELL, locker)
+    assert isinstance(lock, Lock)
+    (asked,) = locker.asked
+    assert {"ant", "bee[x]", "frame==1.*"} <= set(asked.requirements)
+    assert (asked.overrides, asked.excludes) == ((), ())
+    assert asked.injected_pin is not None
+
+
+@pytest.mark.parametrize(
+    ("inferred", "ran", "blocker", "finding"),
+    [
+        ("lock-fail:conflict(ant==1)", "", "", "wrong"),
+        (
+            "import-fail:type-error(demo/a.py:1)",
+            "import-fail:type-error(demo/a.py:1)",
+            "",
+            "agrees",
+        ),
+        (
+            "import-fail:type-error(demo/a.py:1)",
+            "import-fail:error(ant/a.py:1)",
+            "ant",
+            "no-answer",
+        ),
+        ("import-fail:type-error(demo/a.py:1)", "pass", "", "wrong"),
+        ("import-fail:type-error(demo/a.py:1)", "test-fail:silence(sum)", "", "no-answer"),
+        ("import-fail:type-error(demo/a.py:1)", "", "", "no-answer"),
+    ],
+)
+def test_what_works_with_other_packages_free_was_inferred_wrongly(
+    inferred: str, ran: str, blocker: str, finding: str
+) -> None:
+    verdict = Verdict(
+        cell=CELL.id, kind="broken", evidence="inferred", outcome=parse_outcome(inferred)
+    )
+    entry = Entry(cell=CELL, verdict=verdict)
+    inputs: Any = None
+    lock = Lock(inputs=inputs, pins=(), tool="memory")
+    found = audited_free(entry, lock, parse_outcome(ran) if ran else None, blocker, "no Python 3.9")
+    assert (found.finding, found.route) == (finding, "free")
+    refused = audited_free(entry, Refusal(cause="conflict", subject="x", because=""), None, "")
+    assert refused.finding == ("agrees" if inferred.startswith("lock") else "no-answer")

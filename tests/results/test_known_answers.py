@@ -12,6 +12,7 @@ from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
 from compat.files import Keep, not_kept
+from compat.fleet.explore import open_work
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
 from compat.results.clauses import Clause, FileClause, KeptClauses
@@ -66,6 +67,9 @@ FILE = FileClause(
 )
 
 
+PRESENT = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "frame")))
+
+
 def record(cell: str, *outcomes: str, days_ago: int = 0, **more: Any) -> Record:
     return ran(cell, *outcomes, days_ago=days_ago, lock_digest=DIGEST, suite_digest=SUITE, **more)
 
@@ -76,14 +80,15 @@ def picture(
     files: Sequence[FileClause] = (),
     answers: Mapping[str, str] | None = None,
     keep: Keep = not_kept,
+    rules: str = "",
+    present: EvaluationContext = PRESENT,
 ) -> Snapshot:
-    matrix = matrix_of(WORLD)
+    matrix = matrix_of(WORLD | {"matrix": FRAME_MATRIX + rules})
     # Of `ant` the plan knows nothing: that is for the resolver to say.
     catalogue = Catalogue(packages=catalogue_of(WORLD).packages)
     runs: dict[str, list[Record]] = {}
     for run in records:
         runs.setdefault(run.cell, []).append(run)
-    present = EvaluationContext(suite_digest=SUITE, day=DAY)
     known = snapshot(
         Declared(matrix=matrix),
         catalogue,
@@ -115,6 +120,46 @@ def test_a_clause_answers_under_every_recipe_what_contains_it() -> None:
     assert (verdict.kind, str(verdict.outcome)) == ("broken", CLAUSE.outcome)
     assert "ant==1 and frame==2.*" in verdict.reasons[0]
     assert CLAUSE.cell in verdict.reasons[0]
+
+
+ANT_MOVES = """
+[[rules]]
+name = "ant-moves"
+effect = "relax"
+because = "So that there are relaxed cells."
+relaxations = [{ package = "ant", to = "==1" }]
+"""
+
+
+def test_a_clause_about_a_package_that_may_move_answers_no_relaxed_cell() -> None:
+    hard = replace(CLAUSE, facts=("frame==4.*",), outcome="lock-fail:conflict(demo<1)")
+    hard = replace(hard, because="frame==4.0 depends on demo<1")
+    of = picture(conflicts=[CLAUSE, hard], rules=ANT_MOVES)
+    relaxed = {cell for cell in inferred(of) if cell.endswith("+relaxed")}
+    assert relaxed == {f"py3.9-fr4-demo{release}.0+relaxed" for release in (1, 2, 3)}
+    assert {"py3.9-fr2-demo1.0", "py3.9-fr2-demo1.0+dated"} <= inferred(of)
+
+
+def test_a_relaxed_cell_that_works_disproves_no_clause_about_a_package_that_moved() -> None:
+    of = picture(
+        record("py3.9-fr2-demo1.0+relaxed", "pass", capabilities=capabilities(sum="yes")),
+        conflicts=[CLAUSE],
+        rules=ANT_MOVES,
+    )
+    assert of.disproofs == ()
+    assert "py3.9-fr2-demo1.0+dated" in inferred(of)
+
+
+def test_a_relaxed_cell_that_a_third_package_blocks_is_open_work_the_next_day() -> None:
+    cell = "py3.9-fr2-demo1.0+relaxed"
+    refused = {cell: "lock-fail:conflict(ant==1)"}
+    of = picture(answers=refused, rules=ANT_MOVES)
+    verdict = of.by_id[cell].verdict
+    assert (verdict.kind, verdict.evidence, verdict.blocked_by) == ("unknown", "none", "ant")
+    assert cell not in {open_cell.id for open_cell in open_work(of).unlocked}
+    tomorrow = replace(of.present, day=DAY + datetime.timedelta(days=1))
+    of = picture(answers=refused, rules=ANT_MOVES, present=tomorrow)
+    assert cell in {open_cell.id for open_cell in open_work(of).unlocked}
 
 
 def test_a_tested_cell_is_never_answered_by_a_clause() -> None:
@@ -223,6 +268,25 @@ def test_between_tested_neighbours_that_agree_the_same_is_expected() -> None:
     verdict = of.by_id["py3.9-fr3-demo1.0"].verdict
     assert (verdict.kind, verdict.expected) == ("unknown", "works")
     assert "py3.9-fr1-demo1.0 and py3.9-fr5-demo1.0 both work" in verdict.reasons[0]
+
+
+KNOWN = """
+[[known]]
+{what}
+because = "It dies there."
+when = {{ {when} }}
+"""
+
+
+@pytest.mark.parametrize(
+    "what", ['outcome = "test-fail:illegal-instruction"', 'capability = "sum"']
+)
+def test_where_people_know_of_a_failure_nothing_is_expected_to_work(what: str) -> None:
+    ends = record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0")
+    dies = KNOWN.format(what=what, when='frame = "==3.*"')
+    assert inferred(picture(*ends, rules=dies)) == BETWEEN - {"py3.9-fr3-demo1.0"}
+    # Both ends work in spite of it.
+    assert inferred(picture(*ends, rules=dies.replace("==3.*", "<9"))) == BETWEEN
 
 
 def test_equal_failures_are_expected_between_them_and_different_ones_are_not() -> None:

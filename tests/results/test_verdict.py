@@ -3,6 +3,7 @@
 import datetime
 import itertools
 import random
+import typing
 
 import msgspec
 import pytest
@@ -22,9 +23,10 @@ from support.made_records import (
 )
 
 from compat.plan.obstacle import Obstacle
+from compat.results.plain_answers import KnownRefusal
 from compat.results.record import Record
-from compat.results.verdict import EvaluationContext, Verdict, verdict
-from compat.run.outcome import Passed, is_doubtful, is_spurious
+from compat.results.verdict import EvaluationContext, History, Verdict, verdict, verdict_of
+from compat.run.outcome import Failed, Passed, is_doubtful, is_spurious, parse_outcome
 
 DAY = START.date()
 PRESENT = EvaluationContext(suite_digest=SUITE, day=DAY + datetime.timedelta(days=10))
@@ -181,8 +183,9 @@ class TestInTheWay:
     ) -> None:
         found = self.judged("dep", "third")
         assert (found.kind, found.evidence, found.latest) == ("unknown", "none", DAY)
+        assert found.blocked_by == "third"
         assert found.reasons == (
-            "in the way: third; it came to import-fail:missing-attribute(x) on 2026-11-01",
+            "blocked by third: it came to import-fail:missing-attribute(x) on 2026-11-01",
         )
 
     @pytest.mark.parametrize("involved", [("demo",), ("dep", "demo"), ("python",), ()])
@@ -202,7 +205,42 @@ class TestInTheWay:
         outcome = "collect-fail:test-runner(KeyError; at py/__init__.py:1)"
         found = self.judged("py", cell=f"{CELL}{recipe}", outcome=outcome)
         assert (found.kind, found.evidence, found.latest) == ("unknown", "none", DAY)
-        assert found.reasons == (f"in the way: py; it came to {outcome} on 2026-11-01",)
+        assert found.reasons == (f"blocked by py: it came to {outcome} on 2026-11-01",)
+
+    REFUSALS: typing.ClassVar = {
+        "lock-fail:conflict(third>=2)": "dep==2 depends on third>=2 and you require third==1",
+        "lock-fail:conflict(dep>=3)": "third==1 depends on dep>=3 and you require dep==2.*",
+        "lock-fail:no-artifact(third==1)": "there is no version of third==1",
+    }
+
+    def refused(self, recipe: str, outcome: str, because: str) -> Verdict:
+        present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
+        failed = parse_outcome(outcome)
+        assert isinstance(failed, Failed)
+        cell = f"{CELL}{recipe}"
+        refusal = KnownRefusal(
+            outcome=failed, because=because, on=DAY, ground="asked", witness=cell
+        )
+        return verdict_of(cell, History(), present, None, None, refusal)
+
+    @pytest.mark.parametrize("outcome", REFUSALS)
+    def test_a_resolver_that_refuses_by_a_third_package_says_as_little(self, outcome: str) -> None:
+        found = self.refused("+relaxed", outcome, self.REFUSALS[outcome])
+        assert (found.kind, found.evidence, found.outcome) == ("unknown", "none", None)
+        assert found.blocked_by == "third"
+        assert found.reasons[0].startswith("blocked by third: ")
+        assert self.refused("+dated", outcome, self.REFUSALS[outcome]).kind == "broken"
+
+    def test_a_resolver_that_refuses_what_was_asked_about_is_believed(self) -> None:
+        because = "demo==1 depends on dep<2 and you require dep==2.*"
+        found = self.refused("+relaxed", "lock-fail:conflict(dep<2)", because)
+        assert (found.kind, found.evidence, found.blocked_by) == ("broken", "asked", "")
+
+    def test_that_one_release_has_no_file_is_a_part_of_the_reason_alone(self) -> None:
+        """The plan found another release of the series, so something else refuses that one."""
+        because = "dep==2.1 has no wheels with a matching Python tag (e.g., `cp37`)"
+        found = self.refused("+relaxed", "lock-fail:no-artifact(dep==2.1)", because)
+        assert (found.kind, found.blocked_by) == ("unknown", "")
 
     def test_one_of_which_something_works_is_partial_whatever_is_in_the_way_of_the_rest(
         self,

@@ -231,8 +231,9 @@ def test_a_rule_for_the_whole_tree_is_a_fact_only_where_it_matters() -> None:
     elsewhere = learner_of(facts, resolver([("3.9", frozenset(["bee==1"]))]))
     (clause,) = learn(elsewhere, facts, "py3.9-fr1-demo1.0").clauses
     assert clause.facts == ("bee==1",)
-    # A relaxed cell may have another bee.
+    # What refuses a pin of a package that may move refuses no relaxed cell.
     assert elsewhere.answer(replaced) == ()
+    assert elsewhere.answer(parse_cell("py3.9-fr1-demo2.0", facts.matrix)) == (clause,)
 
 
 @pytest.mark.parametrize("cause", ["build", "build-tool"])

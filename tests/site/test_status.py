@@ -1,11 +1,19 @@
 """How states are shown: three recipes of a place fold into one, and no two states look alike."""
 
-from support.editions import edition
+import pytest
+from msgspec.structs import replace
+from packaging.version import Version
+from support.editions import edition, matrix_report
 from support.known import Shelf, lock_of, ran
 from support.printed import every_state
 
 from compat.advise.lifted import with_locks
 from compat.lock.lockfile import Lock
+from compat.results.entry import Entry
+from compat.results.run_group import Kind
+from compat.results.verdict import Verdict
+from compat.site.exports.badges import matrix_badges
+from compat.site.pages.grid_view import grid
 from compat.site.pages.place_view import recipe_words
 from compat.site.status import STATES, STYLES, StatusStyle, place_style, style_of
 
@@ -95,3 +103,23 @@ def test_the_shelf_of_every_state_has_them_all() -> None:
     (volume,) = edition(every_state()).reports
     states = {place_style(entries).state for entries in volume.places.values()}
     assert states == {*STATES} - {"unknown"}
+
+
+@pytest.mark.parametrize(
+    ("expected", "words"), [("works", "expected to work"), ("broken", "expected to fail")]
+)
+def test_what_is_inferred_has_a_sign_of_its_own_and_is_never_counted_as_tested(
+    expected: Kind, words: str
+) -> None:
+    verdict = Verdict(cell=PLACE, kind="unknown", evidence="inferred", expected=expected)
+
+    def inferred(entry: Entry) -> Entry:
+        return replace(entry, verdict=verdict) if entry.cell.id == PLACE else entry
+
+    report = matrix_report(Shelf(), Shelf().picture().mapped(inferred))
+    shown = grid(report, Version("3.8"))
+    (key,) = [key for key in shown.legend if key.style.word == f"{words} (inferred)"]
+    assert (key.count, shown.tested) == (1, 0)
+    signs = [place.symbol for row in shown.rows for place in row.places if place is not None]
+    assert key.style.symbol in signs
+    assert dict(matrix_badges(report))["release", "1.0"].message == words

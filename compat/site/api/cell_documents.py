@@ -45,7 +45,8 @@ _CODES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 class CellSummary(Value, frozen=True, kw_only=True):
     """What the API and the database say of every known cell: its verdict, and the runs that count.
 
-    `tested` is how many runs count, `passed` in how many of them every attempt passed; `isolation`
+    `blocked_by` is the package that keeps the cell from an answer, null where none does. `tested`
+    is how many runs count, `passed` in how many of them every attempt passed; `isolation`
     is that of the newest. `planned` is false for a cell that left the plan. `score` says how much
     works, and whose fault the rest is.
     """
@@ -63,6 +64,7 @@ class CellSummary(Value, frozen=True, kw_only=True):
     passed: int
     isolation: Isolation | None
     planned: bool
+    blocked_by: str | None
     score: Score
 
 
@@ -167,6 +169,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     """All that is known of one cell.
 
     `sentence` says what the outcome means, `explained` why, where the matrix declares it.
+    `cautions` are what it declares of outcomes that the cell may come to on another machine.
 
     `log` is the excerpt of the newest run; empty when it left none.
     """
@@ -179,6 +182,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     subject: str | None
     sentence: str | None
     explained: str | None
+    cautions: tuple[str, ...]
     reasons: tuple[str, ...]
     obstacle: Obstacle | None
     capabilities: tuple[ExplainedCapability, ...]
@@ -210,6 +214,7 @@ def cell_summary(report: MatrixReport, entry: Entry) -> CellSummary:
         passed=sum(all(isinstance(outcome, Passed) for outcome in run.outcomes) for run in counted),
         isolation=counted[-1].run.isolation if counted else None,
         planned=entry.planned,
+        blocked_by=verdict.blocked_by or None,
         score=verdict.score,
     )
 
@@ -257,6 +262,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
         subject=None if failed is None else failed.subject or None,
         sentence=None if outcome is None else cause_sentence(outcome),
         explained=None if issue is None else issue.because,
+        cautions=report.snapshot.cautions(entry),
         reasons=verdict.reasons,
         obstacle=entry.obstacle,
         capabilities=tuple(

@@ -4,8 +4,11 @@ import datetime
 from collections import Counter
 from collections.abc import Collection
 
+from msgspec.structs import asdict
+
 from compat.advise.rows import AdviceTable
 from compat.plan.cell import RECIPES, Recipe
+from compat.results.coverage import cell_count
 from compat.site.api.envelope import (
     SCHEMA_VERSION,
     AxisCoordinates,
@@ -20,13 +23,19 @@ from compat.value import Value
 
 
 class Counts(Value, frozen=True, kw_only=True):
-    """How many cells there are: in the plan, with a run or a lock, tested, stale; and by
-    verdict.
+    """How many cells there are: in the plan; of these each once, as tested, undecided by its runs,
+    known to fail or expected to come to something without a run, untried, or ruled out; with a run
+    or a lock, stale; and by verdict.
     """
 
     planned: int
-    known: int
     tested: int
+    undecided: int
+    refused: int
+    expected: int
+    untried: int
+    ruled_out: int
+    known: int
     stale: int
     verdicts: dict[str, int]
 
@@ -107,7 +116,7 @@ def is_of_matrix(folder: str, path: str) -> bool:
 
 def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIndex:
     snapshot = report.snapshot
-    verdicts = Counter(entry.verdict.kind for entry in snapshot.entries)
+    verdicts = Counter(entry.verdict.kind for entry in snapshot.entries if entry.planned)
     tested = [entry for entry in snapshot.known if entry.is_tested]
     days = (entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
     return MatrixIndex(
@@ -122,9 +131,9 @@ def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIn
         recipes=RECIPES,
         capabilities=report.asked,
         counts=Counts(
-            planned=sum(entry.planned for entry in snapshot.entries),
+            planned=cell_count(snapshot).planned,
+            **asdict(cell_count(snapshot)),
             known=len(snapshot.known),
-            tested=len(tested),
             stale=sum(entry.verdict.stale for entry in tested),
             verdicts={kind: verdicts[kind] for kind in verdicts},
         ),

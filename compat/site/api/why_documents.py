@@ -132,7 +132,6 @@ def python_document(floor: PythonFloor) -> PythonFloorDocument:
 
 
 def package_document(floor: PackageFloor) -> PackageFloorDocument:
-    """Return the public form of what keeps a release from an older version of a package."""
     return PackageFloorDocument(
         release=floor.release,
         package=floor.package,

@@ -52,7 +52,6 @@ class Badge(Value, frozen=True, kw_only=True):
 
 
 def badges(edition: Edition) -> Iterator[SiteFile]:
-    """Yield every badge, as JSON and as SVG."""
     for report in edition.reports:
         for name, badge in matrix_badges(report):
             stem = badge_path(report.name, *name)
@@ -151,10 +150,11 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -
     best = representative_of_release(entries)
     name = f"{_subject(report)} {version}"
     if not best.is_tested:
+        expected = [entry for entry in entries if entry.verdict.expected is not None]
+        best = representative_of_release(expected) if expected else best
         look = style_of(best, report.places[place_of(best.cell)])
-        return Badge(
-            label=name, message=look.brief if look.state == "infeasible" else NO_DATA, colour=GREY
-        )
+        is_told = expected or look.state == "infeasible"
+        return Badge(label=name, message=look.brief if is_told else NO_DATA, colour=GREY)
     message, colour = _state(report, best)
     return Badge(label=name, message=message, colour=colour)
 

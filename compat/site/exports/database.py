@@ -32,6 +32,7 @@ CREATE TABLE cells (
     outcome TEXT, since TEXT, latest TEXT, stale INTEGER NOT NULL, tested INTEGER NOT NULL,
     passed INTEGER NOT NULL,
     isolation TEXT, planned INTEGER NOT NULL, obstacle TEXT, because TEXT,
+    blocked_by TEXT,
     -- How many capabilities pass, fail by the combination, fail in every combination of the
     -- release, need what the index no longer has, are not offered by the release; and in words.
     passing INTEGER NOT NULL, combination INTEGER NOT NULL, release INTEGER NOT NULL,
@@ -191,6 +192,7 @@ def _cell(report: MatrixReport, entry: Entry) -> Row:
         summary.planned,
         None if obstacle is None else obstacle.kind,
         None if obstacle is None else fit(obstacle.because),
+        summary.blocked_by,
         summary.score.passing,
         summary.score.combination,
         summary.score.release,

@@ -46,6 +46,7 @@ class CardView(View, frozen=True):
     symbol: str
     score: str
     fails: tuple[str, ...]
+    cautions: tuple[str, ...]
     lifted: tuple[Lifted, ...]
     box: CommandBox
     published: AsPublished
@@ -187,7 +188,6 @@ def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str
 
 
 def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
-    """Yield every pair of a Python and a version of another package, as coordinates by axis."""
     matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
     python = matrix.interpreters.name
     for axis in matrix.packages:
@@ -226,6 +226,7 @@ def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str
         symbol=style.symbol,
         score=proof.score.words,
         fails=failing(report, entry),
+        cautions=card.cautions,
         lifted=card.lifted,
         box=command_box(edition, report, card.lock),
         published=card.published,

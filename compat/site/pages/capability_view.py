@@ -175,7 +175,6 @@ def capability_title(report: MatrixReport, name: str) -> str:
 
 
 def failing(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
-    """Return what does not work in a cell, as pages list it."""
     return failing_words(entry.verdict, lambda name: capability_title(report, name))
 
 

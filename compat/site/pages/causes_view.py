@@ -76,7 +76,6 @@ def cause_anchor(outcome: Outcome) -> str:
 
 
 def obstacle_words(kind: Kind) -> str:
-    """Return what a kind of obstacle means, as a clause about cells."""
     return _KINDS[kind]
 
 

@@ -177,7 +177,9 @@ def _reasons(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
     is_without_answer = entry.runs and entry.verdict.outcome is None
     issue = report.snapshot.explained(entry) if is_without_answer else None
     known = "" if issue is None else issue.because.replace("`", "")
-    return (*entry.verdict.reasons, *filter(None, (audit, known)))
+    cautions = (caution.replace("`", "") for caution in report.snapshot.cautions(entry))
+    others = dict.fromkeys(filter(None, (audit, known, *cautions)))
+    return (*entry.verdict.reasons, *others)
 
 
 def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
@@ -303,9 +305,6 @@ def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> NeighbourLink:
 def axes_beside(
     report: MatrixReport, entry: Entry, neighbours: Neighbours
 ) -> tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]:
-    """Return each axis on which known cells stand beside this one, with links to the next lower and
-    the next higher.
-    """
     beside = neighbours.beside(entry.cell)
     return tuple(
         (

@@ -101,9 +101,6 @@ def changes_in_month(report: MatrixReport, name: str) -> ChangesPage:
 
 
 def earlier_months(report: MatrixReport) -> tuple[Month, ...]:
-    """Return the months with changes that are not among those of the newest days, the newest
-    first.
-    """
     shown = [day for day, _ in islice(_by_day(report.events), _MOST_DAYS)]
     earlier = {_month(event) for event in report.events if event.moment.date() not in shown}
     counts = Counter(map(_month, report.events))

@@ -14,6 +14,7 @@ from compat.site.edition import Board, MatrixReport, Versions
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
 from compat.site.paths import grid_part_path, grid_path, page
 from compat.site.status import (
+    EXPECTED,
     STYLES,
     StatusStyle,
     is_admitted,
@@ -225,15 +226,15 @@ def _tested_places(report: MatrixReport) -> list[tuple[Version | None, int]]:
 
 
 def answers(
-    places: Iterable[tuple[str, Sequence[Entry]]], every: Sequence[str]
+    places: Iterable[tuple[str, Sequence[Entry]]], every: Sequence[str], *, inferred: bool = False
 ) -> tuple[AnswerPart, ...]:
-    """Return what was proven of places with their labels, the best first; `every` label there is
-    orders them.
+    """Return what was proven of places with their labels, or what is inferred, the best first;
+    `every` label there is orders them.
     """
     by_style = defaultdict[StatusStyle, list[str]](list)
     for label, entries in places:
         style = place_style(entries)
-        if style.state in PROVEN:
+        if style in EXPECTED.values() if inferred else style.state in PROVEN:
             by_style[style].append(label)
     return tuple(
         AnswerPart(style=style, versions=ranges(by_style[style], every))
@@ -313,7 +314,10 @@ def _counts(board: Board) -> tuple[int, int]:
 def _says_something(entries: Sequence[Entry]) -> bool:
     if any(entry.is_tested for entry in entries) or is_admitted(entries):
         return True
-    return any(entry.refusal is not None and entry.obstacle is None for entry in entries)
+    return any(
+        entry.obstacle is None and (entry.refusal is not None or entry.verdict.expected is not None)
+        for entry in entries
+    )
 
 
 def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:

@@ -48,7 +48,6 @@ class LatePage(Value, frozen=True, kw_only=True):
 
 
 def titled(*forms: str) -> str:
-    """Return the first form that a tab or a list of results shows whole, else the last one, cut."""
     whole = next((form for form in forms if len(escape(form)) <= LONGEST_TITLE), None)
     if whole is not None:
         return whole

@@ -103,7 +103,6 @@ class Pairs:
         )
 
     def inputs(self, first: str, second: str) -> str:
-        """Return a digest of what every cell says of the two, and of what the suite calls them."""
         return digest(self._shown, self._said_of(first), self._said_of(second))
 
     def _said_of(self, name: str) -> str:

@@ -73,7 +73,6 @@ def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, Stat
 
 
 def recipe_words(entry: Entry) -> str:
-    """Return what a cell's recipe is called, and where it had nothing to change that it had not."""
     return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
 
 

@@ -36,13 +36,14 @@ _MOST_OBSTACLES = 6
 
 
 class OnPython(View, frozen=True):
-    """What is known of the release on one Python: proven, declared, and what is in the way of the
-    rest.
+    """What is known of the release on one Python: proven, inferred, declared, and what is in the
+    way of the rest.
     """
 
     python: str
     path: str
     answers: tuple[AnswerPart, ...]
+    inferred: tuple[AnswerPart, ...]
     declared: str
     obstacles: tuple[tuple[str, int], ...]
 
@@ -77,7 +78,8 @@ class WhySection(View, frozen=True):
 class ReleaseView(View, frozen=True):
     """A release, as its page shows it.
 
-    `spoken` is its representative cell, None where none was tested. `best` is what to install of
+    `spoken` is its representative cell, None where none was tested. `cautions` are what is declared
+    of its cells on other machines. `best` is what to install of
     it, ranked by proof: often another cell; None where none works or their locks have changed.
     """
 
@@ -88,6 +90,7 @@ class ReleaseView(View, frozen=True):
     requires_python: str
     requires: tuple[str, ...]
     spoken: KnownCell | None
+    cautions: tuple[str, ...]
     best: CardView | None
     plain: PlainSection
     platforms: tuple[PlatformRow, ...]
@@ -131,6 +134,7 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
         spoken=_cell(report, spoken) if spoken.is_tested else None,
+        cautions=tuple(dict.fromkeys(c for e in entries for c in report.snapshot.cautions(e))),
         best=best(edition, report, {axis.name: version}),
         plain=plain_section(edition, report, version),
         platforms=platform_rows(report, str(version)),
@@ -164,10 +168,12 @@ def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPyt
     places = sorted(report.board[python].get(version, {}).items())
     every = [label_of(others) for others, _ in places]
     admitted = [label_of(others) for others, entries in places if is_admitted(entries)]
+    labelled = [(label_of(others), entries) for others, entries in places]
     return OnPython(
         python=str(python),
         path=grid_path(report.name, python),
-        answers=answers(((label_of(others), entries) for others, entries in places), every),
+        answers=answers(labelled, every),
+        inferred=answers(labelled, every, inferred=True),
         declared=ranges(admitted, every),
         obstacles=_obstacles(report, [entry for _, entries in places for entry in entries]),
     )

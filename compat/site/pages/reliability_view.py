@@ -3,6 +3,7 @@
 import datetime
 from collections import Counter
 
+from compat.results.coverage import CellCount, cell_count
 from compat.results.entry import Entry
 from compat.results.state_words import by_evidence
 from compat.site.edition import MatrixReport
@@ -18,14 +19,11 @@ class Health(View, frozen=True):
     `newest` and `oldest` are days of runs that count.
     """
 
-    planned: int
+    cells: CellCount
     known: int
-    tested: int
-    ruled_out: int
     waiting: int
     flaky: int
     stale: int
-    indeterminate: int
     newest: datetime.date | None
     oldest: datetime.date | None
     is_quiet: bool
@@ -54,16 +52,11 @@ def matrix_health(report: MatrixReport) -> Health:
     latest = [entry.verdict.latest for entry in known if entry.verdict.latest is not None]
     newest = max(latest, default=None)
     return Health(
-        planned=len(report.snapshot.entries),
+        cells=cell_count(report.snapshot),
         known=len(known),
-        tested=sum(entry.is_tested for entry in known),
-        ruled_out=sum(
-            entry.obstacle is not None and not entry.is_tested for entry in report.snapshot.entries
-        ),
         waiting=sum(not entry.runs for entry in known),
         flaky=sum(entry.verdict.kind == "flaky" for entry in known),
         stale=sum(entry.verdict.stale for entry in known),
-        indeterminate=sum(bool(entry.runs) and not entry.is_tested for entry in known),
         newest=newest,
         oldest=min(latest, default=None),
         is_quiet=newest is not None and (present.day - newest).days > present.fresh_days,

@@ -200,7 +200,6 @@ def _to(context: Context, path: str) -> str:
 
 
 def ticked(text: str) -> Markup:
-    """Return a text with its dates in words, and with what stands in backticks as code."""
     parts = printable(wording.plain_dates(text)).split("`")
     if len(parts) % 2 == 0:
         return Markup.escape("`".join(parts))
