@@ -157,7 +157,7 @@ def audited(
     facts = workspace.facts_of(workspace.kept_or_asked)
     clauses = learner.answer(cell)
     package_of, margin = workspace.source.package, facts.matrix.margin_days
-    result = lock_cell(locker, inputs_of(facts, cell), package_of, margin)
+    result = lock_cell(locker, inputs_of(facts, cell, with_suite=False), package_of, margin)
     answer = answer_of(cell.id, result, workspace.day, learner.redacted)
     finding: Finding = "wrong" if answer.refusal is None else "agrees"
     if answer.refusal is not None and is_spurious(answer.refusal):

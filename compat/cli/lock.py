@@ -100,7 +100,7 @@ def lock_command(
     leaves open there, kept in platforms/.
 
     Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
-    no cell to lock; 3 when some got no answer.
+    no cell to lock; 2 when the suite's own requirements are in conflict; 3 when some got no answer.
 
     Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
     compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat lock tff --plain --most 40;
@@ -132,8 +132,9 @@ def lock_command(
     else:
         tell_disproofs(disproofs, fell)
         _tell_counts(lines, errors)
-    other = len(locked) < len(lines)
-    raise typer.Exit(max((error.exit_code for error in errors), default=1 if other else 0))
+    of_suite = any(line.outcome.startswith("lock-fail:suite-fault") for line in lines)
+    code = 2 if of_suite else int(len(locked) < len(lines))
+    raise typer.Exit(max((error.exit_code for error in errors), default=code))
 
 
 def _ask_elsewhere(workspace: Workspace, platform: str, *asked: Any) -> int:

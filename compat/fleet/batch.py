@@ -277,6 +277,9 @@ class Batch:
                 )
                 self._outcomes[cell] = str(failed)
                 self._reporter.counted(cell, f"{failed}: {obstacle.because}")
+            case Refusal(cause="suite-fault") as refusal:
+                self._suite_faults += 1
+                self._reporter.counted(cell, f"{refusal}: {refusal.because}")
             case Refusal() as refusal:
                 record = self._steps.record_refusal(cell, refusal)
                 self._outcomes[cell] = str(record.outcome)

@@ -3,6 +3,7 @@ widened.
 """
 
 import datetime
+import re
 from collections.abc import Callable, Iterator
 
 import msgspec
@@ -26,17 +27,20 @@ PackageOf = Callable[[str], Package]
 _ROUNDS = 20
 
 
-def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()) -> Inputs:
+def inputs_of(
+    facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset(), with_suite: bool = True
+) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
     `fresh` and `dated` ask for the subject's release as published, and so does `lowest`, of the
     newest release that fits, with what it declares as lowest as floors. `relaxed` puts the
     release's own requirements, as the rules change them, among the roots: so no resolver needs to
     be told to disbelieve the metadata. Packages in `kept` (normalised names) stay as published
-    although a rule relaxes them.
+    although a rule relaxes them. Without the suite's requirements it is the combination alone that
+    is asked about.
     """
     matrix = facts.matrix
-    common = common_lines(facts)
+    common = (*(matrix.suite.requirements if with_suite else ()), *matrix.requirements)
     pins = [pinned(axis, cell) for axis in matrix.packages if axis is not matrix.subject_axis]
     base = Inputs(
         cell=cell.id,
@@ -71,18 +75,26 @@ def locked_cell(
     declared order, so that a published requirement gives way only where it must (deletion-based
     shrinking: the offers that remain are needed, each of them). One that says `always` is no offer,
     and neither is that of a coordinate outside its published range.
+
+    What resolves without the suite's requirements alone says nothing about the combination: that
+    refusal has the cause `suite-fault`.
     """
 
     package_cutoffs: tuple[Cutoff, ...] = ()
 
-    def attempt(unrelaxed: frozenset[str]) -> Lock | Refusal:
-        inputs = inputs_of(facts, cell, unrelaxed)
+    def attempt(unrelaxed: frozenset[str], with_suite: bool = True) -> Lock | Refusal:
+        inputs = inputs_of(facts, cell, unrelaxed, with_suite)
         cutoffs = tuple(sorted((*inputs.cutoffs, *package_cutoffs), key=lambda c: c.package))
         inputs = msgspec.structs.replace(inputs, cutoffs=cutoffs)
         return lock_cell(locker, inputs, package_of, facts.matrix.margin_days)
 
     answer = attempt(frozenset())
-    if isinstance(answer, Refusal) or cell.recipe != "relaxed":
+    if isinstance(answer, Refusal):
+        if not _may_be_of_suite(facts, answer):
+            return answer
+        alone = attempt(frozenset(), with_suite=False)
+        return answer if isinstance(alone, Refusal) else _of_suite(facts, alone, answer)
+    if cell.recipe != "relaxed":
         return answer
     # What the date hid from the first lock it would hide from each of the others: it need not be
     # found again.
@@ -241,9 +253,26 @@ def _relaxed(
     )
 
 
-def common_lines(facts: Feasibility) -> tuple[str, ...]:
-    """Return what every cell asks for beside its coordinates: the suite's and the matrix's own."""
-    return (*facts.matrix.suite.requirements, *facts.matrix.requirements)
+def _may_be_of_suite(facts: Feasibility, refusal: Refusal) -> bool:
+    """Whether a resolver's derivation, which is a proof, uses a requirement of the suite."""
+    names = {canonicalize_name(Requirement(text).name) for text in facts.matrix.suite.requirements}
+    return bool(names) and (not refusal.named or not names.isdisjoint(refusal.named))
+
+
+def _of_suite(facts: Feasibility, alone: Lock, refusal: Refusal) -> Refusal:
+    """The refusal of what resolves without the suite's requirements, named by those of them that
+    the resolver speaks of.
+    """
+    asked = facts.matrix.suite.requirements
+    words = {*refusal.named, *re.findall(r"[\w.-]+", canonicalize_name(refusal.because))}
+    through = [text for text in asked if canonicalize_name(Requirement(text).name) in words]
+    need = f"your tests need {refusal.subject}"
+    if refusal.subject in alone.inputs.requirements:
+        need = f"your tests need another {refusal.subject.partition('=')[0]}"
+    if through and refusal.subject not in through:
+        need += f" through {', '.join(through)}"
+    because = f"{refusal.because}; the combination itself resolves"
+    return msgspec.structs.replace(refusal, cause="suite-fault", subject=need, because=because)
 
 
 def asked_lines(

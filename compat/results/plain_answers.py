@@ -45,7 +45,8 @@ def answer_of(
     cell: str, result: Lock | Refusal, day: datetime.date, redacted: Callable[[str], str]
 ) -> PlainAnswer:
     """Return what a resolver came to on a day, its words as they may be published."""
-    if isinstance(result, Lock):
+    # A plain install has no tests.
+    if isinstance(result, Lock) or result.cause == "suite-fault":
         return PlainAnswer(cell=cell, on=day, outcome=LOCKED)
     failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))
     because = redacted(result.because)

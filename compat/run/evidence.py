@@ -146,6 +146,8 @@ class Evidence(Value, frozen=True):
     the processor's instructions. `tier` is how much of the
     suite was asked for; of the core alone `unasked` are tests that ran and are none of it.
     `suite_notes` are sentences about what could not be made sure of this suite.
+    `internal_error` is what ended pytest itself while tests ran, and `left_out` has each test
+    that was not asked, after the mark that says why, or `newer`.
     `postponed` names the files of the subject that were changed before the import: with any,
     this is evidence of a changed copy.
     """
@@ -180,6 +182,8 @@ class Evidence(Value, frozen=True):
     pytest_exit: int | None = None
     report_fault: str = ""
     collect_errors: tuple[Raised, ...] = ()
+    internal_error: Raised | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
     tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()

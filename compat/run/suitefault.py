@@ -12,6 +12,7 @@ from compat.run.outcome import Failed, Stage
 # pytest ends with it when its options or its file of settings cannot be taken:
 # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _USAGE_ERROR = 4
+_OF_PYTEST = ("Failed", "UsageError", "CollectError")
 _NO_MODULE = re.compile(r"No module named '([^']+)'")
 # The environment is mounted read-only at L3, errno 30 is EROFS.
 _READ_ONLY = re.compile(r"\[Errno 30\] .*'[^']*/site-packages/(?P<folder>[^']+)/[^'/]+'$")
@@ -91,6 +92,9 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     """
     if not raised.of_suite:
         return None
+    # What pytest itself says of a file that it collects, such as of a mark that nothing registers.
+    if raised.type in _OF_PYTEST and (stage == "collect" or raised.file):
+        return _fault(stage, f"mend the tests: {raised.message}", raised.where)
     if raised.type in ("SyntaxError", "IndentationError", "TabError"):
         return _fault(stage, "mend the file: it does not parse on this Python", raised.where)
     missing = _missing(raised)
@@ -99,6 +103,19 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     return _fault(
         stage, f"add what brings the module {missing} to suite.requirements", raised.where
     )
+
+
+def internal_error(evidence: Evidence) -> Failed | None:
+    """Return the fault of tests in which pytest itself ends, unless code of the subject raised it:
+    a plain run ends there, too.
+    """
+    raised = evidence.internal_error
+    if raised is None or raised.where.partition("/")[0] in evidence.modules:
+        return None
+    said = f"{raised.type}: {raised.message}"
+    where = evidence.started_test or "a test"
+    remedy = f"mend {where}: pytest itself ends in it (INTERNALERROR, {said})"
+    return _fault("test", remedy, raised.where)
 
 
 def failing_helper(evidence: Evidence) -> Failed | None:
