@@ -13,6 +13,7 @@ from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
 from compat.lock.recipe import asks_as_declared, inputs_of, lock_cell, locked_cell, moment_after
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
+from compat.results.plain_answers import answer_of
 
 
 def day(text: str) -> datetime.datetime:
@@ -276,7 +277,17 @@ class TestOffers:
     def test_what_no_offer_makes_possible_is_refused_after_one_question(self) -> None:
         answer, asked = self.lock(refused=lambda _: True)
         assert isinstance(answer, Refusal)
-        assert len(asked) == 1
+        # And one without what the suite asks for.
+        assert ["pytest" in inputs.requirements for inputs in asked] == [True, False]
+
+    def test_what_resolves_without_the_suites_requirements_is_the_suites_fault(self) -> None:
+        answer, asked = self.lock(refused=lambda inputs: "pytest" in inputs.requirements)
+        assert isinstance(answer, Refusal)
+        assert answer.cause == "suite-fault"
+        assert "your tests need deep~=1.0" in answer.subject
+        assert len(asked) == 2
+        known = answer_of("py3.8-dep2-demo1.0", answer, datetime.date(2026, 11, 26), str)
+        assert known.refusal is None
 
 
 NO_DEEP = '{ package = "deep", to = "nothing", everywhere = true'

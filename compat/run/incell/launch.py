@@ -100,10 +100,10 @@ def plugin_options() -> list[str]:
     return [word for name in names for word in ("-p", "no:" + name)]
 
 
-def marks_of(plugin: str) -> list[str]:
+def marks_of(point: str) -> list[str]:
     """Return the marks that the module of a plugin registers, as far as its text shows."""
     try:
-        spec = importlib.util.find_spec(plugin.partition(":")[0])
+        spec = importlib.util.find_spec(point.partition(":")[0])
         with open(str(spec and spec.origin), encoding="utf-8") as file:
             text = file.read()
     except (ImportError, OSError, UnicodeDecodeError):

@@ -12,6 +12,8 @@ import tempfile
 from typing import Any
 
 MESSAGE = 500
+# Looked up before any test can pretend to be on another system.
+STDLIB = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
 _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
@@ -88,8 +90,7 @@ def shown_path(file: str, suites: list[str]) -> str:
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]
-    library = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
-    for above in [library, *suites]:
+    for above in [STDLIB, *suites]:
         if os.path.realpath(file).startswith(above):
             return os.path.realpath(file)[len(above) :]
     return file
