@@ -5,13 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from compat import files
 from compat.cli.machine import cache_folder, interpreter, today
-from compat.cli.options import ExtraIndexUrl, IndexUrl, Json
-from compat.cli.output import envelope, note, prose, say
+from compat.cli.options import ExtraIndexUrl, IndexUrl, Json, workspace_of
+from compat.cli.output import envelope, note, prose, report, say
+from compat.cli.verdicts import print_verdicts
 from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, project_of
 from compat.declare.suite_groups import with_groups
@@ -19,13 +22,16 @@ from compat.draft.draft import Draft, DraftRequest, draft_of
 from compat.draft.library import KnownLibrary, library_of
 from compat.draft.naming import axis_name
 from compat.draft.suite_draft import FurtherNeed, SuiteDraft, import_suite, own_suite
-from compat.draft.suite_needs import further_needs, suite_needs
-from compat.errors import DeclarationError, UsageError
+from compat.draft.suite_needs import bringing, further_needs, suite_needs
+from compat.errors import CompatError, DeclarationError, UsageError
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
+from compat.plan.cell import parse_cell
 from compat.policy.eol import PYTHONS
+from compat.run.placed_suite import project_settings
+from compat.run.suitefault import lost_modules
 from compat.run.suitefiles import python_texts
-from compat.site.wording import count
+from compat.site.wording import count, listed
 
 Folder = Annotated[
     Path | None,
@@ -44,6 +50,9 @@ def init_command(
     root: Folder = None,
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
+    run: Annotated[
+        bool, typer.Option("--run/--no-run", help="Run the project's own tests once.")
+    ] = True,
 ) -> None:
     """Propose a first matrix for a library, and write it: axes with their reasons, floors, a
     policy, smoke cells and a suite.
@@ -51,7 +60,8 @@ def init_command(
     In a repository, what its pyproject.toml declares counts; elsewhere, the newest release on the
     index. Of the dependencies those become axes that are most likely to break the library: with an
     upper bound, several major versions, or compiled files. Nothing that is there is overwritten.
-    Where the project's own tests need an extra, a group or a build besides, that is said.
+    Where the project's own tests need an extra, a group or a build besides, that is said. They are
+    run once, in the newest smoke cell; known requirements that they lack are added.
 
     Ends with 0 when the matrix was written; 2 when there is one already, or no such package.
 
@@ -84,10 +94,63 @@ def init_command(
         if further:
             suite = own_suite(own, module, draft.matrix.suite.tests, further)
             draft = draft_of(library, request, suite, source)
-    for name, text in draft.texts.items():
-        files.write(matrix / name, text)
+    _write(matrix, draft)
+    if own is not None and suite.is_own and run and draft.quick:
+        for _ in range(_PROOFS):
+            lost = _lost_in_a_run(folder, draft, index_url, extra_index_url, as_json)
+            found = tuple(filter(None, (bringing(module, own) for module in lost)))
+            if not found:
+                break
+            note(f"compat: the tests import {listed(lost)}; added: {listed(found)}")
+            suite = msgspec.structs.replace(suite, requirements=(*suite.requirements, *found))
+            draft = draft_of(library, request, suite, source)
+            _write(matrix, draft)
     needs = () if own is None else tuple(_needs(folder, own, library, draft, source))
     _print(draft, needs, as_json)
+
+
+# How often a draft is mended by what a run of its tests lacks: a module that is brought may show
+# that another one is lacking.
+_PROOFS = 4
+
+
+def _write(matrix: Path, draft: Draft) -> None:
+    for name, text in draft.texts.items():
+        files.write(matrix / name, text)
+
+
+def _lost_in_a_run(
+    folder: Path,
+    draft: Draft,
+    index_url: str | None,
+    extra_index_url: list[str] | None,
+    as_json: bool,
+) -> tuple[str, ...]:
+    """Run the suite in the newest smoke cell, print the result, and return the modules that nothing
+    there brings.
+    """
+    from compat.cli.machine_search import MachineSearch
+
+    workspace = workspace_of(draft.name, folder, index_url, extra_index_url)
+    cell = max(draft.quick, key=lambda cell: _versions(cell, draft.matrix))
+    try:
+        search = MachineSearch(workspace, "")
+        result = search.run([cell])
+    except CompatError as error:
+        report(error.faults)
+        return ()
+    search.exit_if_interrupted()
+    workspace.refresh()
+    lost = tuple(module for fault in result.suite_faults for module in lost_modules(fault))
+    if result.suite_faults or result.is_incomplete:
+        note(f"compat: the tests have no result in {cell}, so the suite is not proven")
+    elif not as_json:
+        print_verdicts(workspace, [cell])
+    return lost
+
+
+def _versions(cell: str, matrix: Matrix) -> tuple[Version, ...]:
+    return tuple(place.version for place in parse_cell(cell, matrix).coordinates)
 
 
 def _needs(
@@ -151,7 +214,17 @@ _NOT_OURS = frozenset(("matrices", "node_modules", "build", "dist", "site-packag
 
 
 def _tests_folder(folder: Path) -> str:
-    """The folder of tests that lies nearest to the top; empty where there is none."""
+    """The folder of tests that the settings of pytest name, else the one that lies nearest to the
+    top; empty where there is none.
+    """
+    settings = project_settings(folder)
+    named = settings.values.get("testpaths", "") if settings else ""
+    for path in named if isinstance(named, list) else str(named).split():
+        place = (folder / str(path)).resolve()
+        if place.is_relative_to(folder.resolve()) and place.is_dir() and _holds_tests(place):
+            return (
+                place.relative_to(folder.resolve()).as_posix() if place != folder.resolve() else ""
+            )
     level = [folder]
     for _ in range(_DEPTH):
         below = [

@@ -150,6 +150,11 @@ def modules_of(distribution: str) -> frozenset[str]:
     return known or frozenset([distribution.replace("-", "_")])
 
 
+def distribution_of(module: str) -> str:
+    """Return the distribution that is known to bring a module; empty where none is."""
+    return next(iter((_TEST_TOOLS | _LIBRARIES).get(module, _plugin(module))), "")
+
+
 def _certain(texts: Mapping[str, str]) -> Iterator[str]:
     """The files that pytest imports in any case: a conftest.py may have it ignore others."""
     ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))

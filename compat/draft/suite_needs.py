@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import parse_requirement
 from compat.declare.project import Project
-from compat.declare.suite_imports import asked_names, collected_imports, modules_of
+from compat.declare.suite_imports import asked_names, collected_imports, distribution_of, modules_of
 from compat.draft.declaration_text import toml_line
 from compat.draft.library import KnownLibrary
 from compat.draft.suite_draft import FurtherNeed
@@ -42,10 +42,11 @@ def suite_needs(
     asked = [parse_requirement(text) for text in matrix.suite.requirements]
     with ThreadPoolExecutor(THREADS) as pool:
         admitted = list(pool.map(lambda each: _admitted(each, source), asked))
-        newest = [releases[-1] for releases in admitted if releases]
-        below = list(chain(*pool.map(lambda each: _requires(each, source), newest)))
+        pairs = zip(asked, admitted, strict=True)
+        newest = [(each, releases[-1]) for each, releases in pairs if releases]
+        below = list(chain(*pool.map(lambda pair: _requires(pair[0], pair[1], source), newest)))
         direct = set(map(_text, asked))
-        second = {_text(each): each for each in below if _holds(each) and _text(each) not in direct}
+        second = {_text(each): each for each in below if _text(each) not in direct}
         deeper = list(pool.map(lambda each: _admitted(each, source), second.values()))
     for requirement, releases in zip((*asked, *second.values()), admitted + deeper, strict=True):
         if releases and not any(usable_wheels(release) for release in releases):
@@ -73,8 +74,8 @@ def further_needs(
     all have a wheel, so that the suite can ask for them, too. Raises IndexUnreachable.
     """
     asked = [parse_requirement(text) for text in matrix.suite.requirements]
-    newest = [admitted[-1] for each in asked if (admitted := _admitted(each, source))]
-    below = list(chain(*(_requires(release, source) for release in newest)))
+    newest = [(each, found[-1]) for each in asked if (found := _admitted(each, source))]
+    below = list(chain(*(_requires(*pair, source) for pair in newest)))
     return tuple(
         need
         for need in _further(matrix, project, library, texts, below)
@@ -103,6 +104,19 @@ def _further(
         yield FurtherNeed(
             key=key, name=name, imports=f"{' and '.join(names)} ({imports[names[0]]})"
         )
+
+
+def bringing(module: str, project: Project) -> str:
+    """Return a requirement that brings a module: one of the project's groups and extras, else a
+    distribution that is known to have it; empty where neither is. A module's name alone names none:
+    the package that is called so on an index may be anybody's.
+    """
+    for key, table in (("groups", project.groups), ("extras", project.extras)):
+        for name in table:
+            for requirement in _requirements(project, key, name):
+                if module in modules_of(canonicalize_name(requirement.name)):
+                    return f"{requirement.name}{requirement.specifier}"
+    return distribution_of(module)
 
 
 def _admitted(requirement: Requirement, source: ReleaseSource) -> Sequence[Release]:
@@ -156,12 +170,17 @@ def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement
         return
 
 
-def _requires(release: Release, source: ReleaseSource) -> list[Requirement]:
-    """What a release asks for, with all that its extras do; nothing where that cannot be read."""
+def _requires(asked: Requirement, release: Release, source: ReleaseSource) -> list[Requirement]:
+    """What a release asks for with the extras that are asked of it; nothing where that cannot be
+    read.
+    """
     wheel = wheel_to_read(release)
     published = None if wheel is None else source.published(wheel)
     requirements = []
     for text in () if published is None else published.requires_dist:
         with suppress(InvalidRequirement):
-            requirements.append(Requirement(text))
+            needed = Requirement(text)
+            extras = asked.extras or {""}
+            if needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in extras):
+                requirements.append(needed)
     return requirements

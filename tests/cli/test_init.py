@@ -37,6 +37,12 @@ LIBRARY = {
 
 
 @pytest.fixture
+def run(run: Run) -> Run:
+    """The command, whose `init` runs no cell: what the index has here is nothing to run."""
+    return lambda *words: run(*words, *(["--no-run"] if words[0] == "init" else []))
+
+
+@pytest.fixture
 def empty(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_index: FakeIndex) -> Path:
     """A folder with nothing in it, in which commands run; the index has `my-lib`."""
     spelt = {name.replace("-", "_"): releases for name, releases in LIBRARY.items()}
