@@ -224,8 +224,10 @@ class Batch:
             if missing is None:
                 job = job_of(self._workspace, cell, lock, self._options.tier)
                 options = self._options
+                # The project's own tests are those of its checkout.
+                newer = () if options.wheels else self._workspace.newer_tests(lock)
                 yield msgspec.structs.replace(
-                    job, postponed=options.postponed, wheels=options.wheels
+                    job, postponed=options.postponed, wheels=options.wheels, newer=newer
                 )
             else:
                 name = python_name(missing, lock.inputs.platform)

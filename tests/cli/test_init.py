@@ -69,7 +69,7 @@ def test_in_an_empty_folder_a_name_is_enough(run: Run, empty: Path) -> None:
         "dep: 2.0 is shut out by what is declared, 2 major versions since 1.0.",
         "my-lib: its newest series, 0.4 to 1.0.",
         "deep: only one series of it meets what is declared",
-        'late: it is asked for not where python_version < "3.8"',
+        'late: it is asked for only where python_version < "3.8", which no cell is',
         "pin: it is pinned to one version",
     ):
         assert sentence in drafted.out

@@ -3,6 +3,7 @@ what a cell leaves out told by the record.
 """
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -325,6 +326,30 @@ def test_what_ends_pytest_itself_and_what_it_cannot_collect_are_no_record(
     assert code == 2, err
     assert said in err
     assert repository.records() == []
+
+
+def test_tests_that_the_tag_of_a_release_does_not_have_are_not_asked_of_it(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    alive = "import animal\n\n\ndef test_alive():\n    assert animal.ALIVE\n"
+    repository = project(tmp_path, index, tools, **{"tests/test_b.py": alive})
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "1"), ("tag", "v1.0")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    tests = tmp_path / "tests"
+    (tests / "test_b.py").write_text(f"{alive}\n\ndef test_new():\n    assert animal.NEW\n")
+    (tests / "test_c.py").write_text(NEWER)
+    matrix = tmp_path / "matrices" / "zoo" / "matrix.toml"
+    text = matrix.read_text(encoding="utf-8")
+    matrix.write_text(text.replace('arguments = ["-m", "not slow"], ', ""), encoding="utf-8")
+    code, _, err = repository.run("run", "zoo")
+    assert code == 0, err
+    record = record_of(repository)
+    assert len(record["capabilities"]) == 3
+    assert (
+        "not run: 2 of the tests, as they are newer than the release: tests/test_b.py::test_new,"
+        " tests/test_c.py" in record["remarks"]
+    )
 
 
 def test_a_package_that_hides_tests_and_one_that_changes_them_are_found_out(
