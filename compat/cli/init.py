@@ -1,7 +1,6 @@
 """The command that proposes a first matrix: init."""
 
 import platform
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files
-from compat.cli.machine import cache_folder, interpreter, today
+from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import ExtraIndexUrl, IndexUrl, Json, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
@@ -22,7 +21,7 @@ from compat.draft.draft import Draft, DraftRequest, draft_of
 from compat.draft.library import KnownLibrary, library_of
 from compat.draft.naming import axis_name
 from compat.draft.suite_draft import FurtherNeed, SuiteDraft, import_suite, own_suite
-from compat.draft.suite_needs import bringing, further_needs, suite_needs
+from compat.draft.suite_needs import bringing, further_needs
 from compat.errors import CompatError, DeclarationError, UsageError
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
@@ -60,8 +59,8 @@ def init_command(
     In a repository, what its pyproject.toml declares counts; elsewhere, the newest release on the
     index. Of the dependencies those become axes that are most likely to break the library: with an
     upper bound, several major versions, or compiled files. Nothing that is there is overwritten.
-    Where the project's own tests need an extra, a group or a build besides, that is said. They are
-    run once, in the newest smoke cell; known requirements that they lack are added.
+    The project's own tests are run once, in the newest smoke cell: known requirements that they
+    lack are added, and what else they need is said.
 
     Ends with 0 when the matrix was written; 2 when there is one already, or no such package.
 
@@ -105,8 +104,7 @@ def init_command(
             suite = msgspec.structs.replace(suite, requirements=(*suite.requirements, *found))
             draft = draft_of(library, request, suite, source)
             _write(matrix, draft)
-    needs = () if own is None else tuple(_needs(folder, own, library, draft, source))
-    _print(draft, needs, as_json)
+    _print(draft, as_json)
 
 
 # How often a draft is mended by what a run of its tests lacks: a module that is brought may show
@@ -129,17 +127,23 @@ def _lost_in_a_run(
     """Run the suite in the newest smoke cell, print the result, and return the modules that nothing
     there brings.
     """
-    from compat.cli.machine_search import MachineSearch
+    from compat import pipeline
+    from compat.cli.progress import Progress
+    from compat.cli.this_machine import Interruption, ThisMachine
+    from compat.fleet.batch import RunOptions
 
     workspace = workspace_of(draft.name, folder, index_url, extra_index_url)
     cell = max(draft.quick, key=lambda cell: _versions(cell, draft.matrix))
+    interruption, machine = Interruption(), ThisMachine(workspace, level_of(""))
     try:
-        search = MachineSearch(workspace, "")
-        result = search.run([cell])
+        with Progress({cell: None}, 1) as progress:
+            cancel, options = interruption.cancel, RunOptions()
+            result = pipeline.run(workspace, [cell], machine, options, cancel, progress)
     except CompatError as error:
         report(error.faults)
         return ()
-    search.exit_if_interrupted()
+    if interruption.signal:
+        raise typer.Exit(128 + interruption.signal)
     workspace.refresh()
     lost = tuple(module for fault in result.suite_faults for module in lost_modules(fault))
     if result.suite_faults or result.is_incomplete:
@@ -153,19 +157,6 @@ def _versions(cell: str, matrix: Matrix) -> tuple[Version, ...]:
     return tuple(place.version for place in parse_cell(cell, matrix).coordinates)
 
 
-def _needs(
-    folder: Path, own: Project, library: KnownLibrary, draft: Draft, source: PyPISource
-) -> Iterator[str]:
-    """What the project's tests need besides the draft; what cannot be read is said as it is."""
-    if not draft.matrix.suite.tests:
-        return
-    try:
-        matrix, texts = _own_tests(folder, draft)
-        yield from suite_needs(matrix, own, library, texts, source)
-    except DeclarationError as error:
-        yield str(error)
-
-
 def _further(
     folder: Path, own: Project, library: KnownLibrary, draft: Draft, source: PyPISource
 ) -> tuple[FurtherNeed, ...]:
@@ -173,7 +164,8 @@ def _further(
     try:
         matrix, texts = _own_tests(folder, draft)
         return further_needs(matrix, own, library, texts, source)
-    except DeclarationError:
+    except DeclarationError as error:
+        report(error.faults)
         return ()
 
 
@@ -249,7 +241,7 @@ def _architecture() -> str:
     return "aarch64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
 
 
-def _print(draft: Draft, needs: tuple[str, ...], as_json: bool) -> None:
+def _print(draft: Draft, as_json: bool) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
     following = f"compat run {draft.name} --quick"
     if not draft.quick:
@@ -263,7 +255,6 @@ def _print(draft: Draft, needs: tuple[str, ...], as_json: bool) -> None:
                 "files": paths,
                 **reasons,
                 **cells,
-                "needs": needs,
                 "next": following,
             }
         )
@@ -284,6 +275,4 @@ def _print(draft: Draft, needs: tuple[str, ...], as_json: bool) -> None:
             "compat: no cell has a wheel of each package;"
             ' builds = ["NAME==VERSION"] in matrix.toml lets a source distribution be built'
         )
-    for need in needs:
-        note(f"compat: {need}")
     prose(f"Next: {following}")

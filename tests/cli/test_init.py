@@ -1,7 +1,6 @@
 """`compat init`: from a project or a name to a matrix that can be run, and nothing overwritten."""
 
 import hashlib
-import shutil
 from pathlib import Path
 
 import pytest
@@ -139,6 +138,21 @@ def test_what_is_left_to_the_build_backend_is_asked_of_the_index(run: Run, empty
             "with what the extra Tests asks for",
         ),
         ('[dependency-groups]\ntest = ["nose"]\n', 'requirements = ["pytest"]', "tests in tests."),
+        (
+            '[project.optional-dependencies]\ntest = ["my-lib[bare]"]\nbare = ["pytest"]\n',
+            'extras = ["test"]',
+            "with what the extra test asks for",
+        ),
+        (
+            '[tool.poetry.group.test.dependencies]\npytest = "^8"\n',
+            'groups = ["test"]',
+            "with what the dependency group test asks for",
+        ),
+        (
+            '[tool.pytest]\ntestpaths = ["checks", "tests/unit"]\n',
+            'tests = "tests/unit"',
+            "the project's own tests in tests/unit",
+        ),
     ],
 )
 def test_the_projects_own_tests_are_the_suite(
@@ -153,7 +167,7 @@ def test_the_projects_own_tests_are_the_suite(
     # The tests are those of the newest release.
     assert "my-lib: its newest series, 1.0." in drafted.out
     text = (empty / "matrices" / "my-lib" / "matrix.toml").read_text()
-    assert 'tests = "tests"' in text
+    assert 'tests = "tests' in text
     assert lines in text
     assert not (empty / "matrices" / "my-lib" / "suite").exists()
     if "nose" not in pyproject:
@@ -173,39 +187,12 @@ test = ["pytest", "plug>=1", "mixed"]
 """
 
 
-def test_what_the_projects_tests_need_besides_is_said_with_the_remedy(
-    run: Run, empty: Path, demo_index: FakeIndex
-) -> None:
-    fill(demo_index, {"mixed": [("1.0", 1, None, ["late", "hidden"])]})
-    days = {"1.0": "2024-01-01T12:00:00Z", "1.1": "2024-01-02T12:00:00Z"}
-    sources = [File(f"plug-{version}.tar.gz", uploaded=day) for version, day in days.items()]
-    demo_index.page("plug", in_json(sources))
-    demo_index.page("hidden", in_json([File("hidden-3.tar.gz", uploaded=days["1.0"])]))
-    (empty / "pyproject.toml").write_text(NEEDY)
-    (empty / "tests").mkdir()
-    # It may leave files out, so that `compat check` says nothing of them.
-    (empty / "tests" / "conftest.py").write_text("collect_ignore_glob = []\n")
-    (empty / "tests" / "test_a.py").write_text(
-        "import dep\nimport late\nimport speedy.deep\nimport yaml\n"
-    )
-    drafted = run("init")
-    assert drafted.code == 0, drafted.err
-    assert [line for line in drafted.err.splitlines() if line.startswith("compat: ")] == [
-        "compat: the tests need plug>=1, which has only a source distribution, and cells build none"
-        ' unasked: builds = ["plug==1.1"] in matrix.toml allows it',
-        "compat: the tests need hidden, which has only a source distribution, and cells build none"
-        ' unasked: builds = ["hidden==3"] in matrix.toml allows it',
-        "compat: the tests import speedy and yaml (tests/test_a.py:3), which the extra fast brings"
-        ' and the draft does not ask for: extras = ["fast"] in [suite] does',
-    ]
-    shutil.rmtree(empty / "matrices")
-    assert len(run("init", "--json").json["data"]["needs"]) == 3
-
-
 def test_extras_that_alone_bring_what_the_tests_import_are_joined(
     run: Run, empty: Path, demo_index: FakeIndex
 ) -> None:
-    fill(demo_index, {"speedy": [("1.0", 1, None, [])], "plug": [("1.0", 1, None, [])]})
+    # What a tool's own extras ask for is not brought by it.
+    plug = [("1.0", 1, None, ["late; extra == 'dev'"])]
+    fill(demo_index, {"speedy": [("1.0", 1, None, [])], "plug": plug})
     pyproject = NEEDY.replace(', "PyYAML"', "").replace(', "mixed"', "")
     (empty / "pyproject.toml").write_text(pyproject)
     (empty / "tests").mkdir()

@@ -3,6 +3,7 @@ what a cell leaves out told by the record.
 """
 
 import json
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -285,6 +286,34 @@ def test_what_passes_plainly_passes_in_a_cell(tmp_path: Path, index: FakeIndex, 
         "not run: 1 of the tests, as they are marked online, and a cell has no network:"
         " tests/test_b.py::test_of_a_network",
     ]
+
+
+def test_init_runs_the_tests_once_and_adds_what_they_lack(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    files = {
+        "tests/test_a.py": "import yaml\n\n\ndef test_a(): ...\n",
+        "tests/test_b.py": "if True:\n    import attr, unknown\n\n\ndef test_b(): ...\n",
+    }
+    repository = project(tmp_path, index, tools, **files)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "zooown"\n', encoding="utf-8")
+    for name, module in (("zooown", "zooown"), ("pyyaml", "yaml"), ("attrs", "attr")):
+        made = wheel(name, "1.0", {f"{module}.py": ""}, [])
+        serve(index, name, [("1.0", made, "py3-none-any")])
+    code, out, err = repository.run("init")
+    assert code == 0, err
+    text = (tmp_path / "matrices" / "zooown" / "matrix.toml").read_text(encoding="utf-8")
+    assert 'requirements = ["pytest", "pyyaml", "attrs"]' in text, err
+    assert "compat: the tests import yaml and attr; added: pyyaml and attrs" in err
+    assert "suite-fault(add what brings the module unknown to suite.requirements" in err
+    assert "so the suite is not proven" in err
+    (tmp_path / "tests" / "test_b.py").write_text("def test_b(): ...\n")
+    shutil.rmtree(tmp_path / "matrices" / "zooown")
+    code, out, err = repository.run("init")
+    assert (code, "all 2 work" in out) == (0, True), err
+    shutil.rmtree(tmp_path / "matrices" / "zooown")
+    code, out, err = repository.run("init", "--no-run")
+    assert (code, "[1/1]" in err) == (0, False)
 
 
 def test_a_conflict_of_the_tests_own_requirements_is_no_record_of_the_combination(
