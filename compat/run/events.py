@@ -251,6 +251,7 @@ def _raised(entry: object) -> Raised | None:
         message=_short(entry.get("message")),
         where=_short(entry.get("where")),
         of_suite=entry.get("of_suite") is True,
+        is_own=entry.get("is_own") is True,
         of_runner=entry.get("of_runner") is True,
     )
 

@@ -71,15 +71,16 @@ class Raised(Value, frozen=True):
     """An exception inside a cell: its type, first line, and the innermost place outside the tests,
     `file:line`.
 
-    `of_suite` says that there is no such place: the suite's own code raised it. `of_runner` says
-    that the import of pytest raised it. `file` is the file of the suite that pytest could not
-    collect for it; else it is empty.
+    `of_suite` says that there is no such place: the suite's own code raised it, by a statement
+    `raise` where it `is_own`. `of_runner` says that the import of pytest raised it. `file` is the
+    file of the suite that pytest could not collect for it; else it is empty.
     """
 
     type: str
     message: str
     where: str
     of_suite: bool = False
+    is_own: bool = False
     of_runner: bool = False
     file: str = ""
 

@@ -13,7 +13,7 @@ from compat.run.outcome import Failed, Outcome, Stage
 # pytest ends with it when its options or its file of settings cannot be taken:
 # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _USAGE_ERROR = 4
-_OF_PYTEST = ("Failed", "UsageError", "CollectError")
+_OF_FILES = ("Failed", "UsageError", "CollectError", "FileNotFoundError")
 _NO_MODULE = re.compile(r"No module named '([^']+)'")
 # The environment is mounted read-only at L3, errno 30 is EROFS.
 _READ_ONLY = re.compile(r"\[Errno 30\] .*'[^']*/site-packages/(?P<folder>[^']+)/[^'/]+'$")
@@ -94,8 +94,9 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     """
     if not raised.of_suite:
         return None
-    # What pytest itself says of a file that it collects, such as of a mark that nothing registers.
-    if raised.type in _OF_PYTEST and (stage == "collect" or raised.file):
+    # What pytest itself says of a file that it collects, such as of a mark that nothing registers,
+    # and what the file says itself, or does not find beside itself.
+    if (raised.is_own or raised.type in _OF_FILES) and (stage == "collect" or raised.file):
         return _fault(stage, f"mend the tests: {raised.message}", raised.where)
     if raised.type in ("SyntaxError", "IndentationError", "TabError"):
         return _fault(stage, "mend the file: it does not parse on this Python", raised.where)

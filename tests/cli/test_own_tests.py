@@ -342,6 +342,9 @@ def test_a_conflict_of_the_tests_own_requirements_is_no_record_of_the_combinatio
          "suite-fault(mend tests/test_a.py::test_x: pytest itself ends in it (INTERNALERROR, Not"),
         ("import pytest\n\npytestmark = pytest.mark.unheard_of\n\n\ndef test_x(): ...\n",
          "suite-fault(mend the tests: 'unheard_of' not found in `markers`"),
+        ("raise ValueError('no data beside the tests')\n",
+         "suite-fault(mend the tests: no data beside the tests; at tests/test_a.py:1)"),
+        ("open('beside.txt')\n", "suite-fault(mend the tests: [Errno 2] No such file"),
     ],
 )  # fmt: skip
 def test_what_ends_pytest_itself_and_what_it_cannot_collect_are_no_record(

@@ -5,6 +5,7 @@ A copy of it lies beside that of `plugin.py` in the cell, as `compat_raised`.
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import sysconfig
@@ -27,7 +28,19 @@ def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> di
         "message": exception_line(error),
         "where": text(outside or inside or otherwise, MESSAGE),
         "of_suite": bool(inside and not outside),
+        "is_own": bool(inside and not outside) and is_own_raise(error),
     }
+
+
+def is_own_raise(error: BaseException) -> bool:
+    """Return whether a statement `raise` raised it, and not what a line called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+    return line.lstrip().startswith("raise ")
 
 
 def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
