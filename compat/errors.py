@@ -36,7 +36,6 @@ class CompatError(Exception):
     code: ClassVar[str] = "broken"
 
     def __init__(self, *faults: Fault) -> None:
-        """Carry at least one fault."""
         super().__init__("\n".join(fault.line() for fault in faults))
         self.faults = faults
 

@@ -212,7 +212,6 @@ def settled(
 
 
 def _is_said_to_fail(entry: Entry) -> bool:
-    """Whether a cell is said to be impossible to lock, though it did not run."""
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 
@@ -235,7 +234,6 @@ def asked_elsewhere(
 
 
 def _without_builds(result: Lock | Refusal) -> Lock | Refusal:
-    """What a resolver came to on another platform, where nothing can be built to learn more."""
     if isinstance(result, Refusal):
         if result.cause != "source-only":
             return result

@@ -356,7 +356,6 @@ class Workspace:
         return *own, code_of(*DERIVING_ROOMS)
 
     def _sources_of_known(self, present: EvaluationContext) -> Iterator[bytes]:
-        """What entries of known cells follow from besides their runs."""
         own = (*self._own_sources, *self.learnt.texts)
         yield from (*own, encode(present), self.lock_digests.state)
 

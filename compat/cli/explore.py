@@ -182,7 +182,6 @@ class _Session:
         return _lock_answer(probed, False)
 
     def _take(self, probed: Probed) -> None:
-        """Keep what a resolver said of a cell, or would say."""
         if probed.answer is None:
             return
         with self._guard:

@@ -16,21 +16,19 @@ from compat.cli.output import envelope, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
 from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, project_of
-from compat.declare.suite_groups import with_groups
 from compat.draft.draft import Draft, DraftRequest, draft_of
-from compat.draft.library import KnownLibrary, library_of
+from compat.draft.library import library_of
 from compat.draft.naming import axis_name
-from compat.draft.suite_draft import FurtherNeed, SuiteDraft, import_suite, own_suite
-from compat.draft.suite_needs import bringing, further_needs
-from compat.errors import CompatError, DeclarationError, UsageError
+from compat.draft.suite_draft import SuiteDraft, bringing, import_suite, own_suite
+from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
 from compat.plan.cell import parse_cell
 from compat.policy.eol import PYTHONS
 from compat.run.placed_suite import project_settings
 from compat.run.suitefault import lost_modules
-from compat.run.suitefiles import python_texts
 from compat.site.wording import count, listed
+from compat.workspace import Workspace
 
 Folder = Annotated[
     Path | None,
@@ -88,16 +86,13 @@ def init_command(
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
     request = DraftRequest(machine=_architecture(), here=series, day=today())
     draft = draft_of(library, request, suite, source)
-    if own is not None and suite.is_own:
-        further = _further(folder, own, library, draft, source)
-        if further:
-            suite = own_suite(own, module, draft.matrix.suite.tests, further)
-            draft = draft_of(library, request, suite, source)
     _write(matrix, draft)
-    if own is not None and suite.is_own and run and draft.quick:
-        for _ in range(_PROOFS):
-            lost = _lost_in_a_run(folder, draft, index_url, extra_index_url, as_json)
-            found = tuple(filter(None, (bringing(module, own) for module in lost)))
+    if own is not None and suite.is_own:
+        for _ in range(_PROOFS if draft.quick else 0):
+            workspace = workspace_of(draft.name, folder, index_url, extra_index_url)
+            lost = _lost_in_a_run(workspace, draft, run, as_json)
+            every = dict.fromkeys(bringing(module, own) for module in lost)
+            found = tuple(name for name in every if name and name not in suite.requirements)
             if not found:
                 break
             note(f"compat: the tests import {listed(lost)}; added: {listed(found)}")
@@ -117,25 +112,20 @@ def _write(matrix: Path, draft: Draft) -> None:
         files.write(matrix / name, text)
 
 
-def _lost_in_a_run(
-    folder: Path,
-    draft: Draft,
-    index_url: str | None,
-    extra_index_url: list[str] | None,
-    as_json: bool,
-) -> tuple[str, ...]:
-    """Run the suite in the newest smoke cell, print the result, and return the modules that nothing
-    there brings.
+def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool, as_json: bool) -> tuple[str, ...]:
+    """Run the suite in the newest smoke cell, unless it should not `run`, print the result, and
+    return the modules that nothing there brings.
     """
     from compat import pipeline
     from compat.cli.progress import Progress
     from compat.cli.this_machine import Interruption, ThisMachine
     from compat.fleet.batch import RunOptions
 
-    workspace = workspace_of(draft.name, folder, index_url, extra_index_url)
     cell = max(draft.quick, key=lambda cell: _versions(cell, draft.matrix))
-    interruption, machine = Interruption(), ThisMachine(workspace, level_of(""))
     try:
+        if workspace.matrix and not run:
+            return ()
+        interruption, machine = Interruption(), ThisMachine(workspace, level_of(""))
         with Progress({cell: None}, 1) as progress:
             cancel, options = interruption.cancel, RunOptions()
             result = pipeline.run(workspace, [cell], machine, options, cancel, progress)
@@ -155,28 +145,6 @@ def _lost_in_a_run(
 
 def _versions(cell: str, matrix: Matrix) -> tuple[Version, ...]:
     return tuple(place.version for place in parse_cell(cell, matrix).coordinates)
-
-
-def _further(
-    folder: Path, own: Project, library: KnownLibrary, draft: Draft, source: PyPISource
-) -> tuple[FurtherNeed, ...]:
-    """The groups and extras that the suite has to ask for, too; none where they cannot be read."""
-    try:
-        matrix, texts = _own_tests(folder, draft)
-        return further_needs(matrix, own, library, texts, source)
-    except DeclarationError as error:
-        report(error.faults)
-        return ()
-
-
-def _own_tests(folder: Path, draft: Draft) -> tuple[Matrix, dict[str, str]]:
-    """The matrix with what the groups and extras of its suite ask for, and the files of the
-    tests.
-    """
-    tests = draft.matrix.suite.tests
-    texts = {f"{tests}/{path}": text for path, text in python_texts(folder / tests).items()}
-    content = files.read_if_there(folder / PYPROJECT)
-    return with_groups(draft.matrix, content, f"matrices/{draft.name}/matrix.toml"), texts
 
 
 def _project(folder: Path) -> Project | None:

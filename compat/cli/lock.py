@@ -138,7 +138,6 @@ def lock_command(
 
 
 def _ask_elsewhere(workspace: Workspace, platform: str, *asked: Any) -> int:
-    """Ask about plain installs on other platforms, and return the exit code."""
     from compat.cli.platforms import ask_platforms, platforms_named
 
     return ask_platforms(workspace, platforms_named(workspace, platform), *asked)
@@ -152,7 +151,6 @@ def _lock_all(
     check: bool,
     as_json: bool,
 ) -> tuple[list[LockLine], list[CompatError]]:
-    """Lock the cells side by side, and print each in their order."""
     facts = workspace.feasibility
 
     def locked(cell: Cell) -> LockResult | CompatError:
@@ -191,7 +189,6 @@ def _locked(workspace: Workspace) -> tuple[Cell, ...]:
 
 
 def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) -> LockLine:
-    """Write the lock, or compare it, and say what that came to."""
     match result:
         case Infeasible(obstacle=obstacle):
             outcome = f"plan-fail:{obstacle.kind}({', '.join(obstacle.between)})"

@@ -87,7 +87,6 @@ def _plain_tests(text: str) -> Iterator[str]:
 
 
 def _is_plain(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef, prefix: str) -> bool:
-    """Whether it is called like a test and nothing but marks of pytest stands above it."""
     marks = (
         ast.unparse(decorator).startswith(("pytest.mark.", "mark."))
         for decorator in node.decorator_list

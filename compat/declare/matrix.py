@@ -105,15 +105,12 @@ class When:
         self.conditions = conditions
 
     def __eq__(self, other: object) -> bool:
-        """Conditions are equal when their pairs are."""
         return isinstance(other, When) and self.conditions == other.conditions
 
     def __hash__(self) -> int:
-        """Hash of the pairs."""
         return hash(self.conditions)
 
     def __repr__(self) -> str:
-        """Return the conditions as they are declared."""
         return f"When({self.as_table()!r})"
 
     def as_table(self) -> dict[str, str]:
@@ -173,7 +170,6 @@ class Rule(StrictValue, frozen=True):
     relaxations: Annotated[tuple[Relaxation, ...], msgspec.Meta(max_length=100)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse relaxations on an exclusion, and a relaxing rule without any."""
         if (self.effect == "relax") is not bool(self.relaxations):
             raise ValueError("`relaxations` belong to the effect `relax`, and only to it")
 
@@ -255,7 +251,6 @@ class Matrix(StrictValue, frozen=True):
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what is no requirement, and a build of no version."""
         for text in (*self.requirements, *self.constraints):
             parse_requirement(text)
         for text in self.builds:

@@ -31,7 +31,6 @@ class Window(StrictValue, frozen=True):
     end_of_life: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse a window without a rule, and one with two."""
         if (self.months is not None) + (self.minors is not None) + self.end_of_life != 1:
             raise ValueError("needs exactly one of `months`, `minors` and `end_of_life = true`")
 

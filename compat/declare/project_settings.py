@@ -108,7 +108,6 @@ def _split(text: Any) -> list[str]:
 
 
 def _kept(options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The options that a cell takes, and the others."""
     taken: list[str] = []
     left_out: list[str] = []
     takes_word = False

@@ -44,9 +44,6 @@ def _schema(kind: type, title: str) -> dict[str, Any]:
 
 
 def _derived(kind: type) -> dict[str, Any]:
-    """Return msgspec's schema, its descriptions without the indentation and wrapping of
-    docstrings.
-    """
     derived = msgspec.json.schema(kind, schema_hook=schema_custom)
     for definition in derived["$defs"].values():
         paragraphs = inspect.cleandoc(definition["description"]).split("\n\n")

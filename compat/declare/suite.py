@@ -56,7 +56,6 @@ def suite_faults(
 
 
 def _has_tests(matrix: Matrix, texts: Mapping[str, str], names: Iterable[str]) -> bool:
-    """Whether there is a file that pytest collects, as far as its own names tell."""
     if matrix.suite.tests in texts or "python_files" in texts.get(SETTINGS, ""):
         return True
     return any(fnmatch(name, pattern) for name in names for pattern in TEST_FILES)

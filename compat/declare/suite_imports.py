@@ -111,34 +111,21 @@ def unrequired_imports(
 
 
 def _plugin(module: str) -> tuple[str, ...]:
-    """The distribution of a plugin of pytest, which is called like its module by custom."""
     return (canonicalize_name(module),) if module.startswith("pytest_") else ()
 
 
 def _own(matrix: Matrix) -> set[str]:
-    """The modules that are likely to be the packages' own."""
     names = {axis.normalised_name.replace("-", "_") for axis in matrix.packages}
     return names | {matrix.suite.module.partition(".")[0]}
 
 
 def _may_bring_tools(matrix: Matrix, asked: Iterable[str]) -> bool:
-    """Whether a requirement, or a package asked about, may depend on tools for tests."""
     texts = (*matrix.suite.requirements, *matrix.requirements)
     extras = any(parse_requirement(text).extras for text in texts)
     packages = {str(axis.normalised_name) for axis in matrix.packages}
     tools = {name for names in _TEST_TOOLS.values() for name in names}
     plain = packages - tools | {"pytest"} | _KNOWN
     return extras or any("test" in name for name in packages) or not plain.issuperset(asked)
-
-
-def collected_imports(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the modules that stand free at the top of the files that pytest collects, whether or
-    not a conftest.py leaves files out, and where each first does: `tests/test_a.py:3`.
-    """
-    imports: dict[str, str] = {}
-    for path, module, line in _imported(texts, filter(is_collected, texts)):
-        imports.setdefault(module, f"{path}:{line}")
-    return imports
 
 
 def modules_of(distribution: str) -> frozenset[str]:
@@ -190,7 +177,6 @@ def is_collected(path: str) -> bool:
 
 
 def _free_imports(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the top module and the line of each import that is under no condition."""
     if any(word in text for word in _CONDITIONAL):
         return
     try:

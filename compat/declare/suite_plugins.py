@@ -120,7 +120,6 @@ def _needing(plugin: _Plugin, settings: Mapping[str, str], options: list[str]) -
 
 
 def _line(text: str, word: str) -> int:
-    """The line of a file that has the word first, counted from 1."""
     pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
     numbered = enumerate(text.splitlines(), start=1)
     return next((number for number, line in numbered if pattern.search(line)), 1)

@@ -139,7 +139,6 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
 
 
 def _holds(requirement: Requirement, series: Version) -> bool:
-    """Whether a requirement holds on Linux and that Python."""
     if requirement.marker is None:
         return True
     environment = {
@@ -177,7 +176,6 @@ def _chosen(weights: Sequence[Weighed], cells: int) -> list[Weighed]:
 
 
 def _axes(library: KnownLibrary, chosen: Sequence[Weighed], series: int) -> Iterator[DraftAxis]:
-    """The package axes, the subject last."""
     names, shorts = {"python", axis_name(library.name)}, {"py"}
     for dependency in chosen:
         name = axis_name(dependency.name, names)

@@ -93,7 +93,6 @@ def pythons(library: KnownLibrary, day: datetime.date) -> tuple[tuple[Version, .
 
 
 def _plain(texts: tuple[str, ...], package: str) -> tuple[Requirement, ...]:
-    """The readable requirements that hold without an extra, each package once, but for itself."""
     requirements: dict[str, Requirement] = {}
     for text in texts:
         try:

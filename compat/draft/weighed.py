@@ -164,7 +164,6 @@ def _in(selector: Selector, release: Release) -> bool:
 
 
 def _moves(requirement: Requirement, later: Sequence[Release]) -> tuple[tuple[str, ...], int]:
-    """Why a dependency may break the library, and how much that weighs."""
     moves: list[str] = []
     weight = 0
     versions = [release.version for release in later]

@@ -222,9 +222,6 @@ class GitHub:
             raise UsageError.of("is not UTF-8 text on GitHub", path=path) from None
 
     def _pulls(self, branch: str) -> Iterator[Pull]:
-        """Yield the pull requests from the branch of this repository, newest first, whatever they
-        are for.
-        """
         for answer in self.rest.pages("pulls", head=f"{self.rest.owner}:{branch}", state="all"):
             for pull in decoded(answer, list[_Pull]):
                 if pull.head.ref == branch and pull.head.repo == pull.base.repo:

@@ -66,7 +66,6 @@ class BadStatus(requests.RequestException):
     """The answer is a status that says no."""
 
     def __init__(self, status: int) -> None:
-        """Keep the HTTP status."""
         super().__init__(str(status))
         self.status = status
 

@@ -29,7 +29,6 @@ class Demands:
     """
 
     def __init__(self, facts: Feasibility) -> None:
-        """Take what the plan knows of the matrix."""
         self._facts = facts
         self._matrix = facts.matrix
         self._python = facts.matrix.interpreters.name

@@ -130,7 +130,6 @@ def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
 
 
 def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
-    """What of a lock's inputs follows from declarations."""
     return inputs.requirements, inputs.overrides, inputs.excludes, inputs.constraints
 
 
@@ -196,7 +195,6 @@ def _withdrawals(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[frozens
 
 
 def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
-    """The series of the cell that are locked to their oldest patch, sorted."""
     axes = (axis for axis in facts.matrix.packages if axis.select.patch == "oldest")
     return tuple(
         sorted(
@@ -231,7 +229,6 @@ def _relaxed(
     others: list[str],
     relaxations: dict[str, Relaxation],
 ) -> Inputs:
-    """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axes: dict[str, str] = {
         axis.normalised_name: pinned(axis, cell) for axis in facts.matrix.packages
@@ -327,7 +324,6 @@ def _injected_pin(facts: Feasibility, release: Release) -> Pin:
 
 
 def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Version | None:
-    """A declared interpreter that the subject admits, when it does not admit the cell's own."""
     asked = None if release.published is None else release.published.requires_python
     if admits(asked, facts.patch(cell)):
         return None

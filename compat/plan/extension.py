@@ -169,7 +169,6 @@ def _places(facts: Feasibility, axis: Axis, version: Version) -> Iterator[tuple[
 
 
 def _with_newer(catalogue: Catalogue, name: str) -> Catalogue:
-    """The catalogue whose package of that name has the newer releases, too."""
     package = catalogue.package(name)
     newer = next(other for other in catalogue.newer if other.name == name)
     releases = {release.version: release for release in (*package.releases, *newer.releases)}

@@ -95,11 +95,9 @@ class PlannedFates:
         return array.array("I", self._kept.slots)
 
     def __iter__(self) -> Iterator[Fate]:
-        """Yield every fate."""
         return (fate for _, fate in self.numbered())
 
     def __len__(self) -> int:
-        """Return how many cells there are."""
         return len(self._slots) - self._slots.count(_NO_CELL)
 
     def numbered(
@@ -166,7 +164,6 @@ class PlannedFates:
 
     @property
     def _is_answered_alone(self) -> bool:
-        """Whether a question about one cell is answered without the plan."""
         if not self._is_whole:
             is_at_hand = "_slots" in self.__dict__ or self._if_kept is not None
             self._is_whole = is_at_hand or len(self._alone) >= _FEW

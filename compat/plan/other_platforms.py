@@ -85,7 +85,6 @@ def platform_questions(facts: Feasibility) -> Iterator[PlatformQuestion]:
 
 
 def _merged(required: Iterable[Required], elsewhere: Iterable[Package]) -> tuple[Required, ...]:
-    """What the subject pins, with its wheels for other platforms, too."""
     further = {
         (package.name, release.version): release.artifacts
         for package in elsewhere

@@ -126,7 +126,6 @@ def _unneeded(facts: Feasibility, fates: Iterable[Fate]) -> tuple[str, ...]:
 
 
 def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
-    """The rules without which the cell would be another."""
     cell = fate.cell
     if isinstance(fate, Infeasible):
         if (

@@ -128,7 +128,6 @@ def _platforms(platform: str) -> Iterator[str]:
 
 
 def _elsewhere(facts: PlatformFacts) -> Iterator[str]:
-    """The platform tags of what is not Linux with a glibc, the best first."""
     if facts.system == "Darwin":
         yield from mac_platforms(MACOS, facts.machine)
     elif facts.system == "Windows":

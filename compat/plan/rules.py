@@ -16,7 +16,6 @@ class RuleBook:
     """The rules of a matrix, ready to be asked about many cells."""
 
     def __init__(self, matrix: Matrix, moved: Moved) -> None:
-        """Take the matrix, and the question whether a coordinate is moved, and how."""
         self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
         self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
         self._moved = moved

@@ -38,7 +38,6 @@ class AsOf:
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
-        """Take a snapshot that has a policy, and the day."""
         self.snapshot = snapshot
         self.policy = policy
         self.day = day

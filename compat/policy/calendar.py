@@ -54,7 +54,6 @@ class ScheduledMove(StrictValue, frozen=True, kw_only=True):
     lost: tuple[Affected, ...]
 
     def __post_init__(self) -> None:
-        """Derive what is printed too, so that the encoded value is all that readers get."""
         derive(self, id=f"{self.axis}-{self.to}", wording=f"first release after {self.on}")
 
 

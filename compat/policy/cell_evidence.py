@@ -151,12 +151,10 @@ def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:
 
 
 def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
-    """Whether a verdict rests on as much of the suite as the policy asks for."""
     return evidence == "tested" or (evidence == "smoke" and policy.tier == "smoke")
 
 
 def _is_asked_for(run: Ran, policy: Policy) -> bool:
-    """Whether the run asked for as much as the policy does, or failed before any test."""
     return policy.tier == "smoke" or is_whole(run)
 
 

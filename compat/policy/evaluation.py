@@ -43,7 +43,6 @@ class Evaluation:
     """What supports or forbids a floor, on one day; each version is judged once."""
 
     def __init__(self, as_of: AsOf) -> None:
-        """Take the day."""
         self.as_of = as_of
         self.places = PromisedPlaces(as_of)
         self._floors: dict[tuple[str, Version], FloorEvidence] = {}

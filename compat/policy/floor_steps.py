@@ -39,7 +39,6 @@ class FloorSteps:
     """The steps of one axis on the day of an evaluation."""
 
     def __init__(self, evaluation: Evaluation, axis: Axis) -> None:
-        """Take the day's evaluation, and an axis that has a floor."""
         self.evaluation = evaluation
         self.as_of = evaluation.as_of
         self.axis = axis

@@ -153,7 +153,6 @@ def _missing(proof: FloorEvidence, as_of: AsOf) -> Iterator[tuple[int, datetime.
 
 
 def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:
-    """What no run mends, as briefly as it can be said."""
     proof = evaluation.raised(axis.name, step.version)
     against = next(
         objection for objection in proof.objections

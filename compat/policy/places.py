@@ -25,7 +25,6 @@ class PromisedPlaces:
     """
 
     def __init__(self, as_of: AsOf) -> None:
-        """Take the day."""
         self.as_of = as_of
         self.names = tuple(axis.name for axis in as_of.others)
         self._axes = {axis.name: axis for axis in as_of.others}
@@ -130,7 +129,6 @@ class PromisedPlaces:
     def _obstacles(
         self, axis: str, version: Version, as_published: bool
     ) -> list[tuple[bool, int, Place, str]]:
-        """The obstacles of cells with that version, those of the subject itself first."""
         index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
         return [
             (
@@ -149,7 +147,6 @@ class PromisedPlaces:
         return f"{package_words(self._axes[axis])} {version}"
 
     def _unpromised(self, besides: str) -> str:
-        """Which other axis promises nothing that exists."""
         empty = [
             (package_words(axis), self.as_of.floors.get(axis.name))
             for axis in self.as_of.others

@@ -143,7 +143,6 @@ class Proposal(StrictValue, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Derive what is printed too, so that the encoded value is all that readers get."""
         derive(self, id=f"{self.kind}-{self.axis}-{self.current}-to-{self.proposed}")
         derive(self, is_open=not self.objections, because=self._because(), digest=self._digest())
 

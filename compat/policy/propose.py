@@ -298,7 +298,6 @@ class _Mover:
                 return f"every representative cell of {release} at the floor, {floor}, is broken"
 
     def _lapsed(self, draft: "_Draft") -> Iterator[str]:
-        """That the floor itself promises nothing that can be had."""
         because = (
             "" if draft.kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
         )

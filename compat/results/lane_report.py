@@ -95,7 +95,6 @@ def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:
 
 
 def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Entry | None:
-    """The cell with the newest coordinate before a pre-release, and the same ones otherwise."""
     awaited = cell.on(axis.name).version
     earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
     place = tuple(earlier[-1] if c.axis == axis.name and earlier else c for c in cell.coordinates)

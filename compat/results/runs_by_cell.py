@@ -115,7 +115,6 @@ class RunsByCell(Mapping[str, CellRuns]):
         return self._asked[cell]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the ids of the cells, sorted."""
         return iter(self._cells)
 
     def __len__(self) -> int:

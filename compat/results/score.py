@@ -43,7 +43,6 @@ class Score(StrictValue, frozen=True, kw_only=True):
     words: str = ""
 
     def __post_init__(self) -> None:
-        """Say it in words."""
         derive(self, words=self._words())
 
     @classmethod

@@ -182,7 +182,6 @@ class Snapshot:
         return after._after(self)
 
     def _after(self, before: "Snapshot") -> "Snapshot":
-        """This one, which says no more of what runs came to than the one before it."""
         self._before = before
         return self.with_lanes(before._lanes and (lambda _: before.lanes))
 

@@ -200,11 +200,9 @@ class History:
         return History([counted.run for counted in self.counted])
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the same runs count, and the same one does not."""
         return isinstance(other, History) and self._whole == other._whole
 
     def __hash__(self) -> int:
-        """Return the hash of what is compared."""
         return hash(self._whole)
 
     @property
@@ -224,7 +222,6 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
 
 
 def _counting(runs: Sequence[Ran]) -> tuple[Counted, ...]:
-    """The same of runs that are in order."""
     ordered = [(run, run.outcomes) for run in runs]
     if not any(isinstance(o, Failed) and _may_not_count(o) for _, every in ordered for o in every):
         return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in ordered if outcomes)

@@ -74,7 +74,6 @@ def nearest_floor(path: str, text: str, move: Move) -> Version | None:
 
 
 def _classified(outcome: Rewritten | Unsatisfiable, move: Move) -> Rewritten | Unsatisfiable:
-    """The outcome with the classifiers in step."""
     if isinstance(outcome, Unsatisfiable):
         return outcome
     changes = classifier_changes(outcome.text, move)

@@ -40,7 +40,6 @@ def rewritten_readme(text: str, move: Move) -> Rewritten:
 
 
 def _beside(text: str, badge: re.Match[str], move: Move) -> list[TextChange]:
-    """The version in the alternative text of the same image."""
     line_start = text.rfind("\n", 0, badge.start()) + 1
     alt = _MARKDOWN.search(text, line_start, badge.start()) or _RST.match(text, badge.end())
     if alt is None:

@@ -139,6 +139,5 @@ def _respelled(line: str, move: Move) -> str:
 
 
 def _apart(changes: list[TextChange]) -> list[TextChange]:
-    """The changes, each stretch once."""
     by_stretch: dict[tuple[int, int], TextChange] = {(c.start, c.end): c for c in changes}
     return list(by_stretch.values())

@@ -98,7 +98,6 @@ def _top(repository: Path, tests: Path) -> Path:
 
 
 def _packages(repository: Path, matrix: Matrix, contents: Mapping[str, bytes]) -> tuple[str, ...]:
-    """The __init__.py of each package above the tests, where these import from there."""
     top = _top(repository, repository / matrix.suite.tests)
     packages: list[Path] = []
     for folder in top.parents if (top / INIT).exists() else ():

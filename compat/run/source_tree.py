@@ -135,7 +135,6 @@ def _cloned(source: str, place: Path, environ: Mapping[str, str]) -> SourceCopy:
 
 
 def _answer(folder: Path, environ: Mapping[str, str], *words: str) -> str:
-    """What git says, empty where it says no or is not there."""
     try:
         done = _run(folder, environ, *words)
     except ToolFailed:

@@ -25,7 +25,6 @@ _LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
 
 
 def _suite_files(folder: Path) -> Iterator[Path]:
-    """Yield the files that belong to a suite, by name."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if (

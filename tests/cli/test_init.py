@@ -174,41 +174,6 @@ def test_the_projects_own_tests_are_the_suite(
         assert run("check").out == "sound: my-lib\n"
 
 
-NEEDY = """\
-[project]
-name = "my-lib"
-dependencies = ["dep"]
-[project.optional-dependencies]
-fast = ["speedy>=1", "dep", "PyYAML"]
-slow = ["speedy"]
-brought = ["late"]
-[dependency-groups]
-test = ["pytest", "plug>=1", "mixed"]
-"""
-
-
-def test_extras_that_alone_bring_what_the_tests_import_are_joined(
-    run: Run, empty: Path, demo_index: FakeIndex
-) -> None:
-    # What a tool's own extras ask for is not brought by it.
-    plug = [("1.0", 1, None, ["late; extra == 'dev'"])]
-    fill(demo_index, {"speedy": [("1.0", 1, None, [])], "plug": plug})
-    pyproject = NEEDY.replace(', "PyYAML"', "").replace(', "mixed"', "")
-    (empty / "pyproject.toml").write_text(pyproject)
-    (empty / "tests").mkdir()
-    (empty / "tests" / "test_a.py").write_text("import dep\nimport late\nimport speedy.deep\n")
-    drafted = run("init")
-    assert drafted.code == 0, drafted.err
-    assert (
-        "Suite: the project's own tests in tests, with what the dependency group test asks for, and"
-        " the extra fast, which brings speedy (tests/test_a.py:3), and the extra brought, which"
-        " brings late (tests/test_a.py:2)" in drafted.out
-    )
-    text = (empty / "matrices" / "my-lib" / "matrix.toml").read_text()
-    assert 'groups = ["test"]\nextras = ["fast", "brought"]\n' in text
-    assert "compat: the tests" not in drafted.err
-
-
 @pytest.mark.parametrize(
     ("paths", "tests"),
     [

@@ -71,7 +71,6 @@ class RunningTest:
     """One test while it runs: what its phases came to."""
 
     def __init__(self, item: pytest.Item) -> None:
-        """Start the clock of this test."""
         self.item = item
         self.failed = False
         self.raised: dict[str, Any] | None = None
@@ -98,7 +97,6 @@ class EventHooks:
     """The hooks of pytest that become events."""
 
     def __init__(self, config: pytest.Config, stream: Stream) -> None:
-        """Remember which folders hold the suite."""
         self.stream = stream
         self.suites = suite_folders(config.option, config.args)
         self.attempt: RunningTest | None = None
