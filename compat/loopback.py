@@ -29,12 +29,10 @@ class Loopback:
         return f"http://127.0.0.1:{self._server.server_address[1]}/"
 
     def __enter__(self: Served) -> Served:
-        """Start serving."""
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop serving."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

@@ -213,7 +213,7 @@ def audited(
     facts = workspace.facts_of(workspace.kept_or_asked)
     clauses = learner.answer(cell)
     package_of, margin = workspace.source.package, facts.matrix.margin_days
-    result = lock_cell(locker, inputs_of(facts, cell), package_of, margin)
+    result = lock_cell(locker, inputs_of(facts, cell, with_suite=False), package_of, margin)
     answer = answer_of(cell.id, result, workspace.day, learner.redacted)
     finding: Finding = "wrong" if answer.refusal is None else "agrees"
     if answer.refusal is not None and is_spurious(answer.refusal):
@@ -268,7 +268,6 @@ def settled(
 
 
 def _is_said_to_fail(entry: Entry) -> bool:
-    """Whether a cell is said to be impossible to lock, though it did not run."""
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 
@@ -291,7 +290,6 @@ def asked_elsewhere(
 
 
 def _without_builds(result: Lock | Refusal) -> Lock | Refusal:
-    """What a resolver came to on another platform, where nothing can be built to learn more."""
     if isinstance(result, Refusal):
         if result.cause != "source-only":
             return result

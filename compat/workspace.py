@@ -47,7 +47,7 @@ from compat.results.runs_by_cell import RunsByCell
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.placed_suite import placed_suite
-from compat.run.suitefiles import python_texts, suite_digest
+from compat.run.suitefiles import python_texts, suite_contents, suite_digest
 from compat.value import encode
 
 if TYPE_CHECKING:
@@ -117,6 +117,24 @@ class Workspace:
     def suite_folder(self) -> Path:
         """Where the suite is: beside the matrix, or a copy of the project's own tests."""
         return placed_suite(self.folder, self.matrix, self._cache)
+
+    def newer_tests(self, lock: Lock) -> tuple[str, ...]:
+        """Its own tests that are newer than the release in a lock, as far as git tells."""
+        own = self.matrix.subject_axis.normalised_name
+        release = next((pin.version for pin in lock.pins if pin.name == own), None)
+        if release is None or not self.matrix.suite.tests:
+            return ()
+        if release not in self._newer_tests:
+            from compat.run.source_tree import newer_tests
+
+            contents = suite_contents(self.suite_folder)
+            package, repository = self.matrix.subject_axis.package, self.folder.parents[1]
+            self._newer_tests[release] = newer_tests(repository, package, release, contents)
+        return self._newer_tests[release]
+
+    @cached_property
+    def _newer_tests(self) -> dict[Version, tuple[str, ...]]:
+        return {}
 
     @cached_property
     def suite_texts(self) -> dict[str, str]:

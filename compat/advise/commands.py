@@ -166,7 +166,6 @@ def _pip_lines(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
 
 
 def _pip_install(inputs: Inputs) -> str:
-    """What declares no such Python is let in, and exact pins leave no choice."""
     ignoring = " --ignore-requires-python" if in_two_steps(inputs) else ""
     return f"pip install --no-deps --require-hashes{ignoring}"
 

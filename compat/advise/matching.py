@@ -16,7 +16,6 @@ class ProofsByVersion:
     """
 
     def __init__(self, proofs: Sequence[TestedCombination]) -> None:
-        """Take the proofs."""
         self._proofs = proofs
         self._by_axis: dict[str, dict[tuple[Version, Version], list[int]]] = {}
         self.meeting = cache(self._meeting)
@@ -46,7 +45,6 @@ class ProofsByVersion:
             yield self._proofs[number], unmet
 
     def _meeting(self, want: Want) -> frozenset[int]:
-        """The numbers of the proofs that meet a want."""
         axis = want.axis.name
         if axis not in self._by_axis:
             pairs: defaultdict[tuple[Version, Version], list[int]] = defaultdict(list)

@@ -94,7 +94,6 @@ class Message(Value, frozen=True):
         return frozenset(canonicalize_name(module_package(folder)) for folder in folders)
 
     def _own_places(self) -> list[tuple[str, str]]:
-        """The folder and the stem of each file that is neither installed nor of Python itself."""
         files = re.findall(
             r"(?:\bfile |\()((?:[^ ()]{0,200}/)?)(\w{1,80})\.py(?=, line \d|\))", self.text, _FLAGS
         )

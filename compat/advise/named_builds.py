@@ -41,7 +41,6 @@ class NamedBuild(Value, frozen=True):
             return None
 
     def __str__(self) -> str:
-        """Name it with its version."""
         return f"{self.name} {self.version}"
 
 

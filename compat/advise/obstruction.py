@@ -92,7 +92,6 @@ def _lacking(verdict: Verdict, request: Request) -> Iterator[str]:
 
 
 def _other_versions(proof: TestedCombination, request: Request) -> Iterator[str]:
-    """What its lock installs where a certain release was asked for."""
     for want in proof.unmet(request):
         yield f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
 
@@ -114,7 +113,6 @@ def _of_metadata(snapshot: Snapshot, matching: Sequence[Entry], request: Request
 
 
 def _beside(snapshot: Snapshot, request: Request, entry: Entry, obstacle: Obstacle) -> int:
-    """How many coordinates an obstacle speaks of that nobody asked about."""
     asked = {snapshot.matrix.subject, *(want.axis.name for want in request.wants)}
     return sum(_axis_of(entry.cell, text) not in (None, *asked) for text in obstacle.between)
 

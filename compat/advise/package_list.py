@@ -128,7 +128,6 @@ def _pairs(text: str, python: Version | None) -> tuple[list[tuple[str, Version]]
 
 
 def _joined(text: str) -> Iterator[str]:
-    """Each line without its comment, and with the lines that a backslash continues."""
     held = ""
     for line in text.splitlines():
         held = f"{held} {line.strip()}".strip()
@@ -237,7 +236,6 @@ def _json(text: str) -> list[tuple[str, Version]] | None:
 
 
 def _locked(text: str) -> Iterator[tuple[str, Version]]:
-    """The packages of a poetry.lock or a uv.lock."""
     for section in _LOCKED.split(text)[1:]:
         keys = dict(reversed(_KEY.findall(section.partition("\n[")[0])))
         version = _version(keys.get("version", ""))

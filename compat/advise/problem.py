@@ -331,7 +331,6 @@ def problems_of_guards(known: KnownFacts, packages: PackageList) -> Iterator[Pro
 
 
 def _names(known: KnownFacts) -> frozenset[str]:
-    """The packages that a matrix knows, and Python."""
     pinned = {name for pins in known.pins.values() for name in pins}
     catalogue = known.snapshot.catalogue
     required = {required.package.name for required in catalogue.required}
@@ -359,7 +358,6 @@ def _complained(complaint: Complaint, matrix: Matrix, rules: PublishedRules) -> 
 
 
 def _gone(complaint: Complaint, rules: PublishedRules) -> str:
-    """What the catalogue knows of a requirement that cannot be had."""
     need = requirement_of(complaint.needs)
     if need is None or not rules.covers(need):
         return ""

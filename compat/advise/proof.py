@@ -268,7 +268,6 @@ def is_current(entry: Entry) -> bool:
 
 
 def _asked_today(snapshot: Snapshot) -> frozenset[str]:
-    """The capabilities that any run of today's suite reported."""
     by_identity = {
         id(entry.verdict.capabilities): entry.verdict.capabilities
         for entry in snapshot.known
@@ -278,7 +277,6 @@ def _asked_today(snapshot: Snapshot) -> frozenset[str]:
 
 
 def _by_status(capabilities: Iterable[Capability]) -> dict[Status, tuple[str, ...]]:
-    """The ids of capabilities by what they came to, sorted."""
     ordered = sorted(capabilities, key=lambda capability: capability.id)
     return {s: tuple(c.id for c in ordered if c.status == s) for s in get_args(Status)}
 

@@ -40,7 +40,6 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
 
 
 def _as_resolved(command: str, install: PlainInstall) -> AsPublished:
-    """What a resolver says of it, which has run nothing."""
     if install.state == "resolves":
         sentence = f"resolves on {install.on}, and was not run"
         return AsPublished(command=command, state="unknown", sentence=sentence)

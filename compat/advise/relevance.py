@@ -55,7 +55,6 @@ def _is_of_package(name: str, message: Message) -> bool:
 
 
 def _is_listed(name: str, message: Message) -> bool:
-    """Whether a list of packages that the message holds has one of a name."""
     return re.search(rf"(?<![\w.-]){re.escape(name)}==\d", flat(message.text)) is not None
 
 

@@ -201,7 +201,6 @@ def nearest_set(
 
 
 def _counts(differ: Sequence[DifferingPin]) -> tuple[int, int]:
-    """How many packages are there in another version, and how many are not there."""
     lacking = sum(difference.installed is None for difference in differ)
     return len(differ) - lacking, lacking
 
@@ -215,12 +214,10 @@ def _series(tested_set: TestedSet, matrix: Matrix) -> Version:
 
 
 def _by_weight(matrix: Matrix) -> list[Axis]:
-    """The axes, the subject first."""
     return sorted(matrix.axes, key=lambda axis: axis.name != matrix.subject)
 
 
 def _places(sets: Sequence[TestedSet], matrix: Matrix) -> dict[str, dict[Version, int]]:
-    """The number of each coordinate that a set has, oldest first, by axis."""
     return {
         axis.name: {
             version: number

@@ -84,7 +84,6 @@ class PublishedRules:
     """What the catalogue of a matrix says about installed packages."""
 
     def __init__(self, matrix: Matrix, catalogue: Catalogue, packages: PackageList) -> None:
-        """Take the matrix, its catalogue, and what is installed."""
         self._matrix, self._catalogue, self._packages = matrix, catalogue, packages
         self.python = packages.python
         self.platform = matrix.platform
@@ -291,7 +290,6 @@ class PublishedRules:
         )
 
     def _is_bounded(self, axis: PackageAxis, newest: Version) -> bool:
-        """Whether the installed subject itself keeps another package from being new."""
         release = self._installed_release(self._subject.normalised_name)
         return axis is not self._subject and any(
             package == axis.normalised_name and not specifier.contains(newest)

@@ -136,7 +136,6 @@ def _seconds(budget: str) -> int | None:
 
 
 def _inferred(workspace: Workspace, locks_only: bool) -> dict[str, Entry]:
-    """The entries to choose from, by their cells."""
     return {
         entry.cell.id: entry
         for entry in workspace.snapshot.entries

@@ -131,7 +131,6 @@ def _print_json(matrix: str, run_plan: RunPlan) -> None:
 
 
 def _print_table(run_plan: RunPlan) -> None:
-    """Which cells run, why and for how long, and what was left out."""
     packing = run_plan.packing
     shard_of = {
         task.cell: number for number, shard in enumerate(packing.shards, 1) for task in shard.tasks
@@ -158,7 +157,6 @@ def _print_table(run_plan: RunPlan) -> None:
 
 
 def _print_later(run_plan: RunPlan) -> None:
-    """How many cells of each kind come in which run."""
     kinds = Counter(
         (run, run_plan.due[cell].place, run_plan.due[cell].reason)
         for cell, run in run_plan.later.items()

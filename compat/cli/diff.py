@@ -114,7 +114,6 @@ def _compared(
     how: tuple[RunOptions, Isolation],
     interruption: Interruption,
 ) -> Comparison:
-    """Run what is needed, and show the progress."""
     options, level = how
 
     def run_released(names: Sequence[str]) -> BatchResult:
@@ -142,7 +141,6 @@ def _heading(cells: CheckoutCells, release: Version) -> str:
 
 
 def _print(cells: CheckoutCells, comparison: Comparison, release: str) -> None:
-    """Print what differs, equal reasons once, with the cells that each is about."""
     titles = {known.id: known.title for known in cells.workspace.described}
     above = ""
     for kind, sentence, names in differing(comparison, titles, release):
@@ -158,7 +156,6 @@ def _print(cells: CheckoutCells, comparison: Comparison, release: str) -> None:
 
 
 def _print_last(comparison: Comparison) -> None:
-    """Say last what has no answer, and what was not run again."""
     for batch in comparison.batches:
         print_lost(batch)
     if comparison.kept:

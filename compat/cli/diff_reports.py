@@ -69,7 +69,6 @@ def _suite(
 def _cases(
     known: CellDifference, last: Record | None, titles: Mapping[str, str], release: str
 ) -> Iterator[ReportCase]:
-    """A case for each capability, and one for the whole cell where no capability says it."""
     because = "; ".join(difference_reasons(known, titles, release))
     if known.difference == "unknown":
         yield ReportCase(name="run", tag="error", message=f"without an answer; {because}")
@@ -98,7 +97,6 @@ def _cases(
 
 
 def _other_case(capability: Capability, release: str) -> ReportCase:
-    """The case of a capability that the checkout did not break."""
     name = capability.id
     if capability.status == "yes":
         return ReportCase(name=name)

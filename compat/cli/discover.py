@@ -54,7 +54,6 @@ def discover_command(
 
 
 def _print_difference(workspace: Workspace, discovered: Discovered, write: bool) -> None:
-    """Tell how the index differs from the kept catalogue."""
     before, after = discovered.before, discovered.after
     path = f"matrices/{workspace.name}/{workspace.catalogue_path.name}"
     if before == after:

@@ -232,7 +232,6 @@ def known_facts(workspace: Workspace) -> KnownFacts:
 
 
 def _elsewhere(workspace: Workspace, asked: _Asked, platform: str) -> dict[PlatformName, list[str]]:
-    """What is known of the release that is there on the platforms that an option names."""
     if not platform:
         return {}
     release = asked.packages.versions.get(workspace.matrix.subject_axis.normalised_name)

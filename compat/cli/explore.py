@@ -191,7 +191,6 @@ class _Session:
         return LockAnswer("no" if is_refused else "none", is_lesson)
 
     def _take(self, probed: Probed) -> None:
-        """Keep what a resolver said of a cell, or would say."""
         if probed.answer is None:
             return
         with self._guard:

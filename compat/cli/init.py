@@ -1,31 +1,34 @@
 """The command that proposes a first matrix: init."""
 
 import platform
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from compat import files
-from compat.cli.machine import cache_folder, interpreter, today
-from compat.cli.options import ExtraIndexUrl, IndexUrl, Json
-from compat.cli.output import envelope, note, prose, say
+from compat.cli.machine import cache_folder, interpreter, level_of, today
+from compat.cli.options import ExtraIndexUrl, IndexUrl, Json, workspace_of
+from compat.cli.output import envelope, note, prose, report, say
+from compat.cli.verdicts import print_verdicts
 from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, project_of
-from compat.declare.suite_groups import with_groups
 from compat.draft.draft import Draft, DraftRequest, draft_of
-from compat.draft.library import KnownLibrary, library_of
+from compat.draft.library import library_of
 from compat.draft.naming import axis_name
-from compat.draft.suite_draft import FurtherNeed, SuiteDraft, import_suite, own_suite
-from compat.draft.suite_needs import further_needs, suite_needs
-from compat.errors import DeclarationError, UsageError
+from compat.draft.suite_draft import SuiteDraft, bringing, import_suite, own_suite
+from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
+from compat.plan.cell import parse_cell
 from compat.policy.eol import PYTHONS
-from compat.run.suitefiles import python_texts
-from compat.site.wording import count
+from compat.run.placed_suite import project_settings
+from compat.run.suitefault import lost_modules
+from compat.site.wording import count, listed
+from compat.workspace import Workspace
 
 Folder = Annotated[
     Path | None,
@@ -44,6 +47,9 @@ def init_command(
     root: Folder = None,
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
+    run: Annotated[
+        bool, typer.Option("--run/--no-run", help="Run the project's own tests once.")
+    ] = True,
 ) -> None:
     """Propose a first matrix for a library, and write it: axes with their reasons, floors, a
     policy, smoke cells and a suite.
@@ -51,7 +57,8 @@ def init_command(
     In a repository, what its pyproject.toml declares counts; elsewhere, the newest release on the
     index. Of the dependencies those become axes that are most likely to break the library: with an
     upper bound, several major versions, or compiled files. Nothing that is there is overwritten.
-    Where the project's own tests need an extra, a group or a build besides, that is said.
+    The project's own tests are run once, in the newest smoke cell: known requirements that they
+    lack are added, and what else they need is said.
 
     Ends with 0 when the matrix was written; 2 when there is one already, or no such package.
 
@@ -79,49 +86,65 @@ def init_command(
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
     request = DraftRequest(machine=_architecture(), here=series, day=today())
     draft = draft_of(library, request, suite, source)
+    _write(matrix, draft)
     if own is not None and suite.is_own:
-        further = _further(folder, own, library, draft, source)
-        if further:
-            suite = own_suite(own, module, draft.matrix.suite.tests, further)
+        for _ in range(_PROOFS if draft.quick else 0):
+            workspace = workspace_of(draft.name, folder, index_url, extra_index_url)
+            lost = _lost_in_a_run(workspace, draft, run, as_json)
+            every = dict.fromkeys(bringing(module, own) for module in lost)
+            found = tuple(name for name in every if name and name not in suite.requirements)
+            if not found:
+                break
+            note(f"compat: the tests import {listed(lost)}; added: {listed(found)}")
+            suite = msgspec.structs.replace(suite, requirements=(*suite.requirements, *found))
             draft = draft_of(library, request, suite, source)
+            _write(matrix, draft)
+    _print(draft, as_json)
+
+
+# How often a draft is mended by what a run of its tests lacks: a module that is brought may show
+# that another one is lacking.
+_PROOFS = 4
+
+
+def _write(matrix: Path, draft: Draft) -> None:
     for name, text in draft.texts.items():
         files.write(matrix / name, text)
-    needs = () if own is None else tuple(_needs(folder, own, library, draft, source))
-    _print(draft, needs, as_json)
 
 
-def _needs(
-    folder: Path, own: Project, library: KnownLibrary, draft: Draft, source: PyPISource
-) -> Iterator[str]:
-    """What the project's tests need besides the draft; what cannot be read is said as it is."""
-    if not draft.matrix.suite.tests:
-        return
-    try:
-        matrix, texts = _own_tests(folder, draft)
-        yield from suite_needs(matrix, own, library, texts, source)
-    except DeclarationError as error:
-        yield str(error)
-
-
-def _further(
-    folder: Path, own: Project, library: KnownLibrary, draft: Draft, source: PyPISource
-) -> tuple[FurtherNeed, ...]:
-    """The groups and extras that the suite has to ask for, too; none where they cannot be read."""
-    try:
-        matrix, texts = _own_tests(folder, draft)
-        return further_needs(matrix, own, library, texts, source)
-    except DeclarationError:
-        return ()
-
-
-def _own_tests(folder: Path, draft: Draft) -> tuple[Matrix, dict[str, str]]:
-    """The matrix with what the groups and extras of its suite ask for, and the files of the
-    tests.
+def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool, as_json: bool) -> tuple[str, ...]:
+    """Run the suite in the newest smoke cell, unless it should not `run`, print the result, and
+    return the modules that nothing there brings.
     """
-    tests = draft.matrix.suite.tests
-    texts = {f"{tests}/{path}": text for path, text in python_texts(folder / tests).items()}
-    content = files.read_if_there(folder / PYPROJECT)
-    return with_groups(draft.matrix, content, f"matrices/{draft.name}/matrix.toml"), texts
+    from compat import pipeline
+    from compat.cli.progress import Progress
+    from compat.cli.this_machine import Interruption, ThisMachine
+    from compat.fleet.batch import RunOptions
+
+    cell = max(draft.quick, key=lambda cell: _versions(cell, draft.matrix))
+    try:
+        if workspace.matrix and not run:
+            return ()
+        interruption, machine = Interruption(), ThisMachine(workspace, level_of(""))
+        with Progress({cell: None}, 1) as progress:
+            cancel, options = interruption.cancel, RunOptions()
+            result = pipeline.run(workspace, [cell], machine, options, cancel, progress)
+    except CompatError as error:
+        report(error.faults)
+        return ()
+    if interruption.signal:
+        raise typer.Exit(128 + interruption.signal)
+    workspace.refresh()
+    lost = tuple(module for fault in result.suite_faults for module in lost_modules(fault))
+    if result.suite_faults or result.is_incomplete:
+        note(f"compat: the tests have no result in {cell}, so the suite is not proven")
+    elif not as_json:
+        print_verdicts(workspace, [cell])
+    return lost
+
+
+def _versions(cell: str, matrix: Matrix) -> tuple[Version, ...]:
+    return tuple(place.version for place in parse_cell(cell, matrix).coordinates)
 
 
 def _project(folder: Path) -> Project | None:
@@ -151,7 +174,17 @@ _NOT_OURS = frozenset(("matrices", "node_modules", "build", "dist", "site-packag
 
 
 def _tests_folder(folder: Path) -> str:
-    """The folder of tests that lies nearest to the top; empty where there is none."""
+    """The folder of tests that the settings of pytest name, else the one that lies nearest to the
+    top; empty where there is none.
+    """
+    settings = project_settings(folder)
+    named = settings.values.get("testpaths", "") if settings else ""
+    for path in named if isinstance(named, list) else str(named).split():
+        place = (folder / str(path)).resolve()
+        if place.is_relative_to(folder.resolve()) and place.is_dir() and _holds_tests(place):
+            return (
+                place.relative_to(folder.resolve()).as_posix() if place != folder.resolve() else ""
+            )
     level = [folder]
     for _ in range(_DEPTH):
         below = [
@@ -176,7 +209,7 @@ def _architecture() -> str:
     return "aarch64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
 
 
-def _print(draft: Draft, needs: tuple[str, ...], as_json: bool) -> None:
+def _print(draft: Draft, as_json: bool) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
     following = f"compat run {draft.name} --quick"
     if not draft.quick:
@@ -190,7 +223,6 @@ def _print(draft: Draft, needs: tuple[str, ...], as_json: bool) -> None:
                 "files": paths,
                 **reasons,
                 **cells,
-                "needs": needs,
                 "next": following,
             }
         )
@@ -211,6 +243,4 @@ def _print(draft: Draft, needs: tuple[str, ...], as_json: bool) -> None:
             "compat: no cell has a wheel of each package;"
             ' builds = ["NAME==VERSION"] in matrix.toml lets a source distribution be built'
         )
-    for need in needs:
-        note(f"compat: {need}")
     prose(f"Next: {following}")

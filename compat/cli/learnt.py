@@ -68,7 +68,6 @@ class _Answers:
         return f"{'; '.join(clauses)}."
 
     def _said(self, entry: Entry) -> tuple[str, str]:
-        """The verb of a cell's clause, and what follows it."""
         outcome, kind = self.outcomes[entry.cell.id], entry.verdict.kind
         if isinstance(outcome, Failed) and self._is_refused(entry):
             today = " today" if entry.cell.recipe == "fresh" else ""
@@ -95,7 +94,6 @@ class _Answers:
         return isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
 
     def _how(self, entry: Entry) -> str:
-        """Say under which recipe a cell ran."""
         if entry.cell.recipe == "fresh":
             return "as published"
         if entry.cell.recipe == "dated":

@@ -100,7 +100,7 @@ def lock_command(
     leaves open there, kept in platforms/.
 
     Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
-    no cell to lock; 3 when some got no answer.
+    no cell to lock; 2 when the suite's own requirements are in conflict; 3 when some got no answer.
 
     Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
     compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat lock tff --plain --most 40;
@@ -132,12 +132,12 @@ def lock_command(
     else:
         tell_disproofs(disproofs, fell)
         _tell_counts(lines, errors)
-    other = len(locked) < len(lines)
-    raise typer.Exit(max((error.exit_code for error in errors), default=1 if other else 0))
+    of_suite = any(line.outcome.startswith("lock-fail:suite-fault") for line in lines)
+    code = 2 if of_suite else int(len(locked) < len(lines))
+    raise typer.Exit(max((error.exit_code for error in errors), default=code))
 
 
 def _ask_elsewhere(workspace: Workspace, platform: str, *asked: Any) -> int:
-    """Ask about plain installs on other platforms, and return the exit code."""
     from compat.cli.platforms import ask_platforms, platforms_named
 
     return ask_platforms(workspace, platforms_named(workspace, platform), *asked)
@@ -151,7 +151,6 @@ def _lock_all(
     check: bool,
     as_json: bool,
 ) -> tuple[list[LockLine], list[CompatError]]:
-    """Lock the cells side by side, and print each in their order."""
     facts = workspace.feasibility
 
     def locked(cell: Cell) -> LockResult | CompatError:
@@ -190,7 +189,6 @@ def _locked(workspace: Workspace) -> tuple[Cell, ...]:
 
 
 def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) -> LockLine:
-    """Write the lock, or compare it, and say what that came to."""
     match result:
         case Infeasible(obstacle=obstacle):
             outcome = f"plan-fail:{obstacle.kind}({', '.join(obstacle.between)})"

@@ -100,7 +100,6 @@ def _print_answer(answer: PlainAnswer) -> None:
 
 
 def _print_tally(answers: list[PlainAnswer], errors: int) -> None:
-    """Print how many were asked, and each cause of refusals once."""
     tally = Counter(answer.outcome for answer in answers)
     for outcome, number in tally.most_common():
         note(f"{number:>5,}  {outcome}")

@@ -134,7 +134,6 @@ def _options(first: str, only: str, smoke: str, pythons: str) -> PlanOptions:
 
 
 def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: Shown) -> None:
-    """Print what plain installs come to on other platforms, or the jobs for runners of theirs."""
     from compat.cli.platforms import plan_platforms, platforms_named
 
     if shown not in ("table", "github"):
@@ -147,7 +146,6 @@ def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: S
 
 
 def _series_here(workspace: Workspace) -> frozenset[Version]:
-    """The Python series of the matrix that this machine has."""
     platform = workspace.matrix.platform
     series = axis_coordinates(workspace.matrix.interpreters, workspace.catalogue)
     return frozenset(
@@ -228,7 +226,6 @@ def _say_evidence(workspace: Workspace) -> None:
 
 
 def _example(plan: Plan, kind: str) -> str:
-    """The newest cell of that fate, and its obstacle in words."""
     for fate in reversed(plan.fates):
         obstacle: Obstacle | None = fate.obstacle if isinstance(fate, Infeasible) else None
         if (obstacle.kind if obstacle else "feasible") == kind:

@@ -78,7 +78,6 @@ class _Intake:
                 self.faults.extend(error.faults)
 
     def _open_cells(self) -> dict[str, Cell]:
-        """The cells that metadata leaves open, or that a resolver was asked about."""
         return {
             cell: parse_cell(cell, self._workspace.matrix)
             for install in self._workspace.snapshot.platform_installs

@@ -104,7 +104,6 @@ class Progress:
         )
 
     def __enter__(self) -> "Progress":
-        """Begin to show."""
         if self._live is not None:
             self._live.start()
         else:
@@ -112,7 +111,6 @@ class Progress:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stop showing."""
         self._over.set()
         if self._live is not None:
             self._live.stop()
@@ -236,7 +234,6 @@ class Progress:
         return _doing(running), bar, f"{elapsed}, {times}" if times else elapsed
 
     def _looked(self) -> list[tuple[int, _Running]]:
-        """The cells that run, by worker, with how far their suites are now."""
         for running in self._running.values():
             if running.watch is not None:
                 running.suite = running.watch.look()
@@ -261,7 +258,6 @@ class Progress:
         return seconds_left(running, waiting, self._workers) or None
 
     def _seconds_of(self, cell: str) -> float | None:
-        """How long a cell takes, by earlier runs, else by those that ended in this one."""
         expected = self._expected.get(cell)
         if expected is None and self._taken:
             return statistics.median(self._taken)

@@ -158,7 +158,6 @@ def _constraints(repair: Repair) -> list[str]:
 
 
 def _override(pins: list[str]) -> str:
-    """The table of a pyproject.toml that makes uv take these whatever packages ask."""
     overrides = tomlkit.array().multiline(True)
     overrides.extend(pins)
     return tomlkit.dumps({"tool": {"uv": {"override-dependencies": overrides}}})

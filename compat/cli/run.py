@@ -210,7 +210,6 @@ def _asked_checkout(
 def _machine(
     workspace: Workspace, cluster: tuple[str, Path | None], jobs: int, isolation: str, keep: bool
 ) -> ThisMachine:
-    """The cluster that is named, by its address and certificates, else this machine."""
     address, tls = cluster
     if not address:
         return ThisMachine(workspace, level_of(isolation))
@@ -232,7 +231,6 @@ def _run(
     as_json: bool,
     reports: ReportFiles,
 ) -> int:
-    """Run the cells, print what they came to, and return the exit code."""
     interruption = Interruption()
     cells = [choice.cell for choice in chosen]
     workers = machine.workers(options, interruption.cancel)
@@ -296,7 +294,6 @@ def _print_remarks(choices: CellsToRun) -> None:
 
 
 def _print_times(records: Sequence[Record]) -> None:
-    """Say where the time of the cells went."""
     steps = [record.step_seconds for record in records]
     parts = {
         "install": sum(step.install or 0 for step in steps),

@@ -119,7 +119,6 @@ def _checkout(workspace: Workspace, made_by: str, plan: Shards | None) -> Checko
 
 
 def _tiers(rows: Iterable[Shards.Row]) -> dict[str, Tier]:
-    """How much of the suite each cell was to run."""
     tiers: dict[str, Tier] = {}
     for row in rows:
         tiers |= dict.fromkeys(row.smoke.split(), "smoke")

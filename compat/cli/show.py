@@ -111,7 +111,6 @@ def _refuse_unknown(workspace: Workspace, cell: str) -> None:
 
 
 def _show_elsewhere(workspace: Workspace, cell: str, platform: str, as_json: bool) -> None:
-    """Print what is known of other platforms, or of one cell of such a platform."""
     from compat.cli.platforms import platforms_named, show_platform_cell, show_platforms
 
     if cell:

@@ -94,7 +94,6 @@ class Interruption:
     """The order to stop, and the signal that gave it; 0 while there is none."""
 
     def __init__(self) -> None:
-        """Take SIGINT and SIGTERM as the order."""
         self.cancel = threading.Event()
         self.signal = 0
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -213,6 +213,5 @@ def _cell_sign(workspace: Workspace, entry: Entry | None) -> Text:
 
 
 def _last_outcome(workspace: Workspace, cell: str) -> str | None:
-    """What the newest run came to, whether or not it says anything about the versions."""
     rows = workspace.runs.get(cell)
     return str(rows[-1].outcome) if rows else None

@@ -155,7 +155,6 @@ class WorkerHere:
     """This machine, as one worker process needs it."""
 
     def __init__(self, level: Isolation, index: IndexSettings) -> None:
-        """Take how far cells are isolated, and where the package index is."""
         self._level = level
         self._index = index
         self.places = machine_places()
@@ -217,7 +216,6 @@ def start_workers(
 
 
 def _all_ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:
-    """Wait for worker processes, hand on the order to stop, and return the worst exit code."""
 
     def stop(number: int, _: object) -> None:
         for process in processes:
@@ -233,7 +231,6 @@ def _all_ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:
 def _served(
     where: ClusterAddress, machine: WorkerHere, resources: dict[str, float], as_json: bool
 ) -> int:
-    """Serve the cluster and return the exit code."""
     from compat.fleet.dask_worker import CellHost, serve_cells
 
     host = CellHost(machine)
@@ -260,7 +257,6 @@ def _served(
 
 
 def _shown(where: ClusterAddress) -> str:
-    """The address as commands take it."""
     return f"dask://{where.url.partition('://')[2]}"
 
 

@@ -4,12 +4,14 @@ and of its tests.
 https://packaging.python.org/en/latest/specifications/pyproject-toml/
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 from packaging.dependency_groups import resolve_dependency_groups
 from packaging.errors import ExceptionGroup
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
@@ -37,7 +39,8 @@ class Project(Value, frozen=True, kw_only=True):
     groups: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     def of_group(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of a dependency group, with those of what it includes (PEP 735).
+        """Return the requirements of a dependency group, with those of what it includes (PEP 735);
+        what it asks of the project itself stands for the requirements of those extras.
 
         Raises ValueError for a group that is not there, or that cannot be read.
         """
@@ -45,13 +48,31 @@ class Project(Value, frozen=True, kw_only=True):
             message = f"{PYPROJECT} has no dependency group {name!r}"
             raise ValueError(f"{message}; {choice(name, self.groups)}")
         try:
-            return tuple(resolve_dependency_groups(self.groups, name))
+            return self._resolved(resolve_dependency_groups(self.groups, name), {""})
         except (ValueError, TypeError, LookupError, ExceptionGroup) as error:
             first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
             raise ValueError(f"dependency group {name!r} cannot be read: {first}") from None
 
     def of_extra(self, name: str) -> tuple[str, ...]:
-        """Return the requirements of an extra; raise ValueError for one that is not there."""
+        """Return the requirements of an extra, with those of the project's extras that it names;
+        raise ValueError for one that is not there.
+        """
+        return self._resolved(self._extra(name), {canonicalize_name(name)})
+
+    def _resolved(self, texts: Iterable[str], seen: set[str]) -> tuple[str, ...]:
+        resolved: list[str] = []
+        for text in texts:
+            with suppress(InvalidRequirement):
+                own = Requirement(text)
+                if canonicalize_name(own.name) == canonicalize_name(self.name):
+                    extras = {*map(canonicalize_name, own.extras)} - seen
+                    for extra in sorted(extras):
+                        resolved += self._resolved(self._extra(extra), {*seen, *extras})
+                    continue
+            resolved.append(text)
+        return tuple(resolved)
+
+    def _extra(self, name: str) -> tuple[str, ...]:
         for extra, texts in self.extras.items():
             if canonicalize_name(extra) == canonicalize_name(name):
                 return texts
@@ -61,7 +82,7 @@ class Project(Value, frozen=True, kw_only=True):
 def project_of(content: bytes, source: str = PYPROJECT) -> Project:
     """Return what a pyproject.toml says; raise DeclarationError where it cannot be read.
 
-    Of what a tool keeps in a table of its own (`[tool.poetry]`) nothing is known.
+    Of what a tool keeps in a table of its own the groups of Poetry alone are known.
     """
     document = toml_document(content, source)
     table = _table(document, "project", source)
@@ -81,10 +102,56 @@ def project_of(content: bytes, source: str = PYPROJECT) -> Project:
                 name: _texts(texts, f"project.optional-dependencies.{name}")
                 for name, texts in extras.items()
             },
-            groups=_table(document, "dependency-groups", source),
+            groups=_poetry_groups(document) | _table(document, "dependency-groups", source),
         )
     except ValueError as error:
         raise DeclarationError.of(str(error), path=source) from None
+
+
+def _poetry_groups(document: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The groups of Poetry as requirements; what has no version there (a path, git) is left out.
+
+    https://python-poetry.org/docs/dependency-specification/
+    """
+    with suppress(AttributeError, TypeError, KeyError):
+        poetry = document["tool"]["poetry"]
+        tables = {name: group.get("dependencies", {}) for name, group in poetry["group"].items()}
+        tables |= {"dev": poetry["dev-dependencies"]} if "dev-dependencies" in poetry else {}
+        return {name: list(_of_poetry(table)) for name, table in tables.items()}
+    return {}
+
+
+def _of_poetry(table: Mapping[str, Any]) -> Iterator[str]:
+    for name, value in table.items():
+        asked = value if isinstance(value, Mapping) else {"version": value}
+        version = asked.get("version")
+        if name == "python" or not isinstance(version, str):
+            continue
+        extras = f"[{','.join(map(str, asked['extras']))}]" if "extras" in asked else ""
+        markers = [str(asked["markers"])] if "markers" in asked else []
+        if "python" in asked:
+            specifiers = SpecifierSet(_poetry_range(str(asked["python"])))
+            markers += sorted(f"python_version {s.operator} '{s.version}'" for s in specifiers)
+        marker = "".join(f"({text}) and " for text in markers).removesuffix(" and ")
+        yield f"{name}{extras}{_poetry_range(version)}{f'; {marker}' if marker else ''}"
+
+
+def _poetry_range(text: str) -> str:
+    """A constraint of Poetry as a specifier; alternatives are left open."""
+    if "||" in text or text.strip() == "*":
+        return ""
+    return ",".join(_poetry_bound(part.strip()) for part in text.split(",") if part.strip())
+
+
+def _poetry_bound(text: str) -> str:
+    if text[0] not in "^~" or text.startswith("~="):
+        return text if text[0] in "<>=!~" else f"=={text}"
+    lowest = text[1:].strip()
+    parts = [int(part) for part in lowest.split(".") if part.isdecimal()]
+    # A caret lets all change after the first part that is not 0, a tilde after the second.
+    kept = next((n for n, part in enumerate(parts) if part), len(parts) - 1)
+    kept = kept if text[0] == "^" else min(1, len(parts) - 1)
+    return f">={lowest},<{'.'.join(map(str, [*parts[:kept], parts[kept] + 1]))}"
 
 
 def _table(document: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:

@@ -18,17 +18,20 @@ from compat.value import Value
 SETTINGS_FILES = ("pytest.ini", ".pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _SECTIONS = {"setup.cfg": "tool:pytest"}
 # The tests are named to pytest, and it has no cache in a cell.
-_DROPPED_KEYS = re.compile(r"testpaths$|cache_dir$|reruns|randomly_|xdist_")
-# Options for coverage, for several processes and for retries, and those that end a run early: with
-# them a cell would say something else, or less. A second word belongs to the option.
+_DROPPED_KEYS = re.compile(r"testpaths$|cache_dir$|reruns|retries$|retry_|randomly_|xdist_")
+# Options for coverage, for several processes, for another order or a part of the tests, and for
+# retries, and those that end a run early: with them a cell would say something else, or less.
 _DROPPED = re.compile(
     r"--(no-)?cov(-|=|$)|-n(\d+|=|auto|logical|$)|--(numprocesses|maxprocesses|dist)(=|$)"
-    r"|--reruns(-|=|$)|--randomly-|-x$|--(exitfirst|maxfail|stepwise|sw|lf|ff|nf|last-failed)(=|$)"
+    r"|--(reruns|retries|retry|rerun|only-rerun|randomly|random-order|splits?|testmon)(-|=|$)"
+    r"|--(force-flaky|max-runs|min-passes|no-(success-)?flaky-report|group|cumulative-timing)(=|$)"
+    r"|-x$|--(exitfirst|maxfail|stepwise|sw|lf|ff|nf|last-failed)(=|$)"
     r"|--(failed-first|new-first|cache-clear|cache-show)(=|$)|--junit-?xml(=|$)"
 )
 _WITH_A_WORD = re.compile(
     r"--cov(-report|-config|-fail-under)?$|-n$|--(numprocesses|maxprocesses|dist|maxfail)$"
-    r"|--reruns(-delay)?$|--junit-?xml$"
+    r"|--reruns(-delay)?$|--junit-?xml$|--(retries|retry-delay|splits|group|max-runs|min-passes)$"
+    r"|--(only-rerun|rerun-except|randomly-seed|random-order-(bucket|seed)|cumulative-timing)$"
 )
 _NOTE = "# compat: "
 

@@ -2,16 +2,16 @@
 pyproject.toml makes of them.
 """
 
+import re
 from collections.abc import Iterator
 
 import msgspec
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from compat.declare.faults import Finding, Path, faults_of
 from compat.declare.matrix import Matrix
 from compat.declare.parsing import parse_requirement
-from compat.declare.project import PYPROJECT, Project, project_of
+from compat.declare.project import PYPROJECT, project_of
 from compat.errors import DeclarationError, Fault
 
 
@@ -36,7 +36,7 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
         for number, name in enumerate(names):
             try:
                 asked = project.of_group(name) if key == "groups" else project.of_extra(name)
-                texts += _resolved(matrix, project, asked, frozenset())
+                texts += _without_axes(matrix, asked)
             except ValueError as error:
                 path = ("suite", key, number)
                 raise DeclarationError(*_faults(source, path, str(error))) from None
@@ -44,27 +44,13 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
     return msgspec.structs.replace(matrix, suite=asked_for)
 
 
-def _resolved(
-    matrix: Matrix, project: Project, texts: tuple[str, ...], seen: frozenset[str]
-) -> Iterator[str]:
+def _without_axes(matrix: Matrix, texts: tuple[str, ...]) -> Iterator[str]:
     axes = {axis.normalised_name for axis in matrix.packages}
     for text in texts:
-        name, extras = _name_of(text)
-        if name == canonicalize_name(project.name):
-            for extra in sorted(extras - seen):
-                yield from _resolved(matrix, project, project.of_extra(extra), seen | {extra})
-        elif name not in axes:
+        name = canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0])
+        if name not in axes:
             parse_requirement(text)
             yield text
-
-
-def _name_of(text: str) -> tuple[str, set[str]]:
-    try:
-        requirement = Requirement(text)
-    except InvalidRequirement:
-        parse_requirement(text)
-        raise
-    return canonicalize_name(requirement.name), requirement.extras
 
 
 def _faults(source: str, path: Path, message: str) -> tuple[Fault, ...]:

@@ -127,16 +127,6 @@ def _may_bring_tools(matrix: Matrix, asked: Iterable[str]) -> bool:
     return extras or any("test" in name for name in packages) or not plain.issuperset(asked)
 
 
-def collected_imports(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the modules that stand free at the top of the files that pytest collects, whether or
-    not a conftest.py leaves files out, and where each first does: `tests/test_a.py:3`.
-    """
-    imports: dict[str, str] = {}
-    for path, module, line in _imported(texts, filter(is_collected, texts)):
-        imports.setdefault(module, f"{path}:{line}")
-    return imports
-
-
 def modules_of(distribution: str) -> frozenset[str]:
     """Return the modules that a distribution brings, by its normalised name (PEP 503); of one that
     is not known, the module that is called like it.
@@ -144,6 +134,11 @@ def modules_of(distribution: str) -> frozenset[str]:
     tables = (_TEST_TOOLS | _LIBRARIES).items()
     known = frozenset(module for module, names in tables if distribution in names)
     return known or frozenset([distribution.replace("-", "_")])
+
+
+def distribution_of(module: str) -> str:
+    """Return the distribution that is known to bring a module; empty where none is."""
+    return next(iter((_TEST_TOOLS | _LIBRARIES).get(module, _plugin(module))), "")
 
 
 def _certain(texts: Mapping[str, str]) -> Iterator[str]:

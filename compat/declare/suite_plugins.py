@@ -1,21 +1,19 @@
 """The `declare` room's look at a suite's settings of pytest: which plugins they need."""
 
-import configparser
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from compat.declare.matrix import Matrix
+from compat.declare.project_settings import settings_in
 from compat.declare.suite_imports import Brought, asked_names
-from compat.declare.toml import toml_document
-from compat.errors import DeclarationError, Fault
+from compat.errors import Fault
 
 SETTINGS = "pytest.ini"
-# Where else pytest looks for its settings, and in which section:
+# Where else pytest looks for its settings:
 # https://docs.pytest.org/en/stable/reference/customize.html
 OTHER_SETTINGS = ("pyproject.toml", "tox.ini", "setup.cfg")
-_SECTIONS = {SETTINGS: "pytest", "tox.ini": "pytest", "setup.cfg": "tool:pytest"}
 
 
 class _Plugin(NamedTuple):
@@ -88,31 +86,10 @@ def unloaded_plugins(
 
 
 def _settings(name: str, text: str) -> dict[str, str]:
-    if name == "pyproject.toml":
-        return _of_pyproject(text)
-    parser = configparser.RawConfigParser(allow_no_value=True)
-    # Keys of pytest are told apart by case.
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
-    try:
-        parser.read_string(text)
-    except configparser.Error:
-        return {}
-    section = _SECTIONS[name]
-    return {k: v or "" for k, v in parser.items(section)} if parser.has_section(section) else {}
-
-
-def _of_pyproject(text: str) -> dict[str, str]:
-    try:
-        table = toml_document(text.encode(), "pyproject.toml")
-    except DeclarationError:
-        return {}
-    for key in ("tool", "pytest", "ini_options"):
-        table = table.get(key, {})
-        if not isinstance(table, dict):
-            return {}
+    found = settings_in(name, text)
     return {
         key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
-        for key, value in table.items()
+        for key, value in (found.values if found else {}).items()
     }
 
 

@@ -128,7 +128,7 @@ def _weights(library: KnownLibrary, source: ReleaseSource, target: Target) -> It
         if len(on) == len(target.series):
             wanted.append(requirement)
             continue
-        where = f"only where {requirement.marker}" if on else f"not where {requirement.marker}"
+        where = f"only where {requirement.marker}{'' if on else ', which no cell is'}"
         name = canonicalize_name(requirement.name)
         yield Weighed(name=name, left_out=f"it is asked for {where}")
     with ThreadPoolExecutor(THREADS) as pool:

@@ -1,12 +1,13 @@
 """The suite of a drafted matrix: what its table says, and the files that it needs."""
 
 import contextlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from compat.declare.project import Project
+from compat.declare.suite_imports import distribution_of, modules_of
 from compat.draft.declaration_text import import_test, toml_line
 from compat.value import Value
 
@@ -34,44 +35,25 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
         return (*self.lines, *([toml_line("requirements", asked)] if asked else ()), *self.remarks)
 
 
-class FurtherNeed(Value, frozen=True, kw_only=True):
-    """A group or an extra of the project, by its key in `[suite]`, that alone brings what its tests
-    import; `imports` are the modules, with the place of the first.
-    """
-
-    key: str
-    name: str
-    imports: str
-
-    @property
-    def words(self) -> str:
-        return f"the {'extra' if self.key == 'extras' else 'dependency group'} {self.name}"
-
-
 # What projects call the dependencies of their tests, most usual first.
 _GROUPS = ("tests", "test", "testing", "dev")
 
 
-def own_suite(
-    project: Project, module: str, tests: str, further: Sequence[FurtherNeed] = ()
-) -> SuiteDraft:
-    """Return a suite of the project's own tests, with the first group or extra that brings pytest,
-    and the further ones; without one that brings it pytest alone is asked for.
+def own_suite(project: Project, module: str, tests: str) -> SuiteDraft:
+    """Return a suite of the project's own tests, with the first group or extra that brings pytest;
+    without one that brings it pytest alone is asked for.
     """
     groups = [name for name in _named(project.groups) if _brings_pytest(_of_group(project, name))]
     extras = [name for name in _named(project.extras) if _brings_pytest(project.of_extra(name))]
     texts: Sequence[str] = ()
     where, lines = "", [toml_line("tests", tests), toml_line("module", module)]
-    named: dict[str, list[str]] = {"groups": groups[:1], "extras": [] if groups else extras[:1]}
+    named = {"groups": groups[:1], "extras": [] if groups else extras[:1]}
     if groups:
         where = f", with what the dependency group {groups[0]} asks for"
         texts = _of_group(project, groups[0])
     elif extras:
         where = f", with what the extra {extras[0]} asks for"
         texts = project.of_extra(extras[0])
-    for need in further:
-        named[need.key].append(need.name)
-        where += f", and {need.words}, which brings {need.imports}"
     lines += [toml_line(key, names) for key, names in named.items() if names]
     return SuiteDraft(
         lines=tuple(lines),
@@ -84,6 +66,28 @@ def own_suite(
         because=f"Suite: the project's own tests in {tests}{where}",
         is_own=True,
     )
+
+
+def bringing(module: str, project: Project) -> str:
+    """Return a requirement that brings a module: one of the project's groups and extras, else a
+    distribution that is known to have it; empty where neither is. A module's name alone names none:
+    the package that is called so on an index may be anybody's.
+    """
+    for key, table in (("groups", project.groups), ("extras", project.extras)):
+        for name in table:
+            for requirement in _requirements(project, key, name):
+                if module in modules_of(canonicalize_name(requirement.name)):
+                    return f"{requirement.name}{requirement.specifier}"
+    return distribution_of(module)
+
+
+def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement]:
+    try:
+        texts = project.of_extra(name) if key == "extras" else project.of_group(name)
+        for text in texts:
+            yield Requirement(text)
+    except (InvalidRequirement, ValueError):
+        return
 
 
 def _named(table: Mapping[str, object]) -> list[str]:

@@ -125,7 +125,7 @@ class BatchResult(Value, frozen=True, kw_only=True):
     `outcomes` has an outcome for each cell that has one, `records` what was stored. `unanswered`
     are cells that say nothing, as the machine was in the way, `unrun` counts those that no worker
     took or could store, `untried` says why a cell could not be locked or has no Python here,
-    `suite_faults` counts those whose suite is at fault. `folder` is where kept cells are.
+    `suite_faults` are those of the suite. `folder` is where kept cells are.
     """
 
     outcomes: Mapping[str, str]
@@ -133,7 +133,7 @@ class BatchResult(Value, frozen=True, kw_only=True):
     unanswered: tuple[str, ...]
     unrun: int
     untried: Mapping[str, str]
-    suite_faults: int
+    suite_faults: tuple[Failed, ...]
     lost_workers: Mapping[int, str]
     folder: Path
 
@@ -166,7 +166,7 @@ class Batch:
         # The workers add to it.
         self._unanswered: list[str] = []
         self._untried: dict[str, str] = {}
-        self._suite_faults = 0
+        self._suite_faults: list[Failed] = []
 
     def run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None = None) -> BatchResult:
         """Run the cells and return what they came to; every record is stored as it comes.
@@ -197,7 +197,7 @@ class Batch:
             unanswered=tuple(self._unanswered),
             unrun=unrun,
             untried=self._untried,
-            suite_faults=self._suite_faults,
+            suite_faults=tuple(self._suite_faults),
             lost_workers=self._fleet.stopped,
             folder=self._scratch.folder,
         )
@@ -223,8 +223,10 @@ class Batch:
             if missing is None:
                 job = job_of(self._workspace, cell, lock, self._options.tier)
                 options = self._options
+                # The project's own tests are those of its checkout.
+                newer = () if options.wheels else self._workspace.newer_tests(lock)
                 yield msgspec.structs.replace(
-                    job, postponed=options.postponed, wheels=options.wheels
+                    job, postponed=options.postponed, wheels=options.wheels, newer=newer
                 )
             else:
                 name = python_name(missing, lock.inputs.platform)
@@ -276,6 +278,11 @@ class Batch:
                 )
                 self._outcomes[cell] = str(failed)
                 self._reporter.counted(cell, f"{failed}: {obstacle.because}")
+            case Refusal(cause="suite-fault") as refusal:
+                self._suite_faults.append(
+                    Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
+                )
+                self._reporter.counted(cell, f"{refusal}: {refusal.because}")
             case Refusal() as refusal:
                 record = self._steps.record_refusal(cell, refusal)
                 self._outcomes[cell] = str(record.outcome)
@@ -295,8 +302,8 @@ class Batch:
         fault = next(
             (attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None
         )
-        if fault is not None:
-            self._suite_faults += 1
+        if isinstance(fault, Failed):
+            self._suite_faults.append(fault)
             self._reporter.tell(
                 f"compat: {job.cell} has no record, the suite or its declaration is at fault:"
                 f" {fault}"

@@ -101,7 +101,6 @@ class Cluster:
     """A connection to the scheduler. Once it is lost, every call raises ClusterLost."""
 
     def __init__(self, address: ClusterAddress, topic: str) -> None:
-        """Connect, and listen to what workers say under the topic."""
         self._messages: queue.SimpleQueue[WorkerMessage] = queue.SimpleQueue()
         with _losses():
             self._client = Client(

@@ -147,7 +147,6 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
 
 
 def _is_at_hand(cell: str, matrix: Matrix, pythons: Sequence[str]) -> bool:
-    """Whether the runners have the Python of a cell, as far as they are known."""
     python = parse_cell(cell, matrix).on(matrix.interpreters.name).version
     return not pythons or str(python) in pythons
 

@@ -123,7 +123,6 @@ class Breaker:
     """Holds back what a worker's cells came to while that may be the worker's doing."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
         self._suspects: list[str] = []
         self._held: list[tuple[Job, Attempts]] = []
 

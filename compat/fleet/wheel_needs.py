@@ -36,7 +36,6 @@ class WheelNeeds:
     """What releases of a matrix's subject need of Python, read from their wheels."""
 
     def __init__(self, workspace: Workspace) -> None:
-        """Ask nothing yet."""
         self._workspace = workspace
         self._reader = NeedsReader()
         self._sources = SourceReader(workspace.index)

@@ -113,7 +113,6 @@ def moved_besides(lock: Lock, other: Lock, subject: str) -> tuple[str, ...]:
 
 
 def _relaxed(asked: Iterable[Asked], relaxations: Mapping[str, Relaxation]) -> list[Asked]:
-    """What is asked as the rules of the cell change it."""
     requirements: list[Asked] = []
     for requirement in asked:
         relaxation = relaxations.get(requirement.name)

@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from compat.declare.matrix import NOTHING, Matrix, Relaxation
 from compat.index.release import Release
 from compat.lock.lockfile import Inputs
-from compat.lock.recipe import asked_lines, common_lines, pinned
+from compat.lock.recipe import asked_lines, pinned
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 
@@ -102,7 +102,7 @@ class Demands:
         return frozenset(
             (
                 *(line for line in asked if line not in axes),
-                *common_lines(self._facts),
+                *self._matrix.requirements,
                 *(
                     _THROUGHOUT + _treatment(name, relaxations.get(name))
                     for name in self.replaceable

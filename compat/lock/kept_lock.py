@@ -144,7 +144,6 @@ class LockDigests(Mapping[str, str]):
         return self._asked[cell]
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the ids of the cells, sorted."""
         return iter(self._cells)
 
     def __len__(self) -> int:

@@ -20,6 +20,7 @@ Cause = Literal[
     "build-tool",
     "unsupported",
     "source-only",
+    "suite-fault",
 ]
 
 

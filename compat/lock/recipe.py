@@ -33,17 +33,19 @@ _ROUNDS = 20
 _FINAL = ("conflict", "no-artifact", "requires-python", "yanked")
 
 
-def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()) -> Inputs:
+def inputs_of(
+    facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset(), with_suite: bool = True
+) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
     `fresh` and `dated` ask for the subject's release as published, and so does `lowest`, of the
     newest release that fits, with what it declares as lowest as floors. `relaxed` puts the
     release's own requirements among the roots, so no resolver has to ignore metadata: those of
     `kept` packages (normalised names) as published, the others as the rules change them, or without
-    a bound.
+    a bound. Without the suite's requirements the combination alone is asked about.
     """
     matrix = facts.matrix
-    common = common_lines(facts)
+    common = (*(matrix.suite.requirements if with_suite else ()), *matrix.requirements)
     pins = [pinned(axis, cell) for axis in matrix.packages if axis is not matrix.subject_axis]
     base = Inputs(
         cell=cell.id,

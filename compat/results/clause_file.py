@@ -27,7 +27,6 @@ class LearntFiles:
     """
 
     def __init__(self, folder: Path, matrix: Matrix) -> None:
-        """Read the files in the matrix's folder, as far as they are there."""
         self._folder = folder
         self._matrix = matrix
         self._texts = {name: read_if_there(folder / name) for name in (PLAIN, PROBES, CLAUSES)}

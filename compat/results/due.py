@@ -205,7 +205,6 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
 
 
 def _places_in_lanes(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
-    """The cells of the newest release that did not run in their lanes."""
     newest, subject = _newest(snapshot), snapshot.matrix.subject
     for entry in snapshot.lanes:
         if entry.planned and not entry.runs and entry.cell.on(subject).version == newest:
@@ -273,7 +272,6 @@ def _new_releases(snapshot: Snapshot) -> dict[str, frozenset[Version]]:
 
 
 def _began(entry: Entry) -> datetime.datetime:
-    """When the first run of a cell started, though that was after the snapshot's day."""
     if entry.overview is not None:
         return entry.overview.first
     return min(run.started for run in entry.runs)

@@ -336,7 +336,6 @@ def _opened(path: Path | None) -> sqlite3.Connection:
 
 
 def _remove(path: Path) -> None:
-    """Remove the index with its journal, which would spoil the next one."""
     for leftover in (path, path.with_name(f"{path.name}-journal")):
         with contextlib.suppress(OSError):
             leftover.unlink()

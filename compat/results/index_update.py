@@ -85,7 +85,6 @@ class IndexUpdate:
         return list(self._connection.execute(asked, (self._root,)).fetchone() or (0, 0, 0))
 
     def _write(self, rows: Iterable[tuple[str, str, bytes, int]], totals: Sequence[int]) -> None:
-        """Write the rows of cells, drop those without runs, and keep the facts that are new."""
         many = self._connection.executemany
         every = list(rows)
         for table in ("cells", "kept"):

@@ -116,7 +116,6 @@ class Lines:
             self._between.pop(line, None)
 
     def _lines(self, cell: Cell) -> Iterator[_Line]:
-        """Each line that a cell is on."""
         own = [coordinate.text for coordinate in cell.coordinates]
         recipe = cell.id.removeprefix(cell.place)
         for number, axis in enumerate(self._axes):
@@ -212,7 +211,6 @@ def _verdict(entry: Entry, low: Entry, high: Entry, axis: str) -> Verdict:
 
 
 def _in_part(low: Signature, high: Signature) -> str:
-    """What two neighbours that work in part have in common, and what they leave open."""
     shared = agreement(low, high)[1:]
     open_ids = sorted({*low[1:]} ^ {*high[1:]})
     words = "both work in part"
@@ -224,6 +222,5 @@ def _in_part(low: Signature, high: Signature) -> str:
 
 
 def _some(ids: Sequence[str]) -> str:
-    """The first of many ids."""
     rest = len(ids) - _MOST_NAMED
     return ", ".join(ids[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

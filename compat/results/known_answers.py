@@ -191,7 +191,6 @@ def _contained(
 def _disproofs(
     known: Snapshot, answers: Mapping[str, PlainAnswer], contained: _Contained
 ) -> Iterator[Disproof]:
-    """The clauses that a cell contradicts by what it came to since they were learnt."""
     disproved: set[Clause | FileClause] = set()
     for cell, clauses in contained.items():
         answer, reached = answers.get(cell), _reached(known.by_id[cell])

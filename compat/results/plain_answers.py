@@ -45,7 +45,8 @@ class PlainAnswer(StrictValue, frozen=True, kw_only=True):
 def answer_of(
     cell: str, result: Lock | Refusal, day: datetime.date, redacted: Callable[[str], str]
 ) -> PlainAnswer:
-    if isinstance(result, Lock):
+    # A plain install has no tests.
+    if isinstance(result, Lock) or result.cause == "suite-fault":
         return PlainAnswer(cell=cell, on=day, outcome=LOCKED)
     failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))
     because = redacted(result.because)

@@ -183,9 +183,6 @@ def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ())
 
 
 def _visible(text: str) -> str:
-    """Without escape sequences, control characters, and what cannot be seen or turns the direction
-    of reading.
-    """
     text = _LINE_BREAKS.sub("\n", _ESCAPES.sub("", text))
     return _UNSEEN.sub(lambda match: _shown(match[0]), text)
 

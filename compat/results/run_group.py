@@ -171,7 +171,6 @@ class RunGroup:
         return (f"it came to {self.outcome} on {day}{self._by_fault() if core else ''}", *core)
 
     def _by_fault(self) -> str:
-        """What fails, by whose fault that is."""
         words: tuple[tuple[tuple[Blame, ...], str], ...] = (
             (("combination", "unexplained"), "these fail"),
             (("release",), "in every combination of this release these fail"),
@@ -190,7 +189,6 @@ class AlikeGroups:
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
         # With what the keys name by identity, so that nothing else gets that identity.
         self._groups: dict[Hashable, tuple[RunGroup, object]] = {}
 

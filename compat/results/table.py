@@ -211,5 +211,4 @@ def _series(version: Version) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that ends neither a table's cell nor a code span."""
     return "".join(sign for sign in text if sign not in "|`\\" and sign.isprintable())

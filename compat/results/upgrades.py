@@ -22,12 +22,10 @@ def _with_involved(raw: Raw) -> Raw:
 
 
 def _with_remarks(raw: Raw) -> Raw:
-    """Format 2 did not say what was noticed of the packages."""
     return {**raw, "remarks": []}
 
 
 def _with_new_names(raw: Raw) -> Raw:
-    """Format 3 called some causes and one of the times by other names."""
     seconds = dict(raw["step_seconds"])
     seconds["overhead"] = seconds.pop("ours")
     return {

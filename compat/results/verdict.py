@@ -222,7 +222,6 @@ def counting(runs: Iterable[Ran], day: datetime.date) -> tuple[Counted, ...]:
 
 
 def _counting(runs: Sequence[Ran]) -> tuple[Counted, ...]:
-    """The same of runs that are in order."""
     ordered = [(run, run.outcomes) for run in runs]
     if not any(isinstance(o, Failed) and _may_not_count(o) for _, every in ordered for o in every):
         return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in ordered if outcomes)

@@ -71,7 +71,6 @@ class PythonSource:
         return known if known and len(known) == len(texts) else None
 
     def _offset(self, line: int, column: int) -> int:
-        """Where a place of the tree, whose columns are bytes of UTF-8, is in the text."""
         before = self._lines[line - 1].encode()[:column] if line <= len(self._lines) else b""
         return self._starts[line - 1] + len(before.decode())
 

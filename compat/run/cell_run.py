@@ -25,11 +25,12 @@ from compat.run.processor import processor_level
 from compat.run.steps import Enter, StepRunner
 from compat.run.suitefiles import (
     SuiteCore,
+    left_out_plugins,
+    left_out_tests,
     packages_above,
     suite_core,
     suite_digest,
     suite_notes,
-    suite_plugins,
     suite_tests,
 )
 
@@ -175,7 +176,8 @@ class CellRun:
         """Say how much is installed, look again at it when it was changed, and name the tests that
         were not collected.
         """
-        notes = suite_notes(self.job.suite, self.job.suite_folder)
+        left_out = [*facts.left_out, *(("newer", name) for name in self.job.newer)]
+        notes = suite_notes(self.job.suite, self.job.suite_folder, left_out)
         installed_mb = self.environment.installed_mb()
         facts = msgspec.structs.replace(facts, installed_mb=installed_mb, suite_notes=notes)
         if facts.modified_files:
@@ -207,7 +209,11 @@ class CellRun:
         Read from the suite's own files: what the cell says of itself is not believed.
         """
         if self.job.tier == "full":
-            return suite_tests(Path(self.job.suite_folder), self.job.suite.tests), frozenset()
+            folder = Path(self.job.suite_folder)
+            tests = suite_tests(folder, self.job.suite.tests)
+            return tests - left_out_tests(
+                folder, tests, facts.left_out, self.job.newer
+            ), frozenset()
         core = self._core()
         strange = (
             trial.test
@@ -277,8 +283,10 @@ class CellRun:
         if self.job.tier == "smoke":
             variables["COMPAT_CORE"] = "\n".join(sorted(self._core().ids))
         if self.job.suite.tests:
-            asked = (*self.job.lock.inputs.requirements, *self.job.suite.requirements)
-            variables["COMPAT_PLUGINS"] = " ".join(suite_plugins(asked, self.job.subject))
+            variables["COMPAT_LEFT_OUT"] = " ".join(left_out_plugins(self.job.subject))
+            variables["COMPAT_NEWER"] = "\n".join(self.job.newer)
+            if self.bench.level in ("L3", "L2"):
+                variables["COMPAT_OFFLINE"] = "1"
             packages = packages_above(suite, self.job.suite.tests)
             variables["COMPAT_PACKAGES"] = "\n".join(
                 f"{name}={suite / path}" for name, path in packages.items()
@@ -296,6 +304,7 @@ class CellRun:
             "-c",
             str(suite / "pytest.ini"),
             f"--rootdir={suite}",
+            *(f"--ignore={suite / name}" for name in self.job.newer if "::" not in name),
             str(suite / self.job.suite.tests),
         ]
         self.steps.enter("suite")

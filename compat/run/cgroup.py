@@ -170,7 +170,6 @@ def _delegated(mount: Path, path: str) -> Path:
 
 
 def _enabled(folder: Path, wanted: list[str]) -> tuple[str, ...]:
-    """Enable the controllers for the groups in this folder, and return those that are."""
     control = folder / "cgroup.subtree_control"
     try:
         available = (folder / "cgroup.controllers").read_text(encoding="utf-8").split()

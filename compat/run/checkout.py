@@ -118,7 +118,6 @@ def built_checkout(
 
 
 def _missing(order: CheckoutOrder, wheels: Sequence[CheckoutWheel]) -> Iterator[Version]:
-    """The Pythons for which there is no wheel yet, as the wheels come."""
     for python in order.pythons:
         tags = accepted_tags(Version(f"{python.major}.{python.minor}"), order.platform)
         if any(not tags.isdisjoint(wheel.tags) for wheel in wheels):

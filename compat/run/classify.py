@@ -8,6 +8,7 @@ from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, match_signature
 from compat.run.suitefault import (
     failing_helper,
+    internal_error,
     lost_in_settings,
     misspelt_module,
     own_fault,
@@ -96,6 +97,8 @@ def _suite_end(evidence: Evidence) -> Failed | None:
     step = _ended(evidence, "suite", stage, evidence.started_test)
     if isinstance(step, Failed):
         return step
+    if (fault := internal_error(evidence)) is not None:
+        return fault
     if evidence.finished or evidence.collect_errors:
         return None
     if evidence.collected is None and (

@@ -30,6 +30,8 @@ class SuiteReport(Value, frozen=True, kw_only=True):
     pytest_exit: int | None = None
     report_fault: str = ""
     collect_errors: tuple[Raised, ...] = ()
+    internal_error: Raised | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
     tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()
@@ -146,6 +148,8 @@ def read_report(events: bytes) -> SuiteReport:
         pytest_exit=reading.pytest_exit,
         report_fault=reading.fault,
         collect_errors=tuple(reading.errors),
+        internal_error=reading.internal_error,
+        left_out=tuple(reading.left_out),
         tests=tuple(reading.tests.values()),
         started_test=reading.open_test,
         metrics=tuple(reading.metrics),
@@ -162,6 +166,8 @@ class _Reading:
         self.collected: int | None = None
         self.pytest_exit: int | None = None
         self.errors: list[Raised] = []
+        self.internal_error: Raised | None = None
+        self.left_out: list[tuple[str, str]] = []
         self.tests: dict[str, Trial] = {}
         self.open_test = ""
         self.metrics: list[Metric] = []
@@ -176,6 +182,11 @@ class _Reading:
             case "collect-error" if not self.open_test:
                 raised = _raised(event.get("raised")) or Raised(type="Error", message="", where="")
                 self.errors.append(replace(raised, file=_short(event.get("file"))))
+            case "left-out" if self.collected is None and isinstance(event.get("tests"), list):
+                why = _short(event.get("why"))
+                self.left_out += [(why, _short(test)) for test in event["tests"]]
+            case "internal-error" if self.collected is not None:
+                self.internal_error = _raised(event.get("raised"))
             case "collected" if self.collected is None and _is_count(event.get("count")):
                 self.collected = int(event["count"])
             case "start" if self.collected is not None and not self.open_test:
@@ -247,6 +258,7 @@ def _raised(entry: object, is_child: bool = False) -> Raised | None:
         message=_short(entry.get("message")),
         where=_short(entry.get("where")),
         of_suite=entry.get("of_suite") is True,
+        is_own=entry.get("is_own") is True,
         of_runner=entry.get("of_runner") is True,
         child=None if is_child else _raised(entry.get("child"), is_child=True),
     )

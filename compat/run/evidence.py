@@ -71,16 +71,17 @@ class Raised(Value, frozen=True):
     """An exception inside a cell: its type, first line, and the innermost place outside the tests,
     `file:line`.
 
-    `of_suite` says that there is no such place: the suite's own code raised it. `of_runner` says
-    that the import of pytest raised it. `file` is the file of the suite that pytest could not
-    collect for it; else it is empty. `child` is what ended a process that the suite had started,
-    where the exception holds that process's traceback.
+    `of_suite` says that there is no such place: the suite's own code raised it, by a statement
+    `raise` where it `is_own`. `of_runner` says that the import of pytest raised it. `file` is the
+    file of the suite that pytest could not collect for it; else it is empty. `child` is what ended
+    a process that the suite had started, where the exception holds that process's traceback.
     """
 
     type: str
     message: str
     where: str
     of_suite: bool = False
+    is_own: bool = False
     of_runner: bool = False
     file: str = ""
     child: "Raised | None" = None
@@ -153,6 +154,8 @@ class Evidence(Value, frozen=True):
     the processor's instructions. `tier` is how much of the
     suite was asked for; of the core alone `unasked` are tests that ran and are none of it.
     `suite_notes` are sentences about what could not be made sure of this suite.
+    `internal_error` is what ended pytest itself while tests ran, and `left_out` has each test
+    that was not asked, after the mark that says why, or `newer`.
     `postponed` names the files of the subject that were changed before the import: with any,
     this is evidence of a changed copy.
     """
@@ -187,6 +190,8 @@ class Evidence(Value, frozen=True):
     pytest_exit: int | None = None
     report_fault: str = ""
     collect_errors: tuple[Raised, ...] = ()
+    internal_error: Raised | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
     tests: tuple[Trial, ...] = ()
     started_test: str = ""
     metrics: tuple[Metric, ...] = ()

@@ -281,7 +281,6 @@ def _top_level(distribution: Distribution) -> set[str]:
 
 
 def _modules_at(distribution: Distribution, depth: int) -> set[tuple[str, ...]]:
-    """The modules and packages of a distribution so deep, by the parts of their names."""
     paths = [name.split("/") for name in distribution.files if name.endswith((".py", ".so"))]
     names = {
         (*parts[: depth - 1], parts[depth - 1].partition(".")[0])

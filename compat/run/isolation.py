@@ -19,6 +19,7 @@ _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # Sockets of other programs live here (containers, the session bus): a read-only mount does not stop
 # a connection.
 _SOCKETS = Path("/run")
+_TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
 _RESOLVER = Path("/etc/resolv.conf")
 # An isolated Python (-I) has no folder of ours on its path: it comes last, so that nothing of the
 # standard library is hidden. Imported, as the bytecode of a script is not kept.
@@ -26,7 +27,7 @@ _KEEPER = (
     "import sys; sys.path.append(sys.argv[1]);"
     " from compat.run.keeper import supervise_command; supervise_command(*sys.argv[2:])"
 )
-Mount = Literal["hide", "read", "write"]
+Mount = Literal["hide", "read", "write", "replace"]
 
 
 class Room(Value, frozen=True):
@@ -34,8 +35,9 @@ class Room(Value, frozen=True):
 
     `variables` are all that its environment holds. `log` takes its standard output and standard
     error; it is never a pipe, so an orphan cannot hold its reader. At L3 only `writable` can be
-    written, and `hidden` is empty except for what is `readable` or `writable` below it. Without
-    `network` there is still the loopback device (L3 and L2).
+    written, and `hidden` is empty except for what is `readable` or `writable` below it.
+    `temporary`, a folder of the command's own, then stands at /tmp and /var/tmp, too: programs
+    write there by name. Without `network` there is still the loopback device (L3 and L2).
     """
 
     cwd: Path
@@ -45,6 +47,7 @@ class Room(Value, frozen=True):
     readable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     network: bool = True
+    temporary: Path | None = None
 
 
 def wrapped(command: Sequence[str], room: Room, level: Isolation, bounds: str) -> list[str]:
@@ -92,7 +95,7 @@ def _bubblewrap(room: Room) -> Iterator[str]:
     yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
     mounts = sorted(_mounts(room).items(), key=lambda item: len(item[0].parts))
     for path, kind in mounts:
-        yield from _mounted(path, kind)
+        yield from _mounted(path, kind, room.temporary)
     for path, kind in mounts:
         if kind == "hide" and path.is_dir():
             yield from ("--remount-ro", str(path))
@@ -107,6 +110,8 @@ def _mounts(room: Room) -> dict[Path, Mount]:
     if room.network:
         paths.append(_RESOLVER)
     mounts: dict[Path, Mount] = dict.fromkeys(_there((_SOCKETS, *room.hidden)), "hide")
+    if room.temporary is not None:
+        mounts |= dict.fromkeys(_there(_TEMPORARY), "replace")
     hidden = tuple(mounts)
     mounts |= {
         path: "read"
@@ -121,9 +126,11 @@ def _there(paths: Iterable[Path]) -> Iterator[Path]:
     return (path.resolve() for path in paths if path.exists())
 
 
-def _mounted(path: Path, kind: Mount) -> tuple[str, ...]:
+def _mounted(path: Path, kind: Mount, temporary: Path | None) -> tuple[str, ...]:
     name = str(path)
     match kind:
+        case "replace":
+            return ("--bind", str(temporary), name)
         case "hide" if path.is_dir():
             return ("--tmpfs", name)
         case "hide":

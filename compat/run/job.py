@@ -17,7 +17,8 @@ class Job(Value, frozen=True, kw_only=True):
     path) of a checkout's, has a file for one of its hashes. Of tier `smoke`, only the suite's core
     capabilities run. Of the subject's files, those of `postponed`, paths below site-packages, are
     changed before anything is imported, see `run/postpone.py`: what comes of that says nothing
-    about the release as it is.
+    about the release as it is. Tests and files of the suite that are `newer` than the subject's
+    release, by their ids, are left out.
     """
 
     matrix: str
@@ -32,6 +33,7 @@ class Job(Value, frozen=True, kw_only=True):
     wheels: tuple[tuple[str, str], ...] = ()
     tier: Tier = "full"
     postponed: tuple[str, ...] = ()
+    newer: tuple[str, ...] = ()
 
 
 class Bench(Value, frozen=True, kw_only=True):

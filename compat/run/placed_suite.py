@@ -43,7 +43,9 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
     repository = folder.parents[1]
     contents = dict(_contents(repository, matrix))
     names = asked_names(matrix)
-    settings = cell_settings(_settings(repository, matrix), matrix.suite.arguments, names)
+    settings = cell_settings(
+        project_settings(repository, matrix.suite.tests), matrix.suite.arguments, names
+    )
     contents[SETTINGS] = settings.encode()
     contents |= dict.fromkeys(_packages(repository, matrix, contents), MARK)
     digest = hashlib.sha256()
@@ -96,7 +98,6 @@ def _top(repository: Path, tests: Path) -> Path:
 
 
 def _packages(repository: Path, matrix: Matrix, contents: Mapping[str, bytes]) -> tuple[str, ...]:
-    """The __init__.py of each package above the tests, where these import from there."""
     top = _top(repository, repository / matrix.suite.tests)
     packages: list[Path] = []
     for folder in top.parents if (top / INIT).exists() else ():
@@ -116,9 +117,9 @@ def _packages(repository: Path, matrix: Matrix, contents: Mapping[str, bytes]) -
     return tuple((folder / INIT).relative_to(repository).as_posix() for folder in packages)
 
 
-def _settings(repository: Path, matrix: Matrix) -> ProjectSettings | None:
-    """The settings that pytest itself would read: the nearest at the tests or above them."""
-    tests = repository / matrix.suite.tests
+def project_settings(repository: Path, below: str = "") -> ProjectSettings | None:
+    """Return the settings that pytest itself would read: the nearest at the tests or above them."""
+    tests = repository / below
     for folder in (tests, *tests.parents):
         for name in SETTINGS_FILES if _is_in(folder, repository) else ():
             content = files.read_if_there(folder / name) if folder.is_dir() else None

@@ -22,7 +22,6 @@ class Scratch:
     """
 
     def __init__(self, cells: Path, *, keep: bool = False) -> None:
-        """Make the folder and lock it."""
         cells.mkdir(parents=True, exist_ok=True)
         self._keep = keep
         handle = None

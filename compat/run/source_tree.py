@@ -2,12 +2,18 @@
 the history that version tools ask about, and none of the repository's settings or hooks.
 """
 
+import ast
+import hashlib
 import re
 import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from compat.declare.suite_imports import is_collected
 from compat.errors import ToolFailed, UsageError
 from compat.index.settings import without_credentials
 from compat.value import Value
@@ -129,12 +135,91 @@ def _cloned(source: str, place: Path, environ: Mapping[str, str]) -> SourceCopy:
 
 
 def _answer(folder: Path, environ: Mapping[str, str], *words: str) -> str:
-    """What git says, empty where it says no or is not there."""
     try:
         done = _run(folder, environ, *words)
     except ToolFailed:
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def newer_tests(
+    repository: Path, name: str, version: Version, contents: Mapping[str, bytes]
+) -> tuple[str, ...]:
+    """Return the tests, and the files of tests, that the tag of a release does not have as they are
+    now: what they ask may be newer than the release. `contents` are the files by their path.
+
+    Nothing is known, so none is returned, where git has no such tag, or none of them is as it was.
+    """
+    tag = next((tag for tag in _lines(repository, "tag") if _is_tag_of(tag, name, version)), "")
+    if not tag:
+        return ()
+    # Each line is: mode, type, digest, a tab, path.
+    listed = (line.split(None, 3) for line in _lines(repository, "ls-tree", "-r", tag))
+    then = {parts[3]: parts[2] for parts in listed if len(parts) == 4}
+    newer: list[str] = []
+    collected = (path for path in contents if is_collected(path))
+    tests = {p: contents[p] for p in collected if not p.endswith("conftest.py")}
+    for path, content in tests.items():
+        blob = b"blob %d\0" % len(content) + content
+        if then.get(path) != hashlib.sha1(blob, usedforsecurity=False).hexdigest():
+            earlier = _run(repository, {}, "show", f"{tag}:./{path}") if path in then else None
+            text = content.decode(errors="replace")
+            newer += changed_tests(path, text, earlier.stdout if earlier else None)
+    return () if len(newer) == len(tests) and newer == list(tests) else tuple(newer)
+
+
+def changed_tests(path: str, now: str, then: str | None) -> list[str]:
+    """Return the ids of the tests of a file that were not the same; the file itself where it was
+    not there, or where something besides its tests differs.
+    """
+    try:
+        before, after = _parts(then or ""), _parts(now)
+    except (SyntaxError, ValueError, RecursionError):
+        return [path]
+    if then is None or before.get("") != after[""]:
+        return [path]
+    return [f"{path}::{test}" for test, code in after.items() if before.get(test) != code]
+
+
+def _parts(text: str) -> dict[str, str]:
+    """The code of each test in a file by its id below it, and under no name all other code."""
+    parts = {"": ""}
+    for node in ast.parse(text).body:
+        tests, above = [node], ""
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            tests, above = [inner for inner in node.body if _test_name(inner)], f"{node.name}::"
+            node.body = [inner for inner in node.body if inner not in tests]
+        parts |= {f"{above}{name}": ast.dump(t) for t in tests if (name := _test_name(t))}
+        parts[""] += "" if _test_name(node) else ast.dump(node)
+    return parts
+
+
+def _test_name(node: ast.stmt) -> str:
+    """The name of a test; empty for any other statement."""
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return ""
+    return node.name if node.name.startswith("test") else ""
+
+
+def _is_tag_of(tag: str, name: str, version: Version) -> bool:
+    """Whether a tag is that of a release: `v1.0`, `1.0`, `name-1.0`, `release-1.0`."""
+    match = re.fullmatch(r"(?P<what>[A-Za-z][\w.-]*?)?[-_/@]?[vV]?(?P<version>\d[\w.+-]*)", tag)
+    what = canonicalize_name(match["what"] or "") if match else ""
+    if match is None or what not in ("", "v", "release", "rel", canonicalize_name(name)):
+        return False
+    try:
+        return Version(match["version"].replace("_", ".")) == version
+    except InvalidVersion:
+        return False
+
+
+def _lines(repository: Path, *words: str) -> list[str]:
+    """What git prints; nothing where it fails, or there is none."""
+    try:
+        done = _run(repository, {}, *words)
+    except ToolFailed:
+        return []
+    return [] if done.returncode else done.stdout.splitlines()
 
 
 def _git(folder: Path, environ: Mapping[str, str], *words: str | Path) -> None:

@@ -84,6 +84,7 @@ class StepRunner:
             readable=tuple(Path(folder) for folder in readable if folder),
             hidden=tuple(Path(folder) for folder in self.bench.hidden),
             network=network,
+            temporary=None if is_install else home / "tmp",
         )
         ended = run_limited(
             command, room, self.limits(name), level=self.bench.level, cancel=self.cancel

@@ -3,21 +3,24 @@ library.
 """
 
 import re
+from collections.abc import Iterable
 
 from packaging.utils import canonicalize_name
 
 from compat.run.evidence import Evidence, Raised
-from compat.run.outcome import Failed, Stage
+from compat.run.outcome import Failed, Outcome, Stage
 
 # pytest ends with it when its options or its file of settings cannot be taken:
 # https://docs.pytest.org/en/stable/reference/exit-codes.html
 _USAGE_ERROR = 4
+_OF_FILES = ("Failed", "UsageError", "CollectError", "FileNotFoundError")
 _NO_MODULE = re.compile(r"No module named '([^']+)'")
 # The environment is mounted read-only at L3, errno 30 is EROFS.
 _READ_ONLY = re.compile(r"\[Errno 30\] .*'[^']*/site-packages/(?P<folder>[^']+)/[^'/]+'$")
 # Where pytest resolves the warnings that settings name, and what it raises for one of no module.
 _IN_FILTERS = "in _resolve_warning_category"
 _NO_SUCH_MODULE = re.compile(r"^ModuleNotFoundError: No module named '([^'.]+)'$", re.MULTILINE)
+_LOST = re.compile(r"add what brings the modules? (?P<names>.+) to suite\.requirements")
 _REFUSED = re.compile(r"(?:error|ERROR): (?!usage:)(?:\S*/)?(?P<why>[^\n]{1,200})")
 
 
@@ -91,14 +94,44 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
     """
     if not raised.of_suite:
         return None
+    # What pytest itself says of a file that it collects, such as of a mark that nothing registers,
+    # and what the file says itself, or does not find beside itself.
+    if (raised.is_own or raised.type in _OF_FILES) and (stage == "collect" or raised.file):
+        return _fault(stage, f"mend the tests: {raised.message}", raised.where)
     if raised.type in ("SyntaxError", "IndentationError", "TabError"):
         return _fault(stage, "mend the file: it does not parse on this Python", raised.where)
-    missing = _missing(raised)
-    if missing is None or "." in missing or _is_brought(evidence, missing):
+    every = (raised, *evidence.collect_errors, *(t.raised for t in evidence.tests if t.raised))
+    lost = [name for each in every if (name := _lost(evidence, each))]
+    if not _lost(evidence, raised):
         return None
     return _fault(
-        stage, f"add what brings the module {missing} to suite.requirements", raised.where
+        stage, f"add what brings the {modules_words(lost)} to suite.requirements", raised.where
     )
+
+
+def lost_modules(outcome: Outcome) -> tuple[str, ...]:
+    """Return the modules that a fault of the suite says nothing brings."""
+    said = _LOST.search(outcome.subject) if isinstance(outcome, Failed) else None
+    return tuple(re.split(r", | and ", said["names"])) if said else ()
+
+
+def modules_words(names: Iterable[str]) -> str:
+    """Return `module a`, or `modules a, b and c`, each once."""
+    *others, last = dict.fromkeys(names)
+    return f"modules {', '.join(others)} and {last}" if others else f"module {last}"
+
+
+def internal_error(evidence: Evidence) -> Failed | None:
+    """Return the fault of tests in which pytest itself ends, unless code of the subject raised it:
+    a plain run ends there, too.
+    """
+    raised = evidence.internal_error
+    if raised is None or raised.where.partition("/")[0] in evidence.modules:
+        return None
+    said = f"{raised.type}: {raised.message}"
+    where = evidence.started_test or "a test"
+    remedy = f"mend {where}: pytest itself ends in it (INTERNALERROR, {said})"
+    return _fault("test", remedy, raised.where)
 
 
 def failing_helper(evidence: Evidence) -> Failed | None:
@@ -121,6 +154,12 @@ def _is_brought(evidence: Evidence, module: str) -> bool:
     packages = {evidence.subject, evidence.module.partition(".")[0], *evidence.modules}
     packages |= {item.name for item in (*evidence.expected, *evidence.installed)}
     return canonicalize_name(module) in map(canonicalize_name, packages)
+
+
+def _lost(evidence: Evidence, raised: Raised) -> str:
+    """The module at the top that the suite's own code imports and nothing here brings."""
+    missing = _missing(raised) if raised.of_suite else None
+    return "" if missing is None or "." in missing or _is_brought(evidence, missing) else missing
 
 
 def _missing(raised: Raised) -> str | None:

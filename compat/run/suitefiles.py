@@ -6,7 +6,6 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from compat.declare.capabilities import with_table
@@ -19,12 +18,13 @@ from compat.declare.suite_table import Suite
 from compat.files import read_if_there
 from compat.value import Value
 
-_NOT_LOADED = {"pytest-cov", "pytest-xdist", "pytest-rerunfailures", "pytest-randomly", "flaky"}
-_NOT_LOADED |= {"pytest-random-order", "pytest-retry", "pytest-testmon", "pytest-split"}
+# Plugins of pytest that a plain run would load and a cell does not. A retry hides a failure, and a
+# shuffled order gives equal cells different questions. All others are loaded; the options that make
+# xdist, coverage and the like act are left out of the settings.
+_LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
 
 
 def _suite_files(folder: Path) -> Iterator[Path]:
-    """Yield the files that belong to a suite, by name."""
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
         if (
@@ -106,30 +106,52 @@ def suite_tests(folder: Path, below: str = "") -> frozenset[str]:
     )
 
 
-def suite_plugins(requirements: Iterable[str], subject: str) -> list[str]:
-    """Return the packages that a cell asks for, its subject and coordinates among them, and whose
-    plugins of pytest it loads; with `+` the subject, of which those of its dependencies are loaded,
-    too; and with `!` those that it never loads.
+def left_out_plugins(subject: str) -> list[str]:
+    """Return the packages whose plugins of pytest a cell does not load, unless one is tested."""
+    return [name for name in _LEFT_OUT if name != canonicalize_name(subject)]
 
-    Those run tests side by side, again, in another order, or under another watch: what a cell says
-    must not depend on them, unless it is one of them that is tested.
+
+def left_out_tests(
+    folder: Path, tests: Iterable[str], left_out: Iterable[tuple[str, str]], newer: Iterable[str]
+) -> frozenset[str]:
+    """Return those of the tests that a cell need not collect: those that are newer than the
+    release, and those that it says it left out for a mark, where a file of the suite has that mark.
     """
-    own = canonicalize_name(subject)
-    names = {canonicalize_name(Requirement(text).name) for text in requirements}
-    never = _NOT_LOADED - {own}
-    return [f"+{own}", *sorted(names - never - {own}), *(f"!{name}" for name in sorted(never))]
+    said = {test: mark for mark, test in left_out}
+    names = frozenset(newer)
+    texts = python_texts(folder)
+    shared = "".join(text for path, text in texts.items() if path.endswith("conftest.py"))
+    return frozenset(
+        test
+        for test in tests
+        if not names.isdisjoint((test, test.partition("::")[0]))
+        or f"mark.{said.get(test, ' ')}" in texts.get(test.partition("::")[0], "") + shared
+    )
 
 
-def suite_notes(suite: Suite, folder: str) -> tuple[str, ...]:
+def suite_notes(
+    suite: Suite, folder: str, left_out: Iterable[tuple[str, str]] = ()
+) -> tuple[str, ...]:
     """Return what is left out of a suite in a cell, and what cannot be made sure of it."""
     if not folder or not suite.tests:
         return ()
     settings = read_if_there(Path(folder) / SETTINGS) or b""
-    notes = noted_settings(settings.decode(errors="replace"))
-    if suite_tests(Path(folder), suite.tests):
-        return notes
-    because = "the tests are chosen by conftest.py, by settings or by arguments"
-    return (*notes, f"which tests must be collected is not known from the files alone: {because}")
+    notes = [*noted_settings(settings.decode(errors="replace"))]
+    tests: dict[str, list[str]] = {}
+    for why, test in dict.fromkeys(left_out):
+        tests.setdefault(why, []).append(test)
+    for why, names in tests.items():
+        some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        because = (
+            "they are newer than the release"
+            if why == "newer"
+            else f"they are marked {why}, and a cell has no network"
+        )
+        notes.append(f"not run: {len(names)} of the tests, as {because}: {some}")
+    if not suite_tests(Path(folder), suite.tests):
+        because = "the tests are chosen by conftest.py, by settings or by arguments"
+        notes.append(f"which tests must be collected is not known from the files alone: {because}")
+    return tuple(notes)
 
 
 class SuiteCore(Value, frozen=True):

@@ -226,7 +226,6 @@ def _ask_to_end(tree: _Tree, by: EndedBy, grace_seconds: float) -> None:
 
 
 def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> EndedBy:
-    """Return why the tree ended or has to end."""
     while not tree.has_ended(meter.tick()):
         if cancel is not None and cancel.is_set():
             return "cancelled"

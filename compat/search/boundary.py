@@ -177,7 +177,6 @@ class BoundarySearch:
 
     @property
     def _is_steady(self) -> bool:
-        """Whether what failed would fail again, so that one result of a version is enough."""
         return self._is_sure and not self._may_mislead
 
     @property

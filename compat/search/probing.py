@@ -151,7 +151,7 @@ class CellProber:
     def _asked(self, cell: Cell) -> Inputs | None:
         if self._facts.obstacle(cell) is not None:
             return None
-        inputs = inputs_of(self._facts, cell)
+        inputs = inputs_of(self._facts, cell, with_suite=False)
         free = tuple(Cutoff(package=cutoff.package, until=None) for cutoff in inputs.cutoffs)
         return msgspec.structs.replace(inputs, cutoffs=free)
 

@@ -167,7 +167,6 @@ def urls_text(paths: Iterable[str]) -> bytes:
 
 
 def _files_text(files: Mapping[str, Known], further: Mapping[str, bytes]) -> bytes:
-    """The list of all files with their digests, sorted by path."""
     listed = [
         Listed(path=path, sha256=known.sha256, bytes=known.size) for path, known in files.items()
     ]

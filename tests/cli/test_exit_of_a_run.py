@@ -50,7 +50,7 @@ def result(root: Path, outcome: str = FAILED, **capabilities: str) -> int:
             unanswered=(),
             unrun=0,
             untried={},
-            suite_faults=0,
+            suite_faults=(),
             lost_workers={},
             folder=root,
         ),

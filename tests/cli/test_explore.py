@@ -44,7 +44,7 @@ def runs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[st
             unanswered=(),
             unrun=0,
             untried={},
-            suite_faults=0,
+            suite_faults=(),
             lost_workers={},
             folder=root,
         )

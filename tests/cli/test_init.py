@@ -1,7 +1,6 @@
 """`compat init`: from a project or a name to a matrix that can be run, and nothing overwritten."""
 
 import hashlib
-import shutil
 from pathlib import Path
 
 import pytest
@@ -37,6 +36,12 @@ LIBRARY = {
 
 
 @pytest.fixture
+def run(run: Run) -> Run:
+    """The command, whose `init` runs no cell: what the index has here is nothing to run."""
+    return lambda *words: run(*words, *(["--no-run"] if words[0] == "init" else []))
+
+
+@pytest.fixture
 def empty(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, demo_index: FakeIndex) -> Path:
     """A folder with nothing in it, in which commands run; the index has `my-lib`."""
     spelt = {name.replace("-", "_"): releases for name, releases in LIBRARY.items()}
@@ -63,7 +68,7 @@ def test_in_an_empty_folder_a_name_is_enough(run: Run, empty: Path) -> None:
         "dep: 2.0 is shut out by what is declared, 2 major versions since 1.0.",
         "my-lib: its newest series, 0.4 to 1.0.",
         "deep: only one series of it meets what is declared",
-        'late: it is asked for not where python_version < "3.8"',
+        'late: it is asked for only where python_version < "3.8", which no cell is',
         "pin: it is pinned to one version",
     ):
         assert sentence in drafted.out
@@ -133,6 +138,21 @@ def test_what_is_left_to_the_build_backend_is_asked_of_the_index(run: Run, empty
             "with what the extra Tests asks for",
         ),
         ('[dependency-groups]\ntest = ["nose"]\n', 'requirements = ["pytest"]', "tests in tests."),
+        (
+            '[project.optional-dependencies]\ntest = ["my-lib[bare]"]\nbare = ["pytest"]\n',
+            'extras = ["test"]',
+            "with what the extra test asks for",
+        ),
+        (
+            '[tool.poetry.group.test.dependencies]\npytest = "^8"\n',
+            'groups = ["test"]',
+            "with what the dependency group test asks for",
+        ),
+        (
+            '[tool.pytest]\ntestpaths = ["checks", "tests/unit"]\n',
+            'tests = "tests/unit"',
+            "the project's own tests in tests/unit",
+        ),
     ],
 )
 def test_the_projects_own_tests_are_the_suite(
@@ -147,73 +167,11 @@ def test_the_projects_own_tests_are_the_suite(
     # The tests are those of the newest release.
     assert "my-lib: its newest series, 1.0." in drafted.out
     text = (empty / "matrices" / "my-lib" / "matrix.toml").read_text()
-    assert 'tests = "tests"' in text
+    assert 'tests = "tests' in text
     assert lines in text
     assert not (empty / "matrices" / "my-lib" / "suite").exists()
     if "nose" not in pyproject:
         assert run("check").out == "sound: my-lib\n"
-
-
-NEEDY = """\
-[project]
-name = "my-lib"
-dependencies = ["dep"]
-[project.optional-dependencies]
-fast = ["speedy>=1", "dep", "PyYAML"]
-slow = ["speedy"]
-brought = ["late"]
-[dependency-groups]
-test = ["pytest", "plug>=1", "mixed"]
-"""
-
-
-def test_what_the_projects_tests_need_besides_is_said_with_the_remedy(
-    run: Run, empty: Path, demo_index: FakeIndex
-) -> None:
-    fill(demo_index, {"mixed": [("1.0", 1, None, ["late", "hidden"])]})
-    days = {"1.0": "2024-01-01T12:00:00Z", "1.1": "2024-01-02T12:00:00Z"}
-    sources = [File(f"plug-{version}.tar.gz", uploaded=day) for version, day in days.items()]
-    demo_index.page("plug", in_json(sources))
-    demo_index.page("hidden", in_json([File("hidden-3.tar.gz", uploaded=days["1.0"])]))
-    (empty / "pyproject.toml").write_text(NEEDY)
-    (empty / "tests").mkdir()
-    # It may leave files out, so that `compat check` says nothing of them.
-    (empty / "tests" / "conftest.py").write_text("collect_ignore_glob = []\n")
-    (empty / "tests" / "test_a.py").write_text(
-        "import dep\nimport late\nimport speedy.deep\nimport yaml\n"
-    )
-    drafted = run("init")
-    assert drafted.code == 0, drafted.err
-    assert [line for line in drafted.err.splitlines() if line.startswith("compat: ")] == [
-        "compat: the tests need plug>=1, which has only a source distribution, and cells build none"
-        ' unasked: builds = ["plug==1.1"] in matrix.toml allows it',
-        "compat: the tests need hidden, which has only a source distribution, and cells build none"
-        ' unasked: builds = ["hidden==3"] in matrix.toml allows it',
-        "compat: the tests import speedy and yaml (tests/test_a.py:3), which the extra fast brings"
-        ' and the draft does not ask for: extras = ["fast"] in [suite] does',
-    ]
-    shutil.rmtree(empty / "matrices")
-    assert len(run("init", "--json").json["data"]["needs"]) == 3
-
-
-def test_extras_that_alone_bring_what_the_tests_import_are_joined(
-    run: Run, empty: Path, demo_index: FakeIndex
-) -> None:
-    fill(demo_index, {"speedy": [("1.0", 1, None, [])], "plug": [("1.0", 1, None, [])]})
-    pyproject = NEEDY.replace(', "PyYAML"', "").replace(', "mixed"', "")
-    (empty / "pyproject.toml").write_text(pyproject)
-    (empty / "tests").mkdir()
-    (empty / "tests" / "test_a.py").write_text("import dep\nimport late\nimport speedy.deep\n")
-    drafted = run("init")
-    assert drafted.code == 0, drafted.err
-    assert (
-        "Suite: the project's own tests in tests, with what the dependency group test asks for, and"
-        " the extra fast, which brings speedy (tests/test_a.py:3), and the extra brought, which"
-        " brings late (tests/test_a.py:2)" in drafted.out
-    )
-    text = (empty / "matrices" / "my-lib" / "matrix.toml").read_text()
-    assert 'groups = ["test"]\nextras = ["fast", "brought"]\n' in text
-    assert "compat: the tests" not in drafted.err
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@ what a cell leaves out told by the record.
 """
 
 import json
+import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -192,7 +194,7 @@ pytest_plugins = ["pytester", "named.plugin"]
 
 def test_sound(animal_sound, named_sound, pytestconfig, pytester):
     assert animal_sound == named_sound == 1
-    assert not pytestconfig.pluginmanager.hasplugin("quiet")
+    assert pytestconfig.pluginmanager.hasplugin("quiet")
     pytester.makeini("[pytest]")
     pytester.makepyfile("def test_nested(animal_sound, quiet_sound): ...")
     for result in (pytester.runpytest_inprocess(), pytester.runpytest_subprocess()):
@@ -219,6 +221,167 @@ def test_the_plugin_of_what_the_subject_needs_is_loaded(
     serve_plugin(index, "quiet", "quiet", [], "quiet")
     code, _, err = repository.run("run", "zoo")
     assert code == 0, err
+
+
+RETRYING = """
+def pytest_configure(config):
+    config.addinivalue_line("markers", "flaky(reruns=1): runs again")
+
+
+def pytest_collection_modifyitems(items):
+    raise SystemExit("a cell loads no plugin that runs tests again")
+"""
+PLAINLY = """
+import os
+import socket
+import tempfile
+
+import pytest
+
+
+@pytest.mark.flaky(reruns=5)
+def test_with_the_mark_of_a_plugin_that_is_left_out(): ...
+
+
+def test_with_a_plugin_of_what_a_test_tool_needs(quiet_sound):
+    assert quiet_sound == 1
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/var/tmp"])
+def test_that_writes_by_name(folder):
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        assert os.listdir(folder) == [os.path.basename(made)] or "pytest" in str(os.listdir(folder))
+
+
+@pytest.mark.online
+def test_of_a_network():
+    socket.create_connection(("192.0.2.1", 9), timeout=1)
+"""
+
+
+def test_what_passes_plainly_passes_in_a_cell(tmp_path: Path, index: FakeIndex, tools: Any) -> None:
+    repository = project(tmp_path, index, tools, **{"tests/test_b.py": PLAINLY})
+    settings = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+    settings = settings.replace('["pytest"]', '["pytest", "tool", "pytest-rerunfailures"]')
+    settings = settings.replace("-ra", "-ra --strict-markers --reruns 3 --random-order")
+    settings = settings.replace("slow: takes long", "online: asks a server")
+    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+    matrix = tmp_path / "matrices" / "zoo" / "matrix.toml"
+    text = matrix.read_text(encoding="utf-8")
+    matrix.write_text(text.replace('arguments = ["-m", "not slow"], ', ""), encoding="utf-8")
+    serve_plugin(index, "tool", "tool", ["quiet"])
+    serve_plugin(index, "quiet", "quiet", [], "quiet")
+    files = {
+        "rerun.py": RETRYING,
+        "pytest_rerunfailures-1.0.dist-info/entry_points.txt": "[pytest11]\nrerun = rerun\n",
+    }
+    made = wheel("pytest_rerunfailures", "1.0", files, [])
+    serve(index, "pytest_rerunfailures", [("1.0", made, "py3-none-any")])
+    code, _, err = repository.run("run", "zoo")
+    assert code == 0, err
+    record = record_of(repository)
+    assert len(record["capabilities"]) == 5
+    assert record["remarks"][:2] == [
+        "options of pytest left out: -n auto --cov=animal --reruns 3 --random-order",
+        "not run: 1 of the tests, as they are marked online, and a cell has no network:"
+        " tests/test_b.py::test_of_a_network",
+    ]
+
+
+def test_init_runs_the_tests_once_and_adds_what_they_lack(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    files = {
+        "tests/test_a.py": "import yaml\n\n\ndef test_a(): ...\n",
+        "tests/test_b.py": "if True:\n    import attr, unknown\n\n\ndef test_b(): ...\n",
+    }
+    repository = project(tmp_path, index, tools, **files)
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "zooown"\n', encoding="utf-8")
+    for name, module in (("zooown", "zooown"), ("pyyaml", "yaml"), ("attrs", "attr")):
+        made = wheel(name, "1.0", {f"{module}.py": ""}, [])
+        serve(index, name, [("1.0", made, "py3-none-any")])
+    code, out, err = repository.run("init")
+    assert code == 0, err
+    text = (tmp_path / "matrices" / "zooown" / "matrix.toml").read_text(encoding="utf-8")
+    assert 'requirements = ["pytest", "pyyaml", "attrs"]' in text, err
+    assert "compat: the tests import yaml and attr; added: pyyaml and attrs" in err
+    assert "suite-fault(add what brings the module unknown to suite.requirements" in err
+    assert "so the suite is not proven" in err
+    (tmp_path / "tests" / "test_b.py").write_text("def test_b(): ...\n")
+    shutil.rmtree(tmp_path / "matrices" / "zooown")
+    code, out, err = repository.run("init")
+    assert (code, "all 2 work" in out) == (0, True), err
+    shutil.rmtree(tmp_path / "matrices" / "zooown")
+    code, out, err = repository.run("init", "--no-run")
+    assert (code, "[1/1]" in err) == (0, False)
+
+
+def test_a_conflict_of_the_tests_own_requirements_is_no_record_of_the_combination(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    repository = project(tmp_path, index, tools)
+    settings = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+    settings = settings.replace('["pytest"]', '["pytest", "tool==1.0"]')
+    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+    serve_plugin(index, "tool", "tool", ["zooown>=2"])
+    code, _, err = repository.run("run", "zoo")
+    assert code == 2, err
+    assert "suite-fault(your tests need zooown>=2 through tool==1.0)" in err
+    assert repository.records() == []
+    assert repository.run("lock", "zoo", repository.cell)[0] == 2
+    code, out, err = repository.run("lock", "zoo", "--plain")
+    assert (code, out) == (0, f"{repository.cell}  locked\n"), err
+    assert "does not install" not in repository.run("grid", "zoo")[1]
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ("import os\n\n\ndef test_x(monkeypatch):\n    monkeypatch.setattr(os, 'name', 'nt')\n"
+         "    raise ValueError\n",
+         "suite-fault(mend tests/test_a.py::test_x: pytest itself ends in it (INTERNALERROR, Not"),
+        ("import pytest\n\npytestmark = pytest.mark.unheard_of\n\n\ndef test_x(): ...\n",
+         "suite-fault(mend the tests: 'unheard_of' not found in `markers`"),
+        ("raise ValueError('no data beside the tests')\n",
+         "suite-fault(mend the tests: no data beside the tests; at tests/test_a.py:1)"),
+        ("open('beside.txt')\n", "suite-fault(mend the tests: [Errno 2] No such file"),
+    ],
+)  # fmt: skip
+def test_what_ends_pytest_itself_and_what_it_cannot_collect_are_no_record(
+    tmp_path: Path, index: FakeIndex, tools: Any, broken: str, said: str
+) -> None:
+    repository = project(tmp_path, index, tools, **{"tests/test_a.py": broken})
+    settings = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
+    settings = settings.replace("-ra", "-ra --strict-markers")
+    (tmp_path / "pyproject.toml").write_text(settings, encoding="utf-8")
+    code, _, err = repository.run("run", "zoo")
+    assert code == 2, err
+    assert said in err
+    assert repository.records() == []
+
+
+def test_tests_that_the_tag_of_a_release_does_not_have_are_not_asked_of_it(
+    tmp_path: Path, index: FakeIndex, tools: Any
+) -> None:
+    alive = "import animal\n\n\ndef test_alive():\n    assert animal.ALIVE\n"
+    repository = project(tmp_path, index, tools, **{"tests/test_b.py": alive})
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+    for words in (("init", "-q"), ("add", "."), (*who, "commit", "-qm", "1"), ("tag", "v1.0")):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    tests = tmp_path / "tests"
+    (tests / "test_b.py").write_text(f"{alive}\n\ndef test_new():\n    assert animal.NEW\n")
+    (tests / "test_c.py").write_text(NEWER)
+    matrix = tmp_path / "matrices" / "zoo" / "matrix.toml"
+    text = matrix.read_text(encoding="utf-8")
+    matrix.write_text(text.replace('arguments = ["-m", "not slow"], ', ""), encoding="utf-8")
+    code, _, err = repository.run("run", "zoo")
+    assert code == 0, err
+    record = record_of(repository)
+    assert len(record["capabilities"]) == 3
+    assert (
+        "not run: 2 of the tests, as they are newer than the release: tests/test_b.py::test_new,"
+        " tests/test_c.py" in record["remarks"]
+    )
 
 
 def test_a_package_that_hides_tests_and_one_that_changes_them_are_found_out(

@@ -4,6 +4,7 @@ which settings of pytest a cell gets.
 
 import msgspec
 import pytest
+from packaging.requirements import Requirement
 from support.documents import MATRIX, TODAY, changed, toml
 
 from compat.declare.capabilities import described, group_of
@@ -11,6 +12,7 @@ from compat.declare.collectable import collectable_tests
 from compat.declare.decode import decode_matrix
 from compat.declare.load import load
 from compat.declare.matrix import Matrix
+from compat.declare.project import project_of
 from compat.declare.project_settings import cell_settings, noted_settings, settings_in
 from compat.declare.suite import suite_faults
 from compat.declare.suite_groups import with_groups
@@ -135,6 +137,27 @@ def test_groups_and_extras_are_asked_for_as_requirements_are() -> None:
     assert resolved.suite.requirements == ("mock", "pytest>=8", "hypothesis", "orjson>=3")
     plain = matrix_with(tests="tests", requirements=["pytest"])
     assert with_groups(plain, None, SOURCE) is plain
+
+
+def test_the_groups_of_poetry_are_groups() -> None:
+    text = b"""
+[tool.poetry.group.test.dependencies]
+pytest = "^8.1"
+a = "^0.2.3"
+b = "~1.4"
+c = {version = ">=2,<3", extras = ["x", "y"], python = "<3.13", optional = true}
+d = "*"
+e = "1.2"
+f = {path = "../f"}
+python = "^3.9"
+[tool.poetry.dev-dependencies]
+g = "^1"
+"""
+    project = project_of(text)
+    bounds = "pytest>=8.1,<9", "a>=0.2.3,<0.3", "b>=1.4,<1.5"
+    rest = "c[x,y]>=2,<3; python_version < '3.13'", "d", "e==1.2"
+    assert {*map(Requirement, project.of_group("test"))} == {*map(Requirement, (*bounds, *rest))}
+    assert [*map(Requirement, project.of_group("dev"))] == [Requirement("g>=1,<2")]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ https://docs.pytest.org/en/stable/reference/reference.html#environment-variables
 
 from __future__ import annotations
 
-import ast
 import importlib
+import importlib.util
 import json
 import os
 import re
@@ -21,7 +21,7 @@ def run_pytest(arguments: list[str]) -> int:
     """Run pytest with these arguments, and return its exit code."""
     for name in ("ADDOPTS", "PLUGINS", "DEBUG", "DISABLE_PLUGIN_AUTOLOAD"):
         os.environ.pop("PYTEST_" + name, None)
-    if not os.environ.get("COMPAT_PLUGINS"):
+    if not os.environ.get("COMPAT_LEFT_OUT"):
         # A plugin that is installed for another's sake can break an old pytest before anything
         # runs.
         os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
@@ -41,7 +41,7 @@ def run_pytest(arguments: list[str]) -> int:
 
     del sys.path[0], sys.modules["probe"]
     join_packages()
-    code = int(pytest.main([*plugin_options(arguments), *arguments]))
+    code = int(pytest.main([*plugin_options(), *arguments]))
     probe.write_facts(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
     return code
 
@@ -75,90 +75,40 @@ def join_packages() -> None:
         os.environ["PY_IGNORE_IMPORTMISMATCH"] = "1"
 
 
-def plugin_options(arguments: list[str]) -> list[str]:
-    """Return the options that keep pytest from loading all plugins but those of the packages that
-    are asked for, those that these need themselves, and those that the suite names.
+def plugin_options() -> list[str]:
+    """Return the options that keep pytest from loading the plugins of some packages, whose marks
+    stay known.
 
-    COMPAT_PLUGINS names the packages, by spaces, with `+` one whose dependencies are asked for,
-    too, and with `!` those that are not to be loaded; unset, the suite names its plugins itself,
-    and pytest looks for none. Here it does: the tests of a plugin start pytest again, and expect it
-    to find what is installed.
+    COMPAT_LEFT_OUT names the packages, by spaces; unset, the suite names its plugins itself, and
+    pytest looks for none. Where it does, so do the runs that the tests of a plugin start.
     """
-    waiting = os.environ.get("COMPAT_PLUGINS", "").split()
-    if not waiting:
+    left_out = os.environ.get("COMPAT_LEFT_OUT", "").split()
+    if not left_out:
         return []
     from importlib import metadata  # not in Python 3.7, on which no such suite runs
 
-    passed_over = {name[1:] for name in waiting if name.startswith("!")}
-    loaded = named_plugins(arguments)
-    while waiting:
-        word = waiting.pop(0)
-        name = word.lstrip("+")
-        if name.startswith("!") or name in passed_over:
-            continue
-        passed_over.add(name)
+    names = []
+    for package in left_out:
         try:
-            distribution = metadata.distribution(name)
+            points = metadata.distribution(package).entry_points
         except metadata.PackageNotFoundError:
             continue
-        points = plugins_of(distribution)
-        loaded.update(points)
-        for text in distribution.requires or () if points or word != name else ():
-            match = re.match("[A-Za-z0-9._-]+", text)
-            waiting += [re.sub("[-_.]+", "-", match[0]).lower()] if match else []
-    every = {name for distribution in metadata.distributions() for name in plugins_of(distribution)}
-    # A plugin that is called like one of these is passed over by pytest itself.
-    loaded.update(("compat_plugin", *importlib.import_module("_pytest.config").default_plugins))
-    return [word for name in sorted(every - loaded) for word in ("-p", "no:" + name)]
+        for point in points:
+            if point.group == "pytest11":
+                names.append(point.name)
+                sys.modules["compat_plugin"].MARKS.extend(marks_of(point.value))
+    return [word for name in names for word in ("-p", "no:" + name)]
 
 
-def plugins_of(distribution: Any) -> list[str]:
-    """Return the names of the plugins of pytest that an installed distribution has."""
-    return [point.name for point in distribution.entry_points if point.group == "pytest11"]
-
-
-def named_plugins(arguments: list[str]) -> set[str]:
-    """Return the plugins that the suite names itself: by `-p` in the file of settings that the
-    arguments name by `-c`, or by `pytest_plugins` in a file beside or below it.
-    """
-    if "-c" not in arguments:
-        return set()
-    settings = arguments[arguments.index("-c") + 1]
-    named = set(re.findall(r"(?<!\S)-p[ =]*([\w.]+)", text_of(settings)))
-    for folder, _, names in os.walk(os.path.dirname(settings)):
-        for name in names:
-            if name.endswith(".py"):
-                named |= declared_plugins(text_of(os.path.join(folder, name)))
-    return named
-
-
-def declared_plugins(text: str) -> set[str]:
-    """Return what `pytest_plugins` names in a file of Python; nothing where it is no literal."""
-    if "pytest_plugins" not in text:
-        return set()
-    declared: set[str] = set()
+def marks_of(point: str) -> list[str]:
+    """Return the marks that the module of a plugin registers, as far as its text shows."""
     try:
-        for node in ast.parse(text).body:
-            if isinstance(node, ast.Assign) and any(map(is_plugin_list, node.targets)):
-                value = ast.literal_eval(node.value)
-                declared.update(value.split(",") if isinstance(value, str) else map(str, value))
-    except (SyntaxError, ValueError, TypeError):
-        return set()
-    return declared
-
-
-def is_plugin_list(target: ast.expr) -> bool:
-    """Return whether an assignment's target is the list of plugins that pytest reads."""
-    return isinstance(target, ast.Name) and target.id == "pytest_plugins"
-
-
-def text_of(path: str) -> str:
-    """Return the text of a file; nothing where it cannot be read."""
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
+        spec = importlib.util.find_spec(point.partition(":")[0])
+        with open(str(spec and spec.origin), encoding="utf-8") as file:
+            text = file.read()
+    except (ImportError, OSError, UnicodeDecodeError):
+        return []
+    return re.findall(r"""addinivalue_line\(\s*["']markers["'],\s*f?["'](\w+)""", text)
 
 
 if __name__ == "__main__":

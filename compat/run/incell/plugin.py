@@ -8,6 +8,8 @@ process, and only a session that reached its end writes `finish`. What a suite t
 an exception with an attribute `missing` (names that this version does not have);
 `record_property("spelling", name)`; `record_property("metric", {name, value, unit, better})`.
 COMPAT_CORE holds the ids, one a line, of the only capabilities that are asked for; unset, all are.
+COMPAT_NEWER holds the ids of tests that the subject's release did not have: they are left out. With
+COMPAT_OFFLINE set, so are those whose mark says that they need a network.
 PYTEST_DONT_REWRITE: it is imported before pytest starts, which a suite that takes warnings for
 errors would hear of.
 """
@@ -19,6 +21,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import signal
 import time
 from collections.abc import Generator, Iterator
@@ -30,6 +33,15 @@ import pytest
 from compat_raised import MESSAGE, exception_line, facts_of, text  # type: ignore[import-not-found]
 
 IDENTIFIER = 300
+# Marks of plugins that are not loaded here: the launcher fills it.
+MARKS: list[str] = []
+NETWORK = re.compile(r"(?:^|_)(network|internet|online|remote_data)(?:_|$)")
+NEEDS_NETWORK = re.compile(
+    r"(?i)\b(requir|need|us(e|es|ing)\b|access|with\b|over\b)[^.]{0,40}\b(network|internet)\b"
+)
+NEEDS_NONE = re.compile(
+    r"(?i)\b(no|not|without|off|offline|block\w*|disabl\w*|enabl\w*|allow\w*)\b"
+)
 # Kept before pytest captures standard error, so that a stack dump reaches the log of the cell.
 STDERR = os.dup(2)
 
@@ -59,7 +71,6 @@ class RunningTest:
     """One test while it runs: what its phases came to."""
 
     def __init__(self, item: pytest.Item) -> None:
-        """Start the clock of this test."""
         self.item = item
         self.failed = False
         self.raised: dict[str, Any] | None = None
@@ -86,7 +97,6 @@ class EventHooks:
     """The hooks of pytest that become events."""
 
     def __init__(self, config: pytest.Config, stream: Stream) -> None:
-        """Remember which folders hold the suite."""
         self.stream = stream
         self.suites = suite_folders(config.option, config.args)
         self.attempt: RunningTest | None = None
@@ -132,7 +142,10 @@ class EventHooks:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Leave out what is not of the core, where that alone is asked for."""
+        """Leave out what cannot be asked here, and what is not of the core, where that alone is
+        asked for.
+        """
+        self.leave_out(config, items)
         core = os.environ.get("COMPAT_CORE")
         if core is None:
             return
@@ -141,6 +154,22 @@ class EventHooks:
         deselected = [item for item in items if reported_id(item) not in asked]
         config.hook.pytest_deselected(items=deselected)
         items[:] = selected
+
+    def leave_out(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave out tests that are newer than the release or need a network, and report them."""
+        newer = set(os.environ.get("COMPAT_NEWER", "").splitlines())
+        marks = network_marks(config) if os.environ.get("COMPAT_OFFLINE") else []
+        left: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            function = item.nodeid.partition("[")[0]
+            why = "newer" if function in newer else ""
+            why = next((mark for mark in marks if item.get_closest_marker(mark)), why)
+            left.setdefault(why, []).append(item)
+        items[:] = left.pop("", [])
+        for why, tests in left.items():
+            config.hook.pytest_deselected(items=tests)
+            functions = sorted({identifier(test.nodeid).partition("[")[0] for test in tests})
+            self.stream.send("left-out", why=why, tests=functions)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Report how many tests will run."""
@@ -152,13 +181,18 @@ class EventHooks:
         self.running = True
 
     def pytest_internalerror(self, excinfo: Any) -> None:
-        """Report what ended the collection from outside a collector, such as an exit at import."""
-        if not self.running:
+        """Report what ended the collection from outside a collector, such as an exit at import, or
+        what ended pytest itself while tests ran.
+        """
+        if self.running:
+            self.stream.send("internal-error", raised=facts_of(excinfo.value, []))
+        else:
             self.stream.send("collect-error", raised=self.describe(excinfo.value))
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
         """Report an interrupted collection."""
-        self.pytest_internalerror(excinfo)
+        if not self.running:
+            self.pytest_internalerror(excinfo)
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, None]:
@@ -258,7 +292,21 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "capability(id, title, says): what of the subject this test shows"
     )
+    for mark in MARKS:
+        config.addinivalue_line("markers", mark + ": of a plugin that a cell does not load")
     config.pluginmanager.register(EventHooks(config, open_events()), "compat-events")
+
+
+def network_marks(config: pytest.Config) -> list[str]:
+    """Return the registered marks that say of a test, by name or description, that it needs a
+    network.
+    """
+    marks = []
+    for line in config.getini("markers"):
+        name = re.split(r"\W", line.strip(), maxsplit=1)[0]
+        if NETWORK.search(name) or (NEEDS_NETWORK.search(line) and not NEEDS_NONE.search(line)):
+            marks.append(name)
+    return [name for name in marks if name and not NEEDS_NONE.search(name.replace("_", " "))]
 
 
 def open_events() -> Stream:

@@ -5,6 +5,7 @@ A copy of it lies beside that of `plugin.py` in the cell, as `compat_raised`.
 
 from __future__ import annotations
 
+import linecache
 import os
 import re
 import sys
@@ -22,6 +23,8 @@ _TRACEBACK = re.compile(
     r"(?P=indent)(?P<type>[A-Za-z_][\w.]*)(?:: (?P<message>[^\r\n]*))?\r?$",
     re.MULTILINE,
 )
+# Looked up before any test can pretend to be on another system.
+STDLIB = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
 _MACHINERY = re.compile(r"(_pytest|pluggy|python[0-9.]+/importlib)/")
 
 
@@ -37,6 +40,7 @@ def facts_of(error: BaseException, suites: list[str], otherwise: str = "") -> di
         "message": exception_line(error),
         "where": text(outside or inside or otherwise, MESSAGE),
         "of_suite": bool(inside and not outside),
+        "is_own": bool(inside and not outside) and is_own_raise(error),
     }
 
 
@@ -81,6 +85,17 @@ def installed(file: str) -> str:
             if folder and parts[first] and os.path.exists(path):
                 return path
     return file
+
+
+def is_own_raise(error: BaseException) -> bool:
+    """Return whether a statement `raise` raised it, and not what a line called."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return False
+    line = linecache.getline(trace.tb_frame.f_code.co_filename, trace.tb_lineno)
+    return line.lstrip().startswith("raise ")
 
 
 def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
@@ -143,8 +158,7 @@ def shown_path(file: str, suites: list[str]) -> str:
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]
-    library = os.path.dirname(sysconfig.get_paths()["stdlib"]) + os.sep
-    for above in [library, *suites]:
+    for above in [STDLIB, *suites]:
         if os.path.realpath(file).startswith(above):
             return os.path.realpath(file)[len(above) :]
     return file

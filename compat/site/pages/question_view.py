@@ -121,7 +121,6 @@ def _field(report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version])
 
 
 def _of_newest(report: MatrixReport, axis: Axis, versions: Sequence[Version]) -> str:
-    """What the newest version of an axis comes to, where nothing works with it."""
     if not versions:
         return ""
     newest = versions[-1]
