@@ -17,6 +17,7 @@ from compat.errors import IndexUnreachable, NoPage, ToolFailed
 from compat.index.release import Release
 from compat.index.settings import IndexSettings
 from compat.index.source import ReleaseSource
+from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import parse_exact
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import last_words, refusal_of_pip
@@ -67,8 +68,11 @@ class PipToolsLocker:
         self._preparing = threading.Lock()
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins that pip-compile resolves, or the resolver's refusal."""
-        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors, *inputs.constraints))
+        """Return the pins that pip-compile resolves, in layers, or the resolver's refusal."""
+        return locked_in_layers(self._lock, inputs)
+
+    def _lock(self, inputs: Inputs) -> Lock | Refusal:
+        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
         if build_of(inputs.platform):
@@ -93,7 +97,7 @@ class PipToolsLocker:
         if view.unreachable is not None:
             raise view.unreachable
         if done.returncode == 0:
-            return self._lock(compiler, inputs, done.stdout)
+            return self._lock_of(compiler, inputs, done.stdout)
         refusal = refusal_of_pip(done.stderr)
         if refusal is None:
             message = last_words(done.stderr)
@@ -125,9 +129,10 @@ class PipToolsLocker:
         return msgspec.structs.replace(refusal, cause="source-only", because=because)
 
     def _compile(self, python: Path, inputs: Inputs, url: str, folder: Path) -> Done:
-        (folder / "roots.in").write_text(
-            "".join(f"{line}\n" for line in inputs.requirements), encoding="utf-8"
-        )
+        bounds = "\n".join(inputs.constraints)
+        (folder / "bounds.txt").write_text(bounds, encoding="utf-8")
+        roots = "\n".join((*inputs.requirements, "-c bounds.txt"))
+        (folder / "roots.in").write_text(roots, encoding="utf-8")
         command = [
             str(python),
             "-m",
@@ -148,7 +153,7 @@ class PipToolsLocker:
         ]
         return run_resolver(command, folder, self._environ, _SECONDS)
 
-    def _lock(self, compiler: Path, inputs: Inputs, text: str) -> Lock:
+    def _lock_of(self, compiler: Path, inputs: Inputs, text: str) -> Lock:
         exact = (
             parse_exact(line)
             for line in text.splitlines()

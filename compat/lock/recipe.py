@@ -36,7 +36,7 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
     although a rule relaxes them.
     """
     matrix = facts.matrix
-    common = common_lines(facts)
+    common = matrix.requirements
     pins = [pinned(axis, cell) for axis in matrix.packages if axis is not matrix.subject_axis]
     base = Inputs(
         cell=cell.id,
@@ -54,12 +54,17 @@ def inputs_of(facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset()
         else "",
     )
     if cell.recipe == "lowest":
-        return _lowest(facts, cell, base, [*pins, *common])
-    if cell.recipe != "relaxed":
-        return base
-    relaxations = facts.rules.relaxations(cell)
-    taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
-    return _relaxed(facts, cell, base, [*pins, *common], taken)
+        base = _lowest(facts, cell, base, [*pins, *common])
+    elif cell.recipe == "relaxed":
+        relaxations = facts.rules.relaxations(cell)
+        taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
+        base = _relaxed(facts, cell, base, [*pins, *common], taken)
+    own = set(base.requirements)
+    return msgspec.structs.replace(
+        base,
+        requirements=tuple(sorted({*own, *matrix.suite.requirements})),
+        suite=tuple(sorted({*matrix.suite.requirements} - own)),
+    )
 
 
 def locked_cell(

@@ -1,0 +1,86 @@
+"""The layers of a cell's packages: what the library brings, and what only its suite and pytest
+bring.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+
+import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from compat.lock.lockfile import Inputs, Lock, Refusal
+from compat.plan.platform import marker_values
+from compat.plan.requirements import parsed
+
+
+def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -> Lock | Refusal:
+    """Resolve the library alone, as a user would; then the suite and pytest beside those pins.
+
+    The second question has no date: nobody asks how old pytest is, and one of 2018 does not run our
+    plugin. Where the library's pins leave nothing that the suite can use, both are resolved
+    together.
+    """
+    if not inputs.suite:
+        return lock(inputs)
+    alone = (text for text in inputs.requirements if text not in inputs.suite)
+    library = lock(msgspec.structs.replace(inputs, requirements=tuple(alone), suite=()))
+    if isinstance(library, Refusal):
+        return library
+    beside = lock(_beside(inputs, library))
+    if isinstance(beside, Refusal):
+        return lock(inputs)
+    names = {pin.name for pin in library.pins}
+    only = [pin for pin in beside.pins if pin.name not in names]
+    return msgspec.structs.replace(
+        library,
+        inputs=inputs,
+        pins=tuple(sorted((*library.pins, *only), key=lambda pin: pin.name)),
+        builds=tuple(sorted({*library.builds, *(set(beside.builds) - names)})),
+        suite_only=tuple(pin.name for pin in only),
+    )
+
+
+def _beside(inputs: Inputs, library: Lock) -> Inputs:
+    """What the suite asks for, bounded by the library's pins."""
+    pins = (f"{pin.name}=={pin.version}" for pin in library.pins)
+    return msgspec.structs.replace(
+        inputs,
+        requirements=inputs.suite,
+        constraints=(*inputs.constraints, *pins),
+        as_of=None,
+        cutoffs=(),
+        injected_pin=None,
+        install_as_python=None,
+        floors=(),
+        suite=(),
+    )
+
+
+def suite_only_of(
+    lock: Lock, suite: Collection[str], requires: Mapping[str, Iterable[str]]
+) -> tuple[str, ...]:
+    """The pins that only the suite's requirements bring, by what each installed package requires
+    (its Requires-Dist, by normalised name). Nothing is known of them where a lock asks for each of
+    its pins itself.
+    """
+    if lock.suite_only is not None:
+        return lock.suite_only
+    markers = marker_values(lock.inputs.python, lock.inputs.platform)
+    injected = lock.inputs.injected_pin
+    extras: dict[str, set[str]] = {} if injected is None else {injected.name: set()}
+    waiting = [Requirement(text) for text in lock.inputs.requirements if text not in suite]
+    waiting += [Requirement(name) for name in extras]
+    extras.clear()
+    while waiting:
+        asked = waiting.pop()
+        name = canonicalize_name(asked.name)
+        if name in extras and asked.extras <= extras[name]:
+            continue
+        extras.setdefault(name, set()).update(asked.extras)
+        for needed in filter(None, map(parsed, requires.get(name, ()))):
+            marker = needed.marker
+            if marker is None or any(
+                marker.evaluate(markers | {"extra": extra}) for extra in ("", *extras[name])
+            ):
+                waiting.append(needed)
+    return tuple(pin.name for pin in lock.pins if pin.name not in extras)
