@@ -57,20 +57,17 @@ def _beside(inputs: Inputs, library: Lock) -> Inputs:
 
 
 def suite_only_of(
-    lock: Lock, suite: Collection[str], requires: Mapping[str, Iterable[str]]
+    lock: Lock, subject: str, suite: Collection[str], requires: Mapping[str, Iterable[str]]
 ) -> tuple[str, ...]:
-    """The pins that only the suite's requirements bring, by what each installed package requires
-    (its Requires-Dist, by normalised name). Nothing is known of them where a lock asks for each of
-    its pins itself.
+    """The pins that only the suite's requirements bring: of a lock that does not say so, by what
+    each installed package requires (its Requires-Dist, by normalised name).
     """
     if lock.suite_only is not None:
         return lock.suite_only
     markers = marker_values(lock.inputs.python, lock.inputs.platform)
-    injected = lock.inputs.injected_pin
-    extras: dict[str, set[str]] = {} if injected is None else {injected.name: set()}
+    extras: dict[str, set[str]] = {}
     waiting = [Requirement(text) for text in lock.inputs.requirements if text not in suite]
-    waiting += [Requirement(name) for name in extras]
-    extras.clear()
+    waiting.append(Requirement(subject))
     while waiting:
         asked = waiting.pop()
         name = canonicalize_name(asked.name)

@@ -87,8 +87,8 @@ class Lock(Value, frozen=True):
     """The exact pins that answer the inputs, sorted by name. `tool` is the locker and its version.
 
     `builds` names the pins that no wheel of the index fits: they are built from their source
-    distribution. `suite_only` names the pins that only the suite and pytest need; None where that is
-    not known, as in locks from before 26 November 2026.
+    distribution. `suite_only` names the pins that only the suite and pytest need; None where
+    that is not known, as in locks from before 26 November 2026.
     """
 
     inputs: Inputs

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import re
 import shutil
 import threading
 import time
@@ -18,11 +19,20 @@ from compat.run.evidence import Evidence, Installed, Raised
 from compat.run.failed_files import with_failed_files
 from compat.run.foreign import read_bytes
 from compat.run.installation import Installation, own_copies
-from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
+from compat.run.installed import (
+    Distribution,
+    Environment,
+    Wrong,
+    bringing,
+    installed,
+    renamed_modules,
+    top_modules,
+)
 from compat.run.job import Bench, Job
 from compat.run.postpone import postpone_in
 from compat.run.processor import processor_level
 from compat.run.steps import Enter, StepRunner
+from compat.run.suitefault import missing_module
 from compat.run.suitefiles import (
     SuiteCore,
     packages_above,
@@ -42,6 +52,8 @@ _IN_CELL = (
     ("plugin.py", "compat_plugin.py"),
     ("raised.py", "compat_raised.py"),
 )
+# What an installer writes into a script's first lines: https://docs.python.org/3/library/venv.html
+_INTERPRETER = re.compile(rb"/[^\n'\"]*/venv/bin/python[0-9.]*")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 
 
@@ -68,6 +80,8 @@ class CellRun:
         name = python_name(job.lock.inputs.python, job.lock.inputs.platform)
         site = f"venv/lib/{name if name.startswith('pypy') else f'python{name}'}/site-packages"
         self.environment = Environment(self.cell, site)
+        # The packages that only the suite and pytest need; the import step does not see them.
+        self.runner: Environment | None = None
 
     @property
     def python(self) -> Path:
@@ -77,7 +91,22 @@ class CellRun:
     @property
     def site(self) -> Path:
         """The cell's site-packages."""
-        return self.cell / self.environment.site
+        return self.environment.packages
+
+    @property
+    def _environments(self) -> tuple[Environment, ...]:
+        return (self.environment, *([] if self.runner is None else [self.runner]))
+
+    @property
+    def _own_environments(self) -> tuple[Environment, ...]:
+        """Those that no other cell uses; what is shared has its bytecode."""
+        return tuple(
+            each for each in self._environments if self.cell in (each.cell, each.cell.parent)
+        )
+
+    @property
+    def _distributions(self) -> tuple[Distribution, ...]:
+        return tuple(item for each in self._environments for item in each.distributions)
 
     def run(self) -> Evidence:
         """Run all steps as far as they go, write the evidence, and leave no cell behind unless it
@@ -93,9 +122,7 @@ class CellRun:
                 or facts.collect_errors
                 or any(trial.status == "failed" for trial in facts.tests)
             ):
-                facts = msgspec.structs.replace(
-                    facts, owners=renamed_modules(self.environment.distributions)
-                )
+                facts = msgspec.structs.replace(facts, owners=renamed_modules(self._distributions))
             evidence = msgspec.structs.replace(
                 facts,
                 seconds=time.monotonic() - begin,
@@ -130,15 +157,15 @@ class CellRun:
             module=self.job.module,
             tier=self.job.tier,
         )
-        installation = Installation(self.environment, self.steps)
+        installation = Installation(self.environment, self.steps, self.bytecode)
         if not installation.install():
             return facts
-        distributions = self.environment.distributions
+        self.runner = installation.runner
         facts = msgspec.structs.replace(
             facts,
-            installed=installed(distributions),
-            modules=top_modules(distributions, self.job.subject),
-            startup=self.environment.startup(),
+            installed=installed(self._distributions),
+            modules=top_modules(self.environment.distributions, self.job.subject),
+            startup=tuple(text for each in self._environments for text in each.startup()),
             misrecorded=tuple(map(_shown, installation.misrecorded)),
         )
         if set(facts.installed) != set(expected):
@@ -164,6 +191,7 @@ class CellRun:
         if self._learn("import.json"):
             self.bytecode.lend(self.site, self.environment.distributions)
             self.environment.settle(*_KEPT)
+        self._join()
         report = self._suite()
         facts = msgspec.structs.replace(
             facts, **msgspec.structs.asdict(report), modified_files=self._changed()
@@ -175,14 +203,16 @@ class CellRun:
         """Say how much is installed, look again at it when it was changed, and name the tests that
         were not collected.
         """
-        notes = suite_notes(self.job.suite, self.job.suite_folder)
+        notes = (
+            *self._undeclared(facts.imported),
+            *suite_notes(self.job.suite, self.job.suite_folder),
+        )
         installed_mb = self.environment.installed_mb()
         facts = msgspec.structs.replace(facts, installed_mb=installed_mb, suite_notes=notes)
         if facts.modified_files:
-            self.environment.compare()
-            facts = msgspec.structs.replace(
-                facts, installed_after=installed(self.environment.distributions)
-            )
+            for each in self._environments:
+                each.compare()
+            facts = msgspec.structs.replace(facts, installed_after=installed(self._distributions))
         if facts.collected is None:
             return facts
         asked, unasked = self._asked(facts)
@@ -221,6 +251,7 @@ class CellRun:
 
     def _prepare(self) -> None:
         """Lay out what the steps run besides the environment, all of it as it has to stay."""
+        self._scripts()
         for source, name in _IN_CELL:
             shutil.copy(Path(incell.__file__).parent / source, self.cell / "plugin" / name)
         if self.job.suite_folder:
@@ -230,10 +261,44 @@ class CellRun:
                 (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
         self.steps.writable = own_copies(self.site, self.job.suite.writes)
         self.environment.settle(*_KEPT)
+        if self.runner is not None:
+            self.runner.settle("venv")
+
+    def _join(self) -> None:
+        """Put the packages of the suite and of pytest behind those of the library."""
+        if self.runner is not None:
+            self.environment.join(self.runner)
+            self.steps.readable = (self.runner.cell,)
+
+    def _undeclared(self, raised: Raised | None) -> tuple[str, ...]:
+        """Name the package that the import missed and that the tests alone would have brought."""
+        lost = "" if raised is None else missing_module(raised).partition(".")[0]
+        beside = self.runner.distributions if self.runner is not None and lost else ()
+        package = bringing(beside, lost)
+        if not package:
+            return ()
+        subject = self.job.subject
+        return (f"only the tests bring {package}: neither {subject} nor what it needs requires it",)
+
+    def _scripts(self) -> Path:
+        """Make what the packages of pytest bring as commands start with this cell's interpreter."""
+        folder = self.cell / "plugin" / "bin"
+        folder.mkdir()
+        place = None if self.runner is None else self.runner.cell / "venv" / "bin"
+        for script in sorted(place.iterdir()) if place is not None and place.is_dir() else ():
+            content = script.read_bytes()
+            if not content.startswith(b"#!"):
+                (folder / script.name).symlink_to(script)
+                continue
+            own = _INTERPRETER.sub(bytes(self.python), content, count=1)
+            (folder / script.name).write_bytes(own)
+            (folder / script.name).chmod(0o755)
+        return folder
 
     def _changed(self) -> tuple[str, ...]:
         """Return which files a step has changed that it must leave, whatever the step came to."""
-        return self.environment.changed(*_KEPT)
+        changed = self.environment.changed(*_KEPT)
+        return changed if self.runner is None else (*changed, *self.runner.changed("venv"))
 
     def _learn(self, report: str) -> bool:
         """Keep bytecode of the modules that a step loaded; return whether any came to the store.
@@ -243,8 +308,12 @@ class CellRun:
         if self.cancel.is_set():
             return False
         used = read_modules(self.cell, f"home/{report}.modules")
-        python, distributions = Path(self.bench.python), self.environment.distributions
-        return self.bytecode.harvest(self.site, distributions, used, python) > 0
+        python = Path(self.bench.python)
+        new = (
+            self.bytecode.harvest(each.packages, each.distributions, used, python)
+            for each in self._own_environments
+        )
+        return sum(new) > 0
 
     def _postpone(self) -> tuple[str, ...]:
         """Change the files that the job names, and return which were changed."""
@@ -253,7 +322,9 @@ class CellRun:
     def _lend(self) -> int:
         """Lend the cell the bytecode of its sources; the time counts as part of the install."""
         begin = time.monotonic()
-        lent = self.bytecode.lend(self.site, self.environment.distributions)
+        lent = sum(
+            self.bytecode.lend(each.packages, each.distributions) for each in self._own_environments
+        )
         self.steps.add_seconds("install", time.monotonic() - begin)
         return lent
 
@@ -312,7 +383,7 @@ class CellRun:
         """All that a cell sees: nothing of the caller's own."""
         home = self.cell / "home"
         base = {
-            "PATH": f"{self.cell / 'venv' / 'bin'}:/usr/bin:/bin",
+            "PATH": f"{self.cell}/venv/bin:{self.cell}/plugin/bin:/usr/bin:/bin",
             "HOME": str(home),
             "TMPDIR": str(home / "tmp"),
             "LANG": "C.UTF-8",

@@ -14,7 +14,7 @@ import hashlib
 import os
 import posixpath
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ _CODE = (".py", ".pyc", ".so", ".pth")
 # https://docs.python.org/3/library/site.html
 _AT_START = ("sitecustomize", "usercustomize")
 _START_FILES = tuple(f"{module}.py" for module in _AT_START)
+# Sorted last: what other files of this kind put on the path comes before.
+_JOINED = "zz_compat_layers.pth"
 _WEAK = frozenset(("md5", "sha1"))
 # Namespaces go so deep: google.cloud.storage.
 _DEEPEST_MODULE = 3
@@ -48,6 +50,7 @@ class Distribution(NamedTuple):
     name: str
     version: str
     files: Mapping[str, str]
+    requires: tuple[str, ...] = ()
 
 
 class FileState(NamedTuple):
@@ -61,6 +64,12 @@ class FileState(NamedTuple):
     mtime: int
     ctime: int
     mode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "FileState":
+        """Return the state that the kernel's answer tells."""
+        mode = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, mode)
 
 
 class Wrong(NamedTuple):
@@ -91,9 +100,57 @@ class Environment:
         self._states: dict[str, FileState] = {}
         self._compiled: frozenset[str] = frozenset()
 
+    @property
+    def packages(self) -> Path:
+        """Its site-packages."""
+        return self.cell / self.site
+
     def is_bare(self) -> None:
         """Take what is there now for the environment's own: nothing has been installed."""
         self._bare = frozenset(_states(self.cell, self._code_folders))
+
+    def compare_shared(self) -> tuple[Wrong, ...]:
+        """The same as `compare`, of an environment whose bytecode was made before it was shared."""
+        self._bare = frozenset(filter(_is_cached, _states(self.cell, self._code_folders)))
+        return self.compare()
+
+    def split(self, names: Collection[str], other: "Environment") -> None:
+        """Move the distributions of these names into another environment, where nothing is yet.
+
+        To be called after `compare` and before code of the cell runs: what was hashed is moved, so
+        it need not be read again.
+        """
+        moved = tuple(d for d in self.distributions if d.name in names)
+        self.distributions = tuple(d for d in self.distributions if d.name not in names)
+        other.distributions = moved
+        shared = {name for d in self.distributions for name in d.files}
+        emptied: set[Path] = set()
+        for name in sorted({name for d in moved for name in d.files}):
+            path = posixpath.normpath(f"{self.site}/{name}")
+            source, target = self.cell / path, other.cell / path
+            if not path.startswith("venv/") or path in self._bare or not os.path.lexists(source):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            other._hashes[path] = self._hashes.get(path, "")
+            if name in shared:
+                os.link(source, target, follow_symlinks=False)
+                continue
+            source.rename(target)
+            self._hashes.pop(path, None)
+            emptied.update(above for above in source.parents if self.packages in above.parents)
+        # An empty folder can be imported as a namespace.
+        for folder in sorted(emptied, key=lambda folder: len(folder.parts), reverse=True):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    def join(self, other: "Environment") -> None:
+        """Let this interpreter, and each that it starts, find the packages of another environment
+        after its own.
+        """
+        path = f"{self.site}/{_JOINED}"
+        line = f"import site; site.addsitedir({str(other.packages)!r})\n"
+        (self.cell / path).write_text(line, encoding="utf-8")
+        self._states[path] = FileState.of((self.cell / path).lstat())
 
     def compare(self) -> tuple[Wrong, ...]:
         """Return what is installed and not as a RECORD says, sorted; each file is read and
@@ -125,10 +182,9 @@ class Environment:
         """Give the files that an interpreter runs at its start another name meanwhile; no code of
         the cell ran yet.
         """
-        site = self.cell / self.site
         names = [
             path
-            for path in site.iterdir()
+            for path in self.packages.iterdir()
             if path.suffix == ".pth" or path.name.startswith(_AT_START)
         ]
         for path in names:
@@ -265,6 +321,11 @@ def _is_renamed(module: str, distribution: Distribution) -> bool:
     return canonicalize_name(module) != distribution.name
 
 
+def bringing(distributions: Iterable[Distribution], module: str) -> str:
+    """Return the name of the distribution that has a module at its top; empty where none has."""
+    return next((d.name for d in distributions if module in _top_level(d)), "")
+
+
 def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
     """Return the names at the top of an installed distribution that can be imported, by its
     RECORD.
@@ -307,9 +368,8 @@ def distributions_in(cell: Path, site: str) -> Iterator[Distribution]:
         with contextlib.suppress(InvalidVersion):
             text = str(Version(text))
         name = canonicalize_name(str(headers["Name"] or "?"))
-        yield Distribution(
-            name, text, dict(_rows(_content(cell, f"{site}/{info}/RECORD", _MOST_RECORD)))
-        )
+        files = dict(_rows(_content(cell, f"{site}/{info}/RECORD", _MOST_RECORD)))
+        yield Distribution(name, text, files, tuple(map(str, headers.get_all("Requires-Dist", ()))))
 
 
 def _content(cell: Path, name: str, most: int = _MOST_METADATA) -> bytes:
@@ -381,11 +441,7 @@ def _states(cell: Path, folders: Iterable[str]) -> dict[str, FileState]:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(path)
                         continue
-                    status = entry.stat(follow_symlinks=False)
-                    mode = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
-                    states[path] = FileState(
-                        status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, mode
-                    )
+                    states[path] = FileState.of(entry.stat(follow_symlinks=False))
         except OSError:
             continue
     return states

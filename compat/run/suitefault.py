@@ -26,8 +26,8 @@ def misspelt_module(evidence: Evidence) -> Failed | None:
     has others.
     """
     raised, name = evidence.imported, evidence.module.partition(".")[0]
-    missing = None if raised is None or raised.where else _missing(raised)
-    if missing is None or not name or missing.partition(".")[0] != name:
+    missing = "" if raised is None or raised.where else missing_module(raised)
+    if not name or missing.partition(".")[0] != name:
         return None
     if not evidence.modules or name in evidence.modules:
         return None
@@ -93,8 +93,8 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
         return None
     if raised.type in ("SyntaxError", "IndentationError", "TabError"):
         return _fault(stage, "mend the file: it does not parse on this Python", raised.where)
-    missing = _missing(raised)
-    if missing is None or "." in missing or _is_brought(evidence, missing):
+    missing = missing_module(raised)
+    if not missing or "." in missing or _is_brought(evidence, missing):
         return None
     return _fault(
         stage, f"add what brings the module {missing} to suite.requirements", raised.where
@@ -123,9 +123,10 @@ def _is_brought(evidence: Evidence, module: str) -> bool:
     return canonicalize_name(module) in map(canonicalize_name, packages)
 
 
-def _missing(raised: Raised) -> str | None:
+def missing_module(raised: Raised) -> str:
+    """Return the module that an import did not find; empty for any other exception."""
     match = _NO_MODULE.match(raised.message) if raised.type == "ModuleNotFoundError" else None
-    return None if match is None else match[1]
+    return "" if match is None else match[1]
 
 
 def _fault(stage: Stage, remedy: str, place: str) -> Failed:
