@@ -85,10 +85,13 @@ def read_digest(text: str) -> str:
 
 
 def read_pins(text: str) -> dict[str, Version]:
-    """Return the version of each pin of a lock that we wrote, by name, without its head and its
-    hashes.
+    """Return the version of each of the library's pins in a lock that we wrote, by name; of all
+    pins where it does not say which are the suite's.
     """
-    return {name: locked_version(version) for name, version in _PINNED.findall(text)}
+    only = _split(text)[0].get("suite-only", [_NONE])[0].split()
+    return {
+        name: locked_version(version) for name, version in _PINNED.findall(text) if name not in only
+    }
 
 
 def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | None:

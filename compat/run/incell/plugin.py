@@ -153,7 +153,8 @@ class EventHooks:
 
     def pytest_internalerror(self, excinfo: Any) -> None:
         """Report what ended the collection from outside a collector, such as an exit at import."""
-        if not self.running:
+        # Of this file's own errors pytest's log tells, and nothing else.
+        if not self.running and not is_ours(excinfo.value):
             self.stream.send("collect-error", raised=self.describe(excinfo.value))
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
@@ -269,9 +270,23 @@ def open_events() -> Stream:
     return Stream(path)
 
 
+def is_ours(error: BaseException) -> bool:
+    """Return whether an exception was raised in this file, or below it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != __file__:
+        trace = trace.tb_next
+    return trace is not None
+
+
+def closest_marker(item: Any, name: str) -> Any:
+    """Return a marker of a test; before pytest 3.6 it went by another method."""
+    find = getattr(item, "get_closest_marker", None) or item.get_marker
+    return find(name)
+
+
 def capability_of(item: pytest.Item) -> str:
     """Return the capability id of a test, or nothing."""
-    marker = item.get_closest_marker("capability")
+    marker = closest_marker(item, "capability")
     return str(text(marker.args[0], IDENTIFIER)) if marker is not None and marker.args else ""
 
 
@@ -284,7 +299,7 @@ def is_of_helper(item: pytest.Item) -> bool:
     """Return whether a test looks at a file of the suite alone, and says nothing about the
     subject.
     """
-    marker = item.get_closest_marker("capability")
+    marker = closest_marker(item, "capability")
     return marker is not None and marker.kwargs.get("of") == "helper"
 
 
