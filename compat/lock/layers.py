@@ -66,18 +66,20 @@ def suite_only_of(
         return lock.suite_only
     markers = marker_values(lock.inputs.python, lock.inputs.platform)
     extras: dict[str, set[str]] = {}
-    waiting = [Requirement(text) for text in lock.inputs.requirements if text not in suite]
-    waiting.append(Requirement(subject))
+    roots = (parsed(text) for text in lock.inputs.requirements if text not in suite)
+    waiting = [(Requirement(subject), {""}), *((root, {""}) for root in roots if root is not None)]
     while waiting:
-        asked = waiting.pop()
+        asked, under = waiting.pop()
         name = canonicalize_name(asked.name)
-        if name in extras and asked.extras <= extras[name]:
+        is_known = name in extras and asked.extras <= extras[name]
+        marker = asked.marker
+        if is_known or (
+            marker is not None
+            and not any(marker.evaluate(markers | {"extra": extra}) for extra in under)
+        ):
             continue
-        extras.setdefault(name, set()).update(asked.extras)
-        for needed in filter(None, map(parsed, requires.get(name, ()))):
-            marker = needed.marker
-            if marker is None or any(
-                marker.evaluate(markers | {"extra": extra}) for extra in ("", *extras[name])
-            ):
-                waiting.append(needed)
+        known = extras.setdefault(name, {""})
+        known |= asked.extras
+        needed = filter(None, map(parsed, requires.get(name, ())))
+        waiting += [(requirement, set(known)) for requirement in needed]
     return tuple(pin.name for pin in lock.pins if pin.name not in extras)

@@ -23,8 +23,6 @@ _SIGNALS: dict[int, Cause] = {
     signal.SIGABRT: "abort",
     signal.SIGILL: "illegal-instruction",
 }
-# How pytest prints a frame of `incell/plugin.py` that ended it. What breaks there says nothing about
-# the versions.
 _OUR_PLUGIN = re.compile(
     r"INTERNALERROR> .*?(?P<at>compat_(?:plugin|raised)\.py)(?:[\",:]|$)", re.MULTILINE
 )
