@@ -67,7 +67,7 @@ class Commands(Value, frozen=True):
 
 
 def commands(lock: Lock, at: Whereabouts, matrix: Matrix) -> Commands:
-    """Return the commands that install a lock; of one at hand, without what only its suite needs."""
+    """The commands that install a lock; of one at hand, without what only its suite needs."""
     first: tuple[str, ...] = ()
     if lock.suite_only and not at.is_address:
         first, at = (_part(lock, at, "!", _LIBRARY),), Whereabouts(lock=_LIBRARY)

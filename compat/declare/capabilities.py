@@ -43,7 +43,6 @@ class Described(StrictValue, frozen=True):
 
     @property
     def group(self) -> str:
-        """The group that it is shown in."""
         return group_of(self.id)
 
 

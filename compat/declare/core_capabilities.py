@@ -38,7 +38,6 @@ def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
 
 
 def core_findings(patterns: Sequence[str], texts: Mapping[str, str]) -> Iterator[Finding]:
-    """Yield a finding for each pattern that names no capability of the suite."""
     ids = _ids(texts) if patterns else frozenset()
     for number, pattern in enumerate(patterns):
         if not any(fnmatchcase(name, pattern) for name in ids):
@@ -83,7 +82,6 @@ def _of_text(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _module_marks(tree: ast.Module) -> list[ast.expr]:
-    """The marks of the module's own `pytestmark`."""
     marks: list[ast.expr] = []
     for node in tree.body:
         if isinstance(node, ast.Assign) and any(

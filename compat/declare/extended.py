@@ -61,7 +61,6 @@ def widened_specifier(text: str, release: Version, keep: str) -> str | None:
 
 
 def _bound(release: Version, keep: str) -> str:
-    """The upper bound that ends with the series of the release."""
     epoch = f"{release.epoch}!" if release.epoch else ""
     match keep:
         case "major":

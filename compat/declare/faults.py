@@ -59,7 +59,6 @@ def order(path: Path) -> list[tuple[int, int, str]]:
 
 
 def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axis") -> Finding:
-    """Return the finding that a name is no axis, or no axis of that kind."""
     return Finding(
         "unknown-axis",
         path,
@@ -68,7 +67,6 @@ def unknown_axis(path: Path, name: str, allowed: Iterable[str], kind: str = "axi
 
 
 def repeated(keys: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
-    """Yield a finding for each key that an earlier one equals."""
     first: dict[str, Path] = {}
     for path, key in keys:
         if first.setdefault(key, path) != path:
@@ -91,7 +89,6 @@ def key_path(parts: Iterable[Part]) -> str:
 
 
 def fault_place(source: str, parts: Iterable[Part] = ()) -> str:
-    """Return a fault's place: the file, and after a colon the key inside it."""
     path = key_path(parts)
     return f"{source}: {path}" if path else source
 
@@ -113,7 +110,6 @@ def shown(value: object) -> str:
 
 
 def kind_of(value: object) -> str:
-    """Return what TOML calls a value of this kind, with its article."""
     return next(name for kind, name in _KINDS if isinstance(value, kind))
 
 

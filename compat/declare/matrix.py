@@ -67,7 +67,6 @@ class InterpreterAxis(StrictValue, frozen=True, tag_field="kind", tag="interpret
 
     @property
     def patches(self) -> tuple[Version, ...]:
-        """The patch of each series that cells are locked for."""
         return tuple(map(patch_of, self.releases))
 
 
@@ -101,7 +100,6 @@ class When:
     __slots__ = ("conditions",)
 
     def __init__(self, conditions: tuple[tuple[str, SpecifierSet | Outside], ...]) -> None:
-        """Take pairs of axis and condition."""
         self.conditions = conditions
 
     def __eq__(self, other: object) -> bool:
@@ -263,12 +261,10 @@ class Matrix(StrictValue, frozen=True):
 
     @property
     def has_lanes(self) -> bool:
-        """Whether anything is asked beside the grid."""
         return self.lowest or self.prereleases is not None
 
     @property
     def prerelease_axes(self) -> tuple[PackageAxis, ...]:
-        """The axes of which pre-releases are tried, in declared order."""
         names = () if self.prereleases is None else self.prereleases.axes
         return tuple(axis for axis in self.packages if axis.name in names)
 
@@ -279,7 +275,6 @@ class Matrix(StrictValue, frozen=True):
 
     @property
     def packages(self) -> tuple[PackageAxis, ...]:
-        """The package axes, in declared order."""
         return tuple(axis for axis in self.axes if isinstance(axis, PackageAxis))
 
     @property

@@ -110,7 +110,6 @@ def target_of(name: PlatformName, own: str) -> str:
 
 
 def own_name(own: str) -> PlatformName:
-    """Return the name of the platform of a matrix, the one that its cells run on."""
     return next(name for name in PLATFORM_NAMES if target_of(name, own) == own)
 
 

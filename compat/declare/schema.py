@@ -17,12 +17,10 @@ REFERENCE = "#/$defs/"
 
 
 def matrix_schema() -> dict[str, Any]:
-    """Return the JSON schema of a `matrix.toml`."""
     return _schema(Matrix, "A declared matrix: matrix.toml")
 
 
 def policy_schema() -> dict[str, Any]:
-    """Return the JSON schema of a `policy.toml`."""
     return _schema(Policy, "A declared policy: policy.toml")
 
 

@@ -74,7 +74,6 @@ def _finding(error: ValidationError, path: Path) -> Finding:
 
 
 def _told(error: ValidationError) -> tuple[str, str]:
-    """Return the code and the message of one error."""
     bound: Any = error.validator_value
     schema: Any = error.schema
     instance: Any = error.instance

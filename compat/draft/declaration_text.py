@@ -38,7 +38,6 @@ class DraftMatrix(Value, frozen=True, kw_only=True):
 
 
 def matrix_text(matrix: DraftMatrix, day: str) -> str:
-    """Return the text of the matrix.toml."""
     quick = [f"  {_quoted(cell)}," for cell in matrix.quick]
     lines = [
         f"# Proposed by `compat init` on {day}. All of it is yours to change;",
@@ -78,7 +77,6 @@ def matrix_text(matrix: DraftMatrix, day: str) -> str:
 
 
 def policy_text() -> str:
-    """Return the text of the policy.toml."""
     return "\n".join(
         [
             "# How the floors move: `compat propose` does the arithmetic aloud.",
@@ -122,7 +120,6 @@ def test_what_it_offers_is_there():
 
 
 def toml_line(key: str, value: str | Sequence[str]) -> str:
-    """Return `key = value` of a text or of an array of texts."""
     return f"{key} = {_quoted(value) if isinstance(value, str) else _array(value)}"
 
 

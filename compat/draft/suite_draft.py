@@ -45,7 +45,6 @@ class FurtherNeed(Value, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """What it is called in a sentence."""
         return f"the {'extra' if self.key == 'extras' else 'dependency group'} {self.name}"
 
 
@@ -101,7 +100,6 @@ def _of_group(project: Project, name: str) -> Sequence[str]:
 
 
 def _brings_pytest(texts: Sequence[str]) -> bool:
-    """Whether pytest is among the requirements, or a plugin, which brings it along."""
     return any(name.partition("-")[0] == "pytest" for name in _names(texts))
 
 
@@ -114,7 +112,6 @@ def _names(texts: Sequence[str]) -> set[str]:
 
 
 def import_suite(module: str, title: str, because: str) -> SuiteDraft:
-    """Return a suite that asks whether the library imports."""
     remarks = (
         "# What `compat run --tier smoke` asks for: few capabilities that every release has.",
         'core = ["import"]',

@@ -62,7 +62,6 @@ class Target(Value, frozen=True, kw_only=True):
     platform: str
 
     def has_wheel(self, release: Release) -> bool:
-        """Return whether one of the Pythons finds a wheel of the release."""
         return any(wheel_for(release, series, self.platform) for series in self.series)
 
 
@@ -189,6 +188,5 @@ def _moves(requirement: Requirement, later: Sequence[Release]) -> tuple[tuple[st
 
 
 def _shut_out(requirement: Requirement, later: Sequence[Release]) -> list[Release]:
-    """The releases that are newer than all that the requirement admits."""
     admitted = [r.version for r in later if requirement.specifier.contains(r.version)]
     return [r for r in later if admitted and r.version > max(admitted)]

@@ -15,13 +15,11 @@ class CanaryDays:
     """
 
     def __init__(self, bench: Bench) -> None:
-        """Take the bench that the canary runs with."""
         parts = (bench.python, bench.tag, bench.level, bench.sandbox)
         digest = hashlib.sha256("\0".join(parts).encode() + code_of("run")).hexdigest()
         self._path = Path(bench.canaries, digest[:32]) if bench.canaries else None
 
     def passed_on(self, day: datetime.date) -> bool:
-        """Return whether it is known to have passed on that day."""
         text = None if self._path is None else read_if_there(self._path)
         return text == day.isoformat().encode()
 

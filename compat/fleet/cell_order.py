@@ -54,7 +54,6 @@ class WorkerMessage(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_message(message: WorkerMessage) -> bytes:
-    """Return the message as compressed JSON, which `decode_message` reads."""
     return zlib.compress(msgspec.json.encode(message), 1)
 
 
@@ -84,7 +83,6 @@ def resources_for(job: Job) -> dict[str, float]:
 
 
 def python_resource(version: Version) -> str:
-    """Return the name of the resource that workers with an interpreter of that series have."""
     return f"{_PYTHON}{version.major}.{version.minor}"
 
 
@@ -96,7 +94,6 @@ def code_resource() -> str:
 
 
 def resource_words(name: str) -> str:
-    """Return what a resource is, in words that fit behind "no worker has"."""
     if name == code_resource():
         return "this run's code of compat (start the workers from the same version)"
     if name.startswith(_PYTHON):
@@ -109,5 +106,4 @@ def resource_words(name: str) -> str:
 
 
 def lacking(needs: dict[str, float], offered: dict[str, float]) -> tuple[str, ...]:
-    """Return of what a worker has less than is needed."""
     return tuple(name for name, amount in needs.items() if offered.get(name, 0) < amount)

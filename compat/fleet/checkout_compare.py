@@ -28,7 +28,6 @@ class Comparison(Value, frozen=True, kw_only=True):
 
     @property
     def breaking(self) -> tuple[CellDifference, ...]:
-        """The places that the checkout breaks."""
         return tuple(known for known in self.differences if known.difference == "breaks")
 
     @property
@@ -100,7 +99,6 @@ def _alone(differences: Sequence[CellDifference]) -> set[str]:
 
 
 def _signs(known: CellDifference) -> set[str]:
-    """What a place broke by: its capabilities, else what the cell came to."""
     if known.difference != "breaks":
         return set()
     worse = {change.id for change in known.capabilities if change.is_worse}

@@ -124,7 +124,6 @@ class CheckoutCells:
         return CheckoutChoice(cells=cells, infeasible=infeasible)
 
     def _quick(self) -> list[str]:
-        """The ids of the checkout at the places of the matrix's quick cells."""
         matrix, subject = self.workspace.matrix, self.workspace.matrix.subject
         if not matrix.quick:
             hint = f"'GLOB' names cells, such as '*-{matrix.subject_axis.short}-local'"
@@ -216,7 +215,6 @@ class CheckoutCells:
         )
 
     def released_verdict(self, cell: Cell) -> Verdict:
-        """Return what the runs of a release's cell add up to, without regard to others."""
         return verdict(
             cell.id,
             self.workspace.runs.get(cell.id, ()),
@@ -226,7 +224,6 @@ class CheckoutCells:
         )
 
     def cannot_be_released(self, cell: Cell) -> bool:
-        """Return whether the plan rules out a cell of a release."""
         return self._obstacle(self.released, cell) is not None
 
     def _obstacle(self, facts: Feasibility, cell: Cell) -> Obstacle | None:

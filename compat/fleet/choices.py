@@ -74,7 +74,6 @@ def refuse_without_core(matrix: Matrix) -> None:
 
 
 def up_to_date(workspace: Workspace) -> str:
-    """Return the sentence that says that nothing is due, and why."""
     locked = len(workspace.lock_digests)
     others = count(len(workspace.known_ids()) - locked, "cell")
     if not locked:
@@ -196,7 +195,6 @@ def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> Cells
 def _with_python(
     cells: Sequence[Cell], matrix: Matrix, has_python: Callable[[Version], bool]
 ) -> tuple[list[Cell], tuple[str, ...]]:
-    """The cells whose Python is at hand, and what is to be said of the others."""
     series = {cell: cell.on(matrix.interpreters.name).version for cell in cells}
     missing = sorted(version for version in set(series.values()) if not has_python(version))
     at_hand = [cell for cell in cells if series[cell] not in missing]

@@ -93,7 +93,6 @@ def cluster_address(text: str, tls: Path | None) -> ClusterAddress:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine's loopback."""
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host).is_loopback
     return host == "localhost"
@@ -128,7 +127,6 @@ class Cluster:
             return None
 
     def offers(self) -> dict[str, dict[str, float]]:
-        """Return the resources of each worker that is there, by its address."""
         if self._client.status != "running":
             raise ClusterLost.of("the scheduler does not answer")
         # Dask dials again by itself (2026.8), but then nobody listens to what workers say.

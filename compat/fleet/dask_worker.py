@@ -72,7 +72,6 @@ class CellHost(WorkerPlugin):
 
     @property
     def scratch(self) -> Path:
-        """The folder of this process."""
         return self._machine.scratch()
 
     def setup(self, worker: Any) -> None:
@@ -166,7 +165,6 @@ class CellHost(WorkerPlugin):
         return self._station
 
     def _unpacked(self, order: CellOrder) -> Job:
-        """The job, with its suite in a folder of this machine."""
         if order.suite is None:
             return order.job
         digest = hashlib.sha256(msgspec.msgpack.encode(sorted(order.suite.items()))).hexdigest()

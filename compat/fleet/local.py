@@ -117,7 +117,6 @@ class _Waiting:
         return None
 
     def left(self) -> int:
-        """Return how many there are."""
         return self._jobs.qsize()
 
 

@@ -101,7 +101,6 @@ class Remote:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no job that comes now will be run."""
         return self._is_spent
 
     @property
@@ -110,7 +109,6 @@ class Remote:
         return dict(sorted(self._stopped.items()))
 
     def size(self) -> int:
-        """Return how many workers there are now, waiting for the first."""
         end = time.monotonic() + self._patience
         while not self._offers and time.monotonic() < end and not self._cancel.is_set():
             self._offers = self._cluster.offers()
@@ -119,7 +117,6 @@ class Remote:
         return len(self._offers)
 
     def has_python(self, version: Version) -> bool:
-        """Return whether a worker has an interpreter of that version's series."""
         return any(python_resource(version) in offer for offer in self._offers.values())
 
     def obstacle(self, job: Job) -> tuple[str, ...]:
@@ -378,7 +375,6 @@ class Remote:
                 self._lost += 1
 
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:
-        """What the attempts came to, if they are about the job."""
         suite = self._suite_of(job)[1] if job.suite_folder else ""
         asked = (job.matrix, job.cell, job.lock.digest, suite, job.tier, job.subject)
         for evidence in message.attempts:
@@ -394,5 +390,4 @@ class Remote:
 
 
 def _series(job: Job) -> str:
-    """The Python that a job needs: in all else the jobs of a matrix need the same."""
     return python_resource(job.lock.inputs.python)

@@ -30,16 +30,13 @@ class CellFault:
     """An exception in compat's own handling of a cell, as it is told."""
 
     def __init__(self, text: str) -> None:
-        """Take what is told of it."""
         self._text = text
 
     @classmethod
     def of(cls, fault: Exception) -> "CellFault":
-        """Return what is told of an exception."""
         return cls(f"{type(fault).__name__} in compat itself: {fault}")
 
     def __str__(self) -> str:
-        """Return it in words."""
         return self._text
 
 
@@ -152,7 +149,6 @@ class Breaker:
         return f"{len(self._suspects)} cells in a row failed: {causes}"
 
     def held(self) -> list[tuple[Job, Attempts]]:
-        """Return what is held back, and let go of it."""
         held, self._held = self._held, []
         return held
 

@@ -64,7 +64,6 @@ class WheelNeeds:
         return self._reader.files_to_postpone(modules, python)
 
     def annotated_files(self, release: Version) -> tuple[str, ...]:
-        """Return all modules of a release that have annotations which are evaluated."""
         modules, _ = self._modules(release)
         return tuple(sorted(path for path, source in modules.items() if is_annotated(source)))
 

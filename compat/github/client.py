@@ -99,7 +99,6 @@ class GitHub:
     """A repository on GitHub, as far as standing pull requests and issues need it."""
 
     def __init__(self, rest: Rest) -> None:
-        """Take the corner of the API."""
         self.rest = rest
 
     def state(self, branches: Branches, wanted: DesiredPullRequest | None) -> RepositoryState:
@@ -155,7 +154,6 @@ class GitHub:
         self._edited(f"pulls/{number}", changes)
 
     def issues(self, label: str) -> tuple[Issue, ...]:
-        """Return every issue with the label, open or closed, pull requests left out."""
         return tuple(
             Issue(
                 number=issue.number,

@@ -54,7 +54,6 @@ def requested(
 def waiting(
     proposals: Sequence[Proposal], title: str, cell_url: Callable[[str], str] | None = None
 ) -> Text:
-    """Return the text of the issue about proposals that something speaks against."""
     moves, added = len(_moves(proposals)), len(_extensions(proposals))
     counts = [
         f"{number} {singular if number == 1 else plural}"

@@ -52,7 +52,6 @@ def plain(text: str, limit: int = 200) -> str:
 
 
 def inline(text: str, limit: int = 200) -> str:
-    """Return the text as words of a Markdown line or table cell."""
     line = _EMOJI.sub(": ", _FORMULA.sub("$ ", plain(text, limit)))
     line = _SPECIAL.sub(r"\\\g<0>", line).replace("<", "&lt;")
     line = re.sub(r"\bwww\.", r"www\\.", line, flags=re.I)
@@ -87,7 +86,6 @@ def block(text: str, kind: str = "text", limit: int = 20_000) -> str:
 
 
 def link(text: str, address: str) -> str:
-    """Return a link, or the text alone when the address is not a plain https one."""
     if not re.fullmatch(r"https://[A-Za-z0-9.-]+(?::\d+)?(?:/[A-Za-z0-9._~/?&=%#+,:-]*)?", address):
         return inline(text)
     return f"[{inline(text)}]({address})"

@@ -47,7 +47,6 @@ class Marked(Value, frozen=True, kw_only=True):
     withdrawn: bool = False
 
     def written(self, key: str) -> str:
-        """Return the body."""
         end = " withdrawn" if self.withdrawn else ""
         begin = f"<!-- compat:{key} digest={self.digest} title={self.title}{end} -->"
         return f"{self.above}{begin}\n{self.text}\n<!-- /compat:{key} -->{self.below}"
@@ -76,7 +75,6 @@ def marked(body: str, key: str) -> Marked | None:
 
 
 def first_body(words: Words, key: str) -> str:
-    """Return the body of something new."""
     return _remarked(words, Marked(above="", text="", below="", digest="", title="")).written(key)
 
 
@@ -97,7 +95,6 @@ def new_words(words: Words, title: str, body: str, key: str) -> tuple[str | None
 
 
 def withdrawn(body: str, key: str) -> str:
-    """Return the body with the note that we, and no person, closed this."""
     marked_body = marked(body, key) or Marked(
         above=f"{body.rstrip()}\n\n", text="", below="", digest="none", title="0"
     )
@@ -105,7 +102,6 @@ def withdrawn(body: str, key: str) -> str:
 
 
 def short_digest(text: str) -> str:
-    """Return the short digest by which a text is known again."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

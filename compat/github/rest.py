@@ -43,7 +43,6 @@ class Reply(Value, frozen=True, kw_only=True):
 
     @property
     def message(self) -> str:
-        """Return what an answer that is an error says, its details with it."""
         try:
             document = msgspec.json.decode(self.content)
         except (msgspec.DecodeError, UnicodeDecodeError):
@@ -109,7 +108,6 @@ class Rest:
         return self._read(f"{self._root}/repos/{self.repository}/{path}", query)
 
     def pages(self, path: str, **query: str | int) -> Iterator[Reply]:
-        """Yield the answers to a GET, page by page."""
         answer = self.read(path, per_page=100, **query)
         for _ in range(MOST_PAGES):
             yield answer

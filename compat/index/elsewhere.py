@@ -57,6 +57,5 @@ def wheels_elsewhere(
 
 
 def _with_files(release: Release, artifacts: Iterable[Artifact]) -> Release:
-    """The release with these files, without dates."""
     files = tuple(msgspec.structs.replace(artifact, uploaded=None) for artifact in artifacts)
     return msgspec.structs.replace(release, artifacts=files, published=None)

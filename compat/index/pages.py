@@ -40,7 +40,6 @@ class KeptPages:
         self._cache = BaseCache() if folder is None else _store(folder / "pages.sqlite")
 
     def get(self, url: str) -> CachedResponse | None:
-        """Return the last good answer, fresh or not (its `is_expired` tells)."""
         try:
             with self._lock:
                 response = self._cache.get_response(_key(url))

@@ -51,7 +51,6 @@ class IndexSettings(Value, frozen=True):
     merged: bool = False
 
     def __repr__(self) -> str:
-        """Return what may stand in a traceback: an address can hold a password."""
         return f"IndexSettings({', '.join(without_credentials(url) for url in self.urls)})"
 
     @property

@@ -127,7 +127,6 @@ class BoundedAdapter(HTTPAdapter):
     """
 
     def __init__(self, limits: ResponseLimits) -> None:
-        """Take the limits of every request sent through this adapter."""
         self._limits = limits
         retry = Retry(
             total=limits.retries,
@@ -215,7 +214,6 @@ def without_login(url: str) -> str:
 
 
 def whole_wheel_limits(limits: ResponseLimits) -> ResponseLimits:
-    """Return the limits of a request for a whole wheel."""
     return msgspec.structs.replace(
         limits, total=limits.wheel_total, max_bytes=limits.max_wheel_bytes
     )

@@ -26,7 +26,6 @@ class KnownLocks:
     """The locks of a session. Several threads may use it."""
 
     def __init__(self, package_of: Callable[[str], Package]) -> None:
-        """Take what gives a package's releases by its normalised name."""
         self._package_of = package_of
         self._guard = threading.Lock()
         self._locks: dict[tuple[object, ...], list[_KnownLock]] = defaultdict(list)
@@ -42,7 +41,6 @@ class KnownLocks:
             self._locks[_world(lock.inputs)].append(_known(lock))
 
     def number(self, inputs: Inputs) -> int:
-        """Return how many locks there are that could say something of these inputs."""
         with self._guard:
             return len(self._locks.get(_world(inputs), ()))
 
@@ -58,7 +56,6 @@ class KnownLocks:
         return next(meeting, None)
 
     def _meets(self, entry: "_KnownLock", inputs: Inputs) -> bool:
-        """Whether the pins of a lock meet inputs of the same world."""
         replaced = _by_name(inputs.overrides)
         if not entry.replaced & entry.pins.keys() <= replaced.keys():
             return False
@@ -145,7 +142,6 @@ def _known(lock: Lock) -> _KnownLock:
 
 
 def _world(inputs: Inputs) -> tuple[object, ...]:
-    """What must be the same for a lock to say anything of other inputs."""
     return inputs.python, inputs.platform, inputs.excludes, inputs.no_prereleases
 
 

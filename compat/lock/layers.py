@@ -41,7 +41,6 @@ def locked_in_layers(lock: Callable[[Inputs], Lock | Refusal], inputs: Inputs) -
 
 
 def _beside(inputs: Inputs, library: Lock) -> Inputs:
-    """What the suite asks for, bounded by the library's pins."""
     pins = (f"{pin.name}=={pin.version}" for pin in library.pins)
     return msgspec.structs.replace(
         inputs,

@@ -77,9 +77,6 @@ def decode_inputs(text: str, source: str) -> Inputs:
 
 
 def read_digest(text: str) -> str:
-    """Return the digest that a lock's head names, without reading the rest; empty when it names
-    none.
-    """
     match = _DIGEST.search(text[:MOST_HEAD])
     return match[1] if match else ""
 
@@ -182,7 +179,6 @@ def parse_exact(text: str) -> tuple[str, Version]:
 
 @lru_cache(maxsize=20_000)
 def locked_version(text: str) -> Version:
-    """Return the version of that text; the locks of a matrix have most of theirs in common."""
     return Version(text)
 
 
@@ -218,7 +214,6 @@ def _head(lock: Lock) -> list[str]:
 
 
 def encode_pin(pin: Pin) -> str:
-    """Return the pin as a requirement with its hashes, one to a line."""
     return " \\\n".join(
         [f"{pin.name}=={pin.version}", *(f"    --hash=sha256:{digest}" for digest in pin.hashes)]
     )

@@ -53,9 +53,6 @@ class PipToolsLocker:
         find_python: FindPython,
         cache: Path,
     ) -> None:
-        """Take the index's settings and source, the caller's environment, the interpreters, and a
-        folder.
-        """
         self._source = source
         self._environ = {key: environ[key] for key in _KEPT if key in environ} | {
             "PIP_CONFIG_FILE": "/dev/null"
@@ -68,7 +65,6 @@ class PipToolsLocker:
         self._preparing = threading.Lock()
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins that pip-compile resolves, in layers, or the resolver's refusal."""
         return locked_in_layers(self._lock, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
@@ -183,9 +179,6 @@ class PipToolsLocker:
         return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
 
     def prepare(self, python: Version) -> Path:
-        """Return the interpreter of the private environment that has pip-tools, made when it is
-        first asked for.
-        """
         series = minor_series(python)
         place = self._cache / "lockers" / f"py{series}"
         compiler = place / "bin" / "python"
@@ -224,7 +217,6 @@ class PipToolsLocker:
 
 
 def _has_source(release: Release, until: datetime.datetime | None) -> bool:
-    """Whether the release had a source distribution by then."""
     return any(
         not (artifact.is_wheel or artifact.yanked or artifact.set_aside)
         and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))

@@ -28,7 +28,6 @@ class IndexView(Loopback):
     """
 
     def __init__(self, source: ReleaseSource, until: Until) -> None:
-        """Take the source, and the moment up to which each package is shown (None: all of it)."""
         self._source = source
         self._until = until
         self.hidden: set[str] = set()
@@ -55,11 +54,9 @@ class IndexView(Loopback):
 
     @property
     def url(self) -> str:
-        """The address of the index."""
         return f"{super().url}simple/"
 
     def page(self, name: str) -> tuple[HTTPStatus, str]:
-        """Return the status and the HTML of a package's page."""
         package = canonicalize_name(name)
         try:
             known = self._source.package(package)

@@ -44,7 +44,6 @@ class Audit(StrictValue, frozen=True, kw_only=True):
     cells: tuple[AuditedCell, ...]
 
     def number(self, finding: Finding) -> int:
-        """Return how many of the cells came to that finding."""
         return sum(cell.finding == finding for cell in self.cells)
 
     @property
@@ -57,11 +56,9 @@ class Audit(StrictValue, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The findings and the bound, in one sentence."""
         return self.words(str(self.on))
 
     def words(self, day: str) -> str:
-        """Return that sentence with the day in these words."""
         wrong, agrees = self.number("wrong"), self.number("agrees")
         asked = f"of {wrong + agrees} inferred cells asked on {day}, {agrees} agree"
         return f"{asked}; at 95 % at most {math.ceil(self.bound * 1000) / 10:.1f} % are wrong"

@@ -59,7 +59,6 @@ class BatchSheet(Value, frozen=True, kw_only=True, dict=True):
     records: tuple[msgspec.Raw, ...]
 
     def of_cell(self, cell: str) -> Iterator[tuple[str, Record]]:
-        """Yield the sound records of a cell with the paths of their files."""
         for raw in self._by_cell.get(cell, ()):
             with contextlib.suppress(IndexError, ValueError):
                 packed = _packed.decode(raw)

@@ -44,7 +44,6 @@ class LearntFiles:
 
     @cached_property
     def clauses(self) -> KeptClauses:
-        """What refusals taught: sets of facts that cannot be locked together."""
         return _clauses(self._folder, self._matrix, self._texts[CLAUSES])
 
 
@@ -86,7 +85,6 @@ def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
 def newest_answers(
     plain: Mapping[str, PlainAnswer], probes: Mapping[str, PlainAnswer]
 ) -> dict[str, PlainAnswer]:
-    """Return what a resolver last said of each cell, whoever asked."""
     newer = {c: probe for c, probe in probes.items() if c not in plain or plain[c].on <= probe.on}
     return {**plain, **newer}
 

@@ -72,7 +72,6 @@ def compare(before: Verdict | None, after: Verdict | None) -> Change:
 
 
 def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
-    """Return what kind of change there is between two kinds of verdict."""
     return _TABLE[before][_AFTER.index(after)]
 
 

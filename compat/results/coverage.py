@@ -59,7 +59,6 @@ class CoverageCount:
     """Which cells have an answer, while answers come."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        """Take what is known at the beginning."""
         self._kinds: dict[str, Kind] = {}
         self._evidence: dict[str, EvidenceKind] = {}
         self._places: dict[str, list[str]] = {}
@@ -117,7 +116,6 @@ class CoverageCount:
         return any(kind in WORKING for kind in kinds) or "unknown" not in kinds
 
     def _best(self, place: list[str]) -> EvidenceKind:
-        """The best evidence of what answers a place: of what works there, else of any."""
         working = [cell for cell in place if self._kinds[cell] in WORKING]
         return min((self._evidence[cell] for cell in working or place), key=_RANKED.index)
 

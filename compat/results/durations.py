@@ -41,7 +41,6 @@ class Durations:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no cell of the matrix ran yet."""
         return self._all is None
 
     def of(self, cell: Cell) -> float | None:
@@ -97,7 +96,6 @@ def _beside(cell: Cell) -> Iterator[Hashable]:
 def durations_by_tier(
     runs: Mapping[str, Sequence[RunRow]], matrix: Matrix
 ) -> dict[Tier, Durations]:
-    """Return how long cells take by tier, from the runs of each cell by its id."""
     known = [(cell, rows) for name, rows in runs.items() if (cell := readable_cell(name, matrix))]
     return {
         tier: Durations((cell, [row for row in rows if row.tier == tier]) for cell, rows in known)

@@ -86,7 +86,6 @@ class RecordIndex:
         return self._sound(store, lambda: self._every_row(store))
 
     def changes(self, store: RecordFiles) -> int:
-        """Return how often the runs of the matrix have changed here."""
         return self._sound(store, lambda: self._changes(_root(store)))
 
     def kept(self, store: RecordFiles, kind: str, changes: int) -> dict[str, tuple[bytes, bytes]]:
@@ -141,7 +140,6 @@ class RecordIndex:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(LOCK_SECONDS * 1000)}")
 
     def told(self, store: RecordFiles, number: int) -> RunFacts:
-        """Return what runs were told, by its number."""
         return self._sound(store, lambda: self._facts.told(number))
 
     def of_cell(self, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
@@ -153,7 +151,6 @@ class RecordIndex:
         return self._sound(store, lambda: self._cells(_root(store)))
 
     def cell_count(self, store: RecordFiles) -> int:
-        """Return how many cells have runs."""
         asked = "SELECT count(*) FROM cells WHERE root = ?"
         root = _root(store)
 
@@ -171,7 +168,6 @@ class RecordIndex:
         return self._sound(store, lambda: bool(self._execute(asked, _root(store), cell)))
 
     def batches(self, store: RecordFiles, cell: str) -> tuple[Path, ...]:
-        """Return the batches that hold records of a cell."""
         return tuple(path for path in self.files_on(store, cell) if path.parent.name == BATCHES)
 
     def files_on(

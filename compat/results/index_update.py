@@ -19,7 +19,6 @@ class IndexUpdate:
     """One change of what the index has of one matrix, inside a transaction."""
 
     def __init__(self, connection: sqlite3.Connection, store: RecordFiles, root: str) -> None:
-        """Take the index, the store, and what the matrix is called in the index."""
         self._connection = connection
         self._store = store
         self._root = root

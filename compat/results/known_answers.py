@@ -74,7 +74,6 @@ class Consequences:
     """What clauses say of cells: of many, each fact is worked out once."""
 
     def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
-        """Take what the plan knows of the matrix, and its clauses."""
         self.clauses = clauses
         self._facts = facts
         self._book = ClauseBook(clauses.conflicts)
@@ -82,11 +81,9 @@ class Consequences:
         self._interpreters = facts.matrix.interpreters.name
 
     def without(self, disproofs: tuple[Disproof, ...]) -> "Consequences":
-        """Return the consequences of the clauses that are not disproved."""
         return Consequences(self._facts, self.clauses.without(disproofs)) if disproofs else self
 
     def of(self, cell: Cell) -> KnownRefusal | None:
-        """Return what follows for a cell that the plan leaves open."""
         clauses = self._book.answer(self._sets(cell), self._python(cell))
         if clauses and not is_spurious(clauses[0].failed):
             return _by_clause(clauses[0])
@@ -169,7 +166,6 @@ def _known(entry: Entry, answer: PlainAnswer | None, standing: Standing) -> Know
 
 
 def _is_open(entry: Entry) -> bool:
-    """Whether neither the plan nor a run answers the cell."""
     return entry.planned and entry.obstacle is None and not entry.is_tested
 
 
@@ -212,7 +208,6 @@ def _disproofs(
 
 
 def _stage_of(clause: Clause | FileClause) -> int:
-    """The number of the stage in which a cell fails that contains the clause."""
     return STAGES.index("lock" if isinstance(clause, Clause) else "import")
 
 

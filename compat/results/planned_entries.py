@@ -36,11 +36,9 @@ class KnownIds(Collection[str]):
         return any(cell_id in part for part in self._known)
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the ids."""
         return iter(self._ids)
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self._ids)
 
     @cached_property
@@ -53,7 +51,6 @@ class KnownIds(Collection[str]):
         return {cell_id: self.fates.number(cell_id) for cell_id in sorted(self._ids)}
 
     def having(self, axis: str, version: Version) -> Sequence[str]:
-        """Return the ids of the cells with that version on the axis."""
         return self._by_version[axis].get(version, ())
 
     @cached_property
@@ -123,9 +120,6 @@ class PlannedEntries(Sequence[Entry]):
         *,
         is_final: bool = False,
     ) -> None:
-        """Take what is known of which plan, how entries are made, and where the final ones are
-        kept. Of those that are not final a tested one is as it will be at last.
-        """
         self.fates = known_ids.fates
         self.known_ids = known_ids
         self._keeper = keeper
@@ -137,7 +131,6 @@ class PlannedEntries(Sequence[Entry]):
 
     @cached_property
     def known(self) -> tuple[Entry, ...]:
-        """The entries that have a lock or a run, in the order of the plan."""
         by_place = self._keeper.entries if self._keeper and self._is_final else None
         if by_place is not None:
             return tuple(by_place.values())
@@ -150,7 +143,6 @@ class PlannedEntries(Sequence[Entry]):
 
     @cached_property
     def outside(self) -> tuple[Entry, ...]:
-        """The entries of the cells that are known and no longer stand in the plan."""
         numbers = self.known_ids.numbers
         beyond = [cell_id for cell_id, number in numbers.items() if number is None]
         every = (self._beyond(cell_id) for cell_id in beyond)
@@ -177,7 +169,6 @@ class PlannedEntries(Sequence[Entry]):
 
     @property
     def final(self) -> PlannedEntries:
-        """The same entries, which nothing changes any more."""
         outside = self._made_outside
         return PlannedEntries(self.known_ids, self._at, outside, self._keeper, is_final=True)
 
@@ -237,7 +228,6 @@ class PlannedEntries(Sequence[Entry]):
         return self._made[number]
 
     def _kept_at(self, place: int | str) -> Entry | None:
-        """The kept entry of a known cell, where it is at hand and what is asked for."""
         by_place = None if self._keeper is None else self._keeper.at_hand
         entry = None if by_place is None else by_place.get(place)
         return entry if entry and (self._is_final or entry.is_tested) else None
@@ -248,7 +238,6 @@ class PlannedEntries(Sequence[Entry]):
         return (*planned, *self.outside)
 
     def __len__(self) -> int:
-        """Return how many entries there are."""
         return len(self.fates) + len(self.outside)
 
     def __iter__(self) -> Iterator[Entry]:
@@ -262,7 +251,6 @@ class PlannedEntries(Sequence[Entry]):
     def __getitem__(self, index: slice) -> Sequence[Entry]: ...
 
     def __getitem__(self, index: int | slice) -> Entry | Sequence[Entry]:
-        """Return the entry at that place, or several."""
         return self._every[index]
 
 
@@ -270,7 +258,6 @@ class EntriesById(Mapping[str, Entry]):
     """The entries of a plan and of lanes by the ids of their cells."""
 
     def __init__(self, entries: PlannedEntries, lanes: Callable[[], Iterable[Entry]]) -> None:
-        """Take the entries, and what returns those of lanes."""
         self._entries = entries
         self._lanes_of = lanes
 
@@ -279,7 +266,6 @@ class EntriesById(Mapping[str, Entry]):
         return {entry.cell.id: entry for entry in self._lanes_of()}
 
     def __getitem__(self, cell_id: str) -> Entry:
-        """Return the entry of a cell, made now if need be."""
         if is_in_lane(cell_id):
             return self._lanes[cell_id]
         return self._entries.of_cell(cell_id)
@@ -290,5 +276,4 @@ class EntriesById(Mapping[str, Entry]):
         yield from self._lanes
 
     def __len__(self) -> int:
-        """Return how many entries there are."""
         return len(self._entries) + len(self._lanes)

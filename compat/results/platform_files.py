@@ -32,7 +32,6 @@ class PlatformFiles:
     """The folder `platforms/` of a matrix; each part is read when it is asked for."""
 
     def __init__(self, folder: Path) -> None:
-        """Take the matrix's folder."""
         self._matrix = folder.name
         self._folder = folder / PLATFORMS_FOLDER
 
@@ -79,8 +78,6 @@ class PlatformFiles:
     def installs(
         self, matrix: Matrix, catalogue: Catalogue, keep: Keep
     ) -> tuple[PlatformInstall, ...]:
-        """Return what plain installs come to on every platform that the matrix names."""
-
         def declared() -> bytes:
             return encode_installs(
                 install

@@ -74,7 +74,6 @@ class PlatformCause(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_example(self) -> bool:
-        """Whether what the example says is about that release alone."""
         return self.count > 1 and bool(self.example.because)
 
 
@@ -91,7 +90,6 @@ class OnPlatform(StrictValue, frozen=True, kw_only=True):
 
 
 def platform_cell(cell: str, platform: PlatformName) -> str:
-    """Return the id of a cell on another platform."""
     return f"{cell}{_SIGN}{platform}"
 
 
@@ -166,7 +164,6 @@ def encode_installs(installs: Iterable[PlatformInstall]) -> bytes:
 
 
 def decode_installs(content: bytes) -> tuple[PlatformInstall, ...]:
-    """Return the installs of such bytes."""
     return _decoder.decode(content)
 
 

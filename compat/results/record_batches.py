@@ -37,7 +37,6 @@ class RecordBatches:
     """The batches of one matrix, below the folder `records/`."""
 
     def __init__(self, records: Path, matrix: str) -> None:
-        """Take the folder of all records, and the matrix's name."""
         self.folder = records / BATCHES
         self._matrix = matrix
 
@@ -68,7 +67,6 @@ class RecordBatches:
                         yield self.folder / entry.name, (state.st_size, state.st_mtime_ns)
 
     def read(self, path: Path) -> RecordBatch | Fault:
-        """Return the batch of that file, or what is wrong with it."""
         return self._read(path, decode_batch)
 
     def read_indexed(self, path: Path) -> IndexedBatch | Fault:
@@ -85,7 +83,6 @@ class RecordBatches:
         return Fault(code=RecordError.code, path=self.name(path), message=because)
 
     def holds(self, record: Record) -> bool:
-        """Return whether a batch of the record's day holds the same record."""
         of_day = (path for path, _ in self.states(record.started.date()))
         return record in self.records(record.cell, of_day).values()
 
@@ -135,7 +132,6 @@ class RecordBatches:
         return path
 
     def name(self, path: Path) -> str:
-        """Return the path from `matrices/` on, for messages: nothing of this machine."""
         return f"matrices/{self._matrix}/records/{BATCHES}/{path.name}"
 
 

@@ -126,7 +126,6 @@ class RecordFiles:
                         yield f"{folder.name}/{entry.name}", (state.st_size, state.st_mtime_ns)
 
     def read(self, path: Path) -> Record | Fault:
-        """Return the record of that file, or what is wrong with it."""
         return read_record(path, self.matrix, self.name(path))
 
     def damaged(
@@ -158,7 +157,6 @@ class RecordFiles:
         return count
 
     def name(self, path: Path) -> str:
-        """Return the path from `matrices/` on, for messages: nothing of this machine."""
         return self._prefix + path.relative_to(self.folder).as_posix()
 
     def _damage(self, now: datetime.datetime, known: Callable[[str], Known]) -> Iterator[Fault]:

@@ -87,7 +87,6 @@ def _preferred(entries: list[Entry]) -> Entry:
 
 
 def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, ...]]:
-    """What the greatest of is representative."""
     kind = entry.verdict.kind
     working = entry.verdict.score.passing
     return (
@@ -101,7 +100,6 @@ def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, .
 
 
 def beside(known: Snapshot, entry: Entry) -> list[Entry]:
-    """Return the entries of the same place, whatever their recipe."""
     cells = (msgspec.structs.replace(entry.cell, recipe=recipe) for recipe in RECIPES)
     entries = (known.by_id.get(cell.id) for cell in cells)
     return [entry for entry in entries if entry is not None]

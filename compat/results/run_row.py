@@ -62,18 +62,15 @@ class RunFacts:
     """
 
     def __init__(self, number: int, fact: bytes) -> None:
-        """Take the fact as the index has it, with its number there."""
         self.number = number
         self._fact = fact
 
     @cached_property
     def capabilities(self) -> tuple[Capability, ...]:
-        """What each capability came to."""
         return self._decoded[0]
 
     @cached_property
     def involved(self) -> tuple[str, ...]:
-        """The packages that the outcome speaks of."""
         return self._decoded[1]
 
     @cached_property
@@ -99,17 +96,14 @@ class RunRow(Value, frozen=True, kw_only=True):
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
-        """What each capability came to."""
         return self.told.capabilities
 
     @property
     def involved(self) -> tuple[str, ...]:
-        """The packages that its outcome speaks of."""
         return self.told.involved
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The numbers that it reports."""
         rows: Iterable[Any] = zip(*self.measured, strict=True)
         return tuple(
             Metric(name=name, unit=unit, better=better, value=value)
@@ -118,7 +112,6 @@ class RunRow(Value, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> Measured:
-        """What its metrics measure, and the values."""
         return self.names, array("d", self.values)
 
 
@@ -126,7 +119,6 @@ class FactTable:
     """The facts by their numbers, read when they are asked for, and numbered when they are new."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
-        """Take what reads the fact of a number."""
         self._read = read
         self._frames: dict[int, _ReadFrame] = {}
         self._told: dict[int, RunFacts] = {}
@@ -134,7 +126,6 @@ class FactTable:
         self._texts: dict[str, str] = {}
 
     def row(self, cell: str, kept: KeptRun) -> RunRow:
-        """Return the run of a cell."""
         frame = self._frames.get(kept.frame)
         if frame is None:
             frame = self._frames[kept.frame] = _ReadFrame(self._read(kept.frame))
@@ -158,7 +149,6 @@ class FactTable:
         )
 
     def told(self, number: int) -> RunFacts:
-        """Return what runs were told, by its number."""
         facts = self._told.get(number)
         if facts is None:
             facts = self._told[number] = RunFacts(number, self._read(number))
@@ -169,7 +159,6 @@ class RunKeeper:
     """Turns the records of batches into runs of cells; a fact that is new gets the next number."""
 
     def __init__(self, facts: Iterable[tuple[int, bytes]]) -> None:
-        """Take the facts that there are, by number."""
         self._numbers = {fact: number for number, fact in facts}
         self.new: list[tuple[int, bytes]] = []
         self._next = 1 + max(self._numbers.values(), default=0)
@@ -211,7 +200,6 @@ class RunKeeper:
             raise ValueError("a record refers to what is not in the batch") from None
 
     def run_of_record(self, record: Record, name: str, file: int) -> KeptRun:
-        """Return the run of a record that stands in a file of its own."""
         outcomes = tuple(map(str, record.outcomes))
         place = (record.suite_digest, record.isolation, record.tier)
         names, values = record.measured
@@ -244,7 +232,6 @@ def encode_runs(runs: Iterable[KeptRun]) -> bytes:
 
 
 def decode_runs(data: bytes) -> list[KeptRun]:
-    """Return the runs of a cell's row."""
     return _runs.decode(data)
 
 

@@ -27,7 +27,6 @@ class CellRuns(Sequence[RunRow]):
     """
 
     def __init__(self, read: Callable[[], tuple[RunRow, ...]]) -> None:
-        """Take what reads them."""
         self._read = read
 
     @cached_property
@@ -35,15 +34,12 @@ class CellRuns(Sequence[RunRow]):
         return self._read()
 
     def __bool__(self) -> bool:
-        """Return that there are runs, without reading them."""
         return True
 
     def __len__(self) -> int:
-        """Return how many runs there are."""
         return len(self._rows)
 
     def __iter__(self) -> Iterator[RunRow]:
-        """Yield the runs."""
         return iter(self._rows)
 
     @overload
@@ -53,15 +49,12 @@ class CellRuns(Sequence[RunRow]):
     def __getitem__(self, index: slice) -> Sequence[RunRow]: ...
 
     def __getitem__(self, index: int | slice) -> RunRow | Sequence[RunRow]:
-        """Return the run at that place, or several."""
         return self._rows[index]
 
     def __eq__(self, other: object) -> bool:
-        """Return whether these are the same runs."""
         return isinstance(other, Sequence) and self._rows == tuple(other)
 
     def __hash__(self) -> int:
-        """Return the hash of the runs."""
         return hash(self._rows)
 
 
@@ -71,7 +64,6 @@ class RunsByCell(Mapping[str, CellRuns]):
     """
 
     def __init__(self, index: RecordIndex, store: RecordFiles) -> None:
-        """Take the index, which has read the store."""
         self._index = index
         self._store = store
         self.changes = index.changes(store)
@@ -86,7 +78,6 @@ class RunsByCell(Mapping[str, CellRuns]):
         return dict.fromkeys(self._index.cells(self._store))
 
     def __getitem__(self, cell: str) -> CellRuns:
-        """Return the runs of a cell."""
         if cell not in self._runs:
             if cell not in self:
                 raise KeyError(cell)
@@ -119,7 +110,6 @@ class RunsByCell(Mapping[str, CellRuns]):
         return iter(self._cells)
 
     def __len__(self) -> int:
-        """Return how many cells have runs."""
         return self._count
 
     def verdicts(self, present: EvaluationContext) -> KeptVerdicts:
@@ -127,11 +117,9 @@ class RunsByCell(Mapping[str, CellRuns]):
         return KeptVerdicts(self, code_of(*_JUDGING_ROOMS), present)
 
     def kept(self, kind: str) -> KeptFacts:
-        """Return what is kept of that kind, by cell."""
         return self._index.kept(self._store, kind, self.changes)
 
     def kept_of(self, kind: str, cell: str) -> tuple[bytes, bytes] | None:
-        """Return what is kept of that kind of one cell."""
         return self._index.kept_of(self._store, kind, self.changes, cell)
 
     def keep(self, kind: str, facts: Sequence[tuple[str, bytes, bytes]]) -> None:
@@ -139,5 +127,4 @@ class RunsByCell(Mapping[str, CellRuns]):
         self._index.keep(self._store, kind, self.changes, facts)
 
     def told(self, number: int) -> RunFacts:
-        """Return what runs were told, by its number."""
         return self._index.told(self._store, number)

@@ -100,7 +100,6 @@ class Snapshot:
 
     @cached_property
     def platform_installs(self) -> tuple[PlatformInstall, ...]:
-        """What plain installs come to on each other platform that the matrix names."""
         return self._platforms()
 
     @cached_property
@@ -118,7 +117,6 @@ class Snapshot:
 
     @cached_property
     def known(self) -> tuple[Entry, ...]:
-        """The entries that have a lock or a run, in the order of the plan."""
         if isinstance(self.entries, PlannedEntries):
             return self.entries.known
         return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)
@@ -131,7 +129,6 @@ class Snapshot:
         return frozenset(entry.cell.id for entry in self.known)
 
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
-        """Return the same of these cells, and of what is known outside the plan, alone."""
         named = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries = [entry for entry in named if not entry.cell.is_in_lane]
         every = self.entries
@@ -177,7 +174,6 @@ class Snapshot:
     def with_plain(
         self, plain: Mapping[str, PlainAnswer], disproofs: Callable[[], Sequence[Disproof]]
     ) -> "Snapshot":
-        """Return the same with what resolvers said, and which clauses do not hold."""
         after = Snapshot(self.ask, self.catalogue, self.entries, self.present, plain, disproofs)
         return after._after(self)
 
@@ -187,7 +183,6 @@ class Snapshot:
         return self.with_lanes(before._lanes and (lambda _: before.lanes))
 
     def _of(self, entries: Iterable[Entry]) -> "Snapshot":
-        """The same of other entries."""
         answered = self.plain, lambda: self.disproofs
         return Snapshot(self.ask, self.catalogue, entries, self.present, *answered)
 
@@ -233,7 +228,6 @@ class Snapshot:
 
     @cached_property
     def feasibility(self) -> Feasibility:
-        """What catalogue and rules say about cells: published requirements, obstacles."""
         return Feasibility(self.matrix, self.catalogue)
 
     @cached_property
@@ -272,7 +266,6 @@ class Snapshot:
 
     @property
     def day(self) -> datetime.date:
-        """The day that the verdicts hold for."""
         return self.present.day
 
     def explained(self, entry: Entry, capability: Capability | None = None) -> KnownIssue | None:
@@ -359,7 +352,6 @@ def snapshot(
 def _attributed(
     entry: Entry, attribution: Attribution, present: EvaluationContext, judge: Judge
 ) -> Entry:
-    """The entry with its verdict beside the other cells of its release."""
     if entry.overview is None or not entry.overview.has_failures:
         return entry
     beside = entry.lock_digest, entry.obstacle

@@ -58,7 +58,6 @@ def by_evidence(name: str, verdict: Verdict) -> str:
 
 
 def is_refused(verdict: Verdict) -> bool:
-    """Return whether nothing could be installed."""
     outcome = verdict.outcome
     return (
         verdict.kind == "broken"

@@ -68,7 +68,6 @@ class CellRun:
         cancel: threading.Event,
         enter: Enter = lambda activity, cell: None,
     ) -> None:
-        """Take the job and the bench, and who hears what the cell is at; nothing is touched yet."""
         self.job = job
         self.bench = bench
         self.started = started
@@ -85,13 +84,7 @@ class CellRun:
 
     @property
     def python(self) -> Path:
-        """The cell's interpreter."""
         return self.cell / "venv" / "bin" / "python"
-
-    @property
-    def site(self) -> Path:
-        """The cell's site-packages."""
-        return self.environment.packages
 
     @property
     def _environments(self) -> tuple[Environment, ...]:
@@ -189,7 +182,7 @@ class CellRun:
             return self._after(facts)
         self.environment.remove_bytecode()
         if self._learn("import.json"):
-            self.bytecode.lend(self.site, self.environment.distributions)
+            self.bytecode.lend(self.environment.packages, self.environment.distributions)
             self.environment.settle(*_KEPT)
         self._join()
         report = self._suite()
@@ -228,7 +221,6 @@ class CellRun:
 
     @property
     def _goes_on(self) -> bool:
-        """Whether one file that cannot be collected leaves the others their say."""
         return bool(self.job.suite.tests) and self.job.tier == "full"
 
     def _asked(self, facts: Evidence) -> tuple[frozenset[str], frozenset[str]]:
@@ -259,7 +251,7 @@ class CellRun:
             shutil.copytree(self.job.suite_folder, suite, ignore=_LEFT_OUT)
             if not (suite / "pytest.ini").exists():
                 (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        self.steps.writable = own_copies(self.site, self.job.suite.writes)
+        self.steps.writable = own_copies(self.environment.packages, self.job.suite.writes)
         self.environment.settle(*_KEPT)
         if self.runner is not None:
             self.runner.settle("venv")
@@ -316,7 +308,6 @@ class CellRun:
         return sum(new) > 0
 
     def _postpone(self) -> tuple[str, ...]:
-        """Change the files that the job names, and return which were changed."""
         return postpone_in(self.cell, self.environment.site, self.job.postponed)
 
     def _lend(self) -> int:

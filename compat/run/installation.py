@@ -25,16 +25,12 @@ class Installation:
     def __init__(
         self, environment: Environment, steps: StepRunner, bytecode: BytecodeStore
     ) -> None:
-        """Take the environment that is to be made, what runs the commands, and the bytecode for
-        what is shared.
-
-        `runner` is where the packages of the suite and of pytest stand, apart from the library's.
-        """
         self.environment = environment
         self.steps = steps
         self.job, self.bench, self.cell = steps.job, steps.bench, steps.cell
         self.misrecorded: tuple[Wrong, ...] = ()
         self._misrecorded_beside: tuple[Wrong, ...] = ()
+        # The packages of the suite and of pytest, apart from the library's.
         self.runner: Environment | None = None
         self.pins = self.job.lock.pins
         self._bytecode = bytecode
@@ -222,7 +218,6 @@ class Installation:
         ]
 
     def _build_wheels(self, pins: list[Pin]) -> list[Path]:
-        """Return the wheels of the pins, up to the first whose build fails."""
         bench, inputs, log = self.bench, self.job.lock.inputs, self.steps.evidence / "install.log"
         orders = [Order(pin=pin, python=inputs.python, as_of=inputs.as_of) for pin in pins]
         shop = Workshop(
@@ -240,7 +235,6 @@ class Installation:
         )
 
     def _local_wheels(self) -> dict[Pin, Path]:
-        """The pins that come from wheels of this machine."""
         paths = dict(self.job.wheels)
         return {
             pin: Path(paths[digest])

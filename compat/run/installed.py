@@ -67,7 +67,6 @@ class FileState(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> "FileState":
-        """Return the state that the kernel's answer tells."""
         mode = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
         return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, mode)
 
@@ -90,7 +89,6 @@ class Environment:
     """
 
     def __init__(self, cell: Path, site: str) -> None:
-        """Take the cell's folder and the path of its site-packages below it."""
         self.cell = cell
         self.site = site
         self._code_folders = (site, "venv/bin")
@@ -102,7 +100,6 @@ class Environment:
 
     @property
     def packages(self) -> Path:
-        """Its site-packages."""
         return self.cell / self.site
 
     def is_bare(self) -> None:
@@ -200,7 +197,6 @@ class Environment:
         self._states = _states(self.cell, folders)
 
     def installed_mb(self) -> float:
-        """Return the MiB of the environment's files at `settle`, without lent bytecode."""
         sizes = (
             state.size
             for path, state in self._states.items()
@@ -235,9 +231,6 @@ class Environment:
             (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
-        """Return what installed packages let the interpreter run at its start, as `package:
-        file`.
-        """
         return tuple(
             f"{distribution.name}: {name}"
             for distribution in self.distributions
@@ -285,9 +278,6 @@ def _key(wrong: Wrong) -> str:
 
 
 def installed(distributions: Iterable[Distribution]) -> tuple[Installed, ...]:
-    """Return the distributions as name and version, sorted; versions in their normal form if they
-    have one.
-    """
     pairs = {(distribution.name, distribution.version) for distribution in distributions}
     return tuple(Installed(name=name, version=version) for name, version in sorted(pairs))
 
@@ -322,14 +312,10 @@ def _is_renamed(module: str, distribution: Distribution) -> bool:
 
 
 def bringing(distributions: Iterable[Distribution], module: str) -> str:
-    """Return the name of the distribution that has a module at its top; empty where none has."""
     return next((d.name for d in distributions if module in _top_level(d)), "")
 
 
 def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
-    """Return the names at the top of an installed distribution that can be imported, by its
-    RECORD.
-    """
     names: set[str] = set()
     for distribution in distributions:
         if distribution.name == canonicalize_name(package):
@@ -355,7 +341,6 @@ def _modules_at(distribution: Distribution, depth: int) -> set[tuple[str, ...]]:
 
 
 def distributions_in(cell: Path, site: str) -> Iterator[Distribution]:
-    """Yield what is installed in the site-packages, a path below the cell, by its metadata."""
     try:
         names = sorted(os.listdir(cell / site))
     except OSError:

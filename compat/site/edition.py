@@ -99,9 +99,6 @@ class MatrixReport:
         needs: Needs | None = None,
         audit: Audit | None = None,
     ) -> None:
-        """Take what is known of every cell, where whole records are read, the suite, what the
-        releases need of Python, and the newest audit of what is inferred.
-        """
         self.snapshot = snapshot
         self.parts = RememberedParts(parts)
         self.suite = dict(suite)
@@ -117,7 +114,6 @@ class MatrixReport:
 
     @property
     def name(self) -> str:
-        """The matrix's name."""
         return self.snapshot.matrix.name
 
     def released(self, axis: str, version: Version) -> datetime.date | None:
@@ -145,7 +141,6 @@ class MatrixReport:
 
     @cached_property
     def titles(self) -> dict[str, Described]:
-        """What the suite says of each capability, by its id."""
         return {test.id: test for test in self.capabilities}
 
     @cached_property
@@ -174,12 +169,10 @@ class MatrixReport:
 
     @cached_property
     def schedule(self) -> Schedule:
-        """The coming moves of floors, from the snapshot's day on."""
         return schedule(self.snapshot, self.snapshot.day)
 
     @cached_property
     def proposals(self) -> tuple[Proposal, ...]:
-        """The moves of floors that are open or wait on the snapshot's day."""
         snapshot = self.snapshot
         return (*proposals(snapshot, snapshot.day), *proposed_extensions(snapshot, snapshot.day))
 
@@ -190,7 +183,6 @@ class MatrixReport:
 
     @cached_property
     def failures(self) -> dict[str, list[tuple[Entry, Capability]]]:
-        """The cells in which each capability fails, and how."""
         failures: dict[str, list[tuple[Entry, Capability]]] = {}
         for entry in self.snapshot.known:
             for capability in (*entry.verdict.capabilities, *entry.verdict.helpers):
@@ -200,23 +192,19 @@ class MatrixReport:
 
     @cached_property
     def locks(self) -> Locks:
-        """The locks of its cells."""
         known = self.snapshot.known
         cells = [entry.cell.id for entry in known if entry.lock_digest is not None]
         return Locks(self.parts, f"matrices/{self.name}/locks", cells)
 
     @cached_property
     def lanes(self) -> LaneReport:
-        """What is known of the lanes of the matrix."""
         return lane_report(self.snapshot, self.locks.get)
 
     @cached_property
     def advisor(self) -> Advisor:
-        """What answers the question what to install."""
         return Advisor(self.snapshot, self.locks, self.parts.lock_versions)
 
     def lock_facts(self, lock: Lock) -> LockFacts:
-        """Return what is known of installing the lock of a cell, worked out once."""
         cell = lock.inputs.cell
         if cell not in self._lock_facts:
             records = self.parts.newest_records(cell, lock.digest)
@@ -224,7 +212,6 @@ class MatrixReport:
         return self._lock_facts[cell]
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        """Return the advisor's answer, worked out once."""
         if request not in self._answers:
             self._answers[request] = self.advisor.answer(request)
         return self._answers[request]
@@ -292,7 +279,6 @@ class MatrixReport:
 
     @cached_property
     def board(self) -> dict[Version, Board]:
-        """The places of each Python."""
         matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
@@ -318,7 +304,6 @@ class Edition:
         day: datetime.date,
         repository: str = "",
     ) -> None:
-        """Take at least one report, and the base URL of the site."""
         self.reports = tuple(reports)
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
@@ -354,5 +339,4 @@ def shared_capabilities(entries: Iterable[Entry]) -> dict[int, tuple[Capability,
 
 
 def place_of(cell: Cell) -> str:
-    """Return the id of a cell's place: its id without the recipe."""
     return cell.id.partition("+")[0]

@@ -18,7 +18,6 @@ _UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
 
 def fit(text: str) -> str:
-    """Return the text with each character that XML cannot hold replaced by U+FFFD."""
     return text if text.isprintable() else _UNFIT.sub("\ufffd", text)
 
 
@@ -50,7 +49,6 @@ def written(root: ElementTree.Element) -> bytes:
 
 
 def moment(day: datetime.date) -> datetime.datetime:
-    """Return the beginning of a day, in UTC."""
     return datetime.datetime.combine(day, datetime.time(), datetime.timezone.utc)
 
 

@@ -35,7 +35,6 @@ class RememberedParts:
     """
 
     def __init__(self, parts: PartSource) -> None:
-        """Take where they are read."""
         self._parts = parts
         self._last: tuple[str, tuple[Record, ...]] | None = None
         self.lock_text = parts.lock_text
@@ -60,9 +59,6 @@ class Locks(Mapping[str, Lock]):
     """The locks of a report's cells by id, each read when it is first asked for."""
 
     def __init__(self, parts: RememberedParts, folder: str, cells: Sequence[str]) -> None:
-        """Take where they are read, the folder that a message names, and the ids of the cells that
-        have one.
-        """
         self._parts = parts
         self._folder = folder
         self._cells = cells
@@ -91,5 +87,4 @@ class Locks(Mapping[str, Lock]):
         return iter(self._cells)
 
     def __len__(self) -> int:
-        """How many there are."""
         return len(self._cells)

@@ -89,13 +89,11 @@ def cell_page(cell: Cell) -> str:
 
 
 def is_cell_page(path: str) -> bool:
-    """Return whether the path is that of a cell's page."""
     parts = path.split("/")
     return len(parts) == 4 and parts[1] == "cell"
 
 
 def grid_path(matrix: str, python: Version | None) -> str:
-    """Return the path of the grid of a Python, or of all."""
     return page(matrix, "grid", "all" if python is None else f"py{python}")
 
 
@@ -106,7 +104,6 @@ def grid_part_path(matrix: str, python: Version | None, number: int) -> str:
 
 
 def about_path(name: str) -> str:
-    """Return the path of the page that a file of the documentation becomes."""
     return "about/index.html" if name == CONTENTS else page("about", name.removesuffix(".md"))
 
 
@@ -121,12 +118,10 @@ def api_path(matrix: str, *parts: str) -> str:
 
 
 def schema_path(name: str) -> str:
-    """Return the path of the JSON schema of a document of the API."""
     return f"schema/v1/{name}.json"
 
 
 def lock_file(matrix: str, cell: str) -> str:
-    """Return the path of a cell's lock on the site."""
     return f"lock/{segment(matrix)}/{segment(cell)}.txt"
 
 
@@ -141,7 +136,6 @@ def badge_path(matrix: str, *name: str) -> str:
 
 
 def feed_path(matrix: str, name: str) -> str:
-    """Return the path of a feed."""
     return f"feed/{segment(matrix)}/{name}.atom"
 
 
@@ -153,7 +147,6 @@ def feed_entry_id(matrix: str, name: str) -> str:
 
 
 def calendar_path(matrix: str, name: str) -> str:
-    """Return the path of a calendar."""
     return f"cal/{segment(matrix)}/{segment(name)}.ics"
 
 
@@ -163,7 +156,6 @@ def card_path(matrix: str, ending: str) -> str:
 
 
 def embed_path(matrix: str) -> str:
-    """Return the path of the page that others show in a frame."""
     return f"embed/{segment(matrix)}/index.html"
 
 

@@ -18,9 +18,6 @@ class Tokens:
     """
 
     def __init__(self, snapshot: Snapshot, day: datetime.date, *parts: object) -> None:
-        """Take what is known, the day, and whatever else every page depends on, such as the suite
-        and the address.
-        """
         self.seed = digest(
             repr(snapshot.ask),
             msgspec.json.encode(snapshot.catalogue, enc_hook=str),
@@ -35,7 +32,6 @@ class Tokens:
         self._all = digest(self.seed, day, sorted(self._of.items()))
 
     def of(self, *entries: Entry | None) -> str:
-        """Return a digest of what is known of these cells."""
         ids = (entry.verdict.cell for entry in entries if entry is not None)
         return digest(self.seed, *(self._of.get(cell, cell) for cell in ids))
 
@@ -46,7 +42,6 @@ class Tokens:
 
 
 def digest(*parts: object) -> str:
-    """Return a digest of values that print what they are."""
     text = "\0".join([part if isinstance(part, str) else repr(part) for part in parts])
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 

@@ -23,7 +23,6 @@ _KINDS: dict[NeedKind, tuple[str, str]] = {
 
 
 def keeper_sentence(floor: PythonFloor) -> str:
-    """Return what keeps a release from an older Python, in one sentence."""
     series, read = floor.series, floor.needs
     if not floor.keepers:
         if read is None:
@@ -130,7 +129,6 @@ def changed_sentence(floor: PythonFloor, run: ChangedRun) -> str:
 
 
 def package_sentence(floor: PackageFloor) -> str:
-    """Return which requirement keeps a release from an older version of a package."""
     if not floor.requirements:
         return f"{floor.release} does not require {floor.package}."
     lines = listed([f"`{line}`" for line in floor.requirements])
@@ -150,7 +148,6 @@ def api_gone(cell: CellBelow) -> tuple[str, ...]:
 
 
 def short_answer(floor: PythonFloor) -> str:
-    """Return what keeps a release in a few words, for a table."""
     if not floor.keepers:
         return "nothing"
     words: dict[Keeper, str] = {

@@ -176,7 +176,6 @@ def cause_words(cause: str) -> str:
 
 
 def fault_words(fault: Blame) -> str:
-    """Return whose fault a failing capability is, in words."""
     return _FAULTS[fault]
 
 
@@ -195,7 +194,6 @@ def failing_words(verdict: Verdict, title: Callable[[str], str]) -> tuple[str, .
 
 
 def result_words(outcome: Outcome) -> str:
-    """Return an outcome in a few words: `passed`, `test failed (wrong result)`."""
     if not isinstance(outcome, Failed):
         return "passed"
     return f"{_RESULTS[outcome.stage]} ({cause_words(outcome.cause)})"
@@ -214,7 +212,6 @@ def _plain_date(match: re.Match[str]) -> str:
 
 
 def cut_text(text: str, most: int = 160) -> str:
-    """Return a text from outside, cut where it is long."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
@@ -224,19 +221,16 @@ def day(date: datetime.date) -> str:
 
 
 def month(date: datetime.date) -> str:
-    """Return the name of a date's month."""
     return _MONTHS[date.month - 1]
 
 
 def seconds(value: float) -> str:
-    """Return a duration: `0.4 s`, `31 s`, `4 min`."""
     if value < 9.95:
         return f"{value:.1f} s"
     return f"{value:.0f} s" if value < 119.5 else f"{value / 60:.0f} min"
 
 
 def count(number: int, singular: str, plural: str = "") -> str:
-    """Return a number with its noun: `1 cell`, `12 cells`, `27,132 cells`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
@@ -261,7 +255,6 @@ def place_words(cell: Cell, matrix: Matrix) -> str:
 
 
 def python_of(cell: Cell, matrix: Matrix) -> Version:
-    """Return the Python series of a cell."""
     return cell.on(matrix.interpreters.name).version
 
 

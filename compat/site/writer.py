@@ -164,7 +164,6 @@ def is_page(path: str) -> bool:
 
 
 def urls_text(paths: Iterable[str]) -> bytes:
-    """Return the list of all addresses that ever were, one a line."""
     return msgspec.json.format(msgspec.json.encode(sorted(paths)), indent=1) + b"\n"
 
 

@@ -144,7 +144,6 @@ def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Se
 def release_document(
     report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Entry]
 ) -> ReleaseDocument:
-    """Return what is known about a coordinate."""
     releases = _releases(report, axis, version)
     published = next((r.published for r in reversed(releases) if r.published is not None), None)
     required = None if published is None else published.requires_python
@@ -243,8 +242,6 @@ def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> 
 
 
 def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Entry, Capability]]:
-    """The cells of several answers in the order of the plan."""
-
     def rows(answer: _Answer) -> Iterator[tuple[int, Entry, Capability]]:
         capability, cells = answer
         return ((place, entry, capability) for place, entry in cells)

@@ -68,7 +68,6 @@ def api(edition: Edition) -> Iterator[SiteFile | Made | DigestListing]:
 
 
 def cell_files(edition: Edition) -> Iterator[Made]:
-    """Yield the document of each known cell, in the order of their pages."""
     for report in edition.reports:
         tokens = edition.tokens(report)
         for entry in report.snapshot.known:
@@ -80,7 +79,6 @@ def cell_files(edition: Edition) -> Iterator[Made]:
 
 
 def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Made | DigestListing]:
-    """Yield the documents about a matrix, its index last."""
     name, tokens = report.name, edition.tokens(report)
     yield from _rows(report, tokens)
     for axis, version, entries in coordinate_entries(report):

@@ -54,17 +54,14 @@ class AxisCoordinates(AdviceAxis, frozen=True, kw_only=True):
 
 
 def head(report: MatrixReport) -> dict[str, Any]:
-    """Return what every document of a matrix begins with."""
     return {"schema_version": SCHEMA_VERSION, "matrix": report.name}
 
 
 def dated(report: MatrixReport) -> dict[str, Any]:
-    """Return what a document begins with whose content depends on the day."""
     return {**head(report), "day": report.snapshot.day}
 
 
 def axes_of(report: MatrixReport) -> tuple[AxisCoordinates, ...]:
-    """Return the axes of a matrix with the coordinates of its plan."""
     snapshot = report.snapshot
     return tuple(
         AxisCoordinates(

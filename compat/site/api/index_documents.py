@@ -83,7 +83,6 @@ def is_of_root(indexes: Collection[str], path: str) -> bool:
 
 
 def root_document(edition: Edition, listed: tuple[Listed, ...]) -> Root:
-    """Return the document that the API begins with, with the files that it lists."""
     matrices = (
         MatrixLink(
             name=report.name, title=report.snapshot.matrix.title, index=api_path(report.name)
@@ -107,7 +106,6 @@ def is_of_matrix(folder: str, path: str) -> bool:
 
 
 def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIndex:
-    """Return the index of a matrix, with the files that it lists."""
     snapshot = report.snapshot
     verdicts = Counter(entry.verdict.kind for entry in snapshot.entries)
     tested = [entry for entry in snapshot.known if entry.is_tested]

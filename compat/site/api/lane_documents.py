@@ -17,5 +17,4 @@ class LanesDocument(Document, frozen=True, kw_only=True):
 
 
 def lanes_document(report: MatrixReport) -> LanesDocument:
-    """Return what the lanes of a matrix came to."""
     return LanesDocument(**head(report), cells=report.lanes.cells, alerts=report.lanes.alerts)

@@ -147,7 +147,6 @@ HISTORY = (
 
 
 def schema_file(name: str, base_url: str) -> bytes:
-    """Return the file with the JSON schema of a document."""
     address = f"{base_url}{schema_path(name)}"
     return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name])})
 
@@ -177,7 +176,6 @@ def _written(schema: Any) -> Any:
 
 
 def openapi(base_url: str) -> bytes:
-    """Return the OpenAPI description of all documents."""
     return json(
         {
             "openapi": "3.1.0",

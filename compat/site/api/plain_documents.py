@@ -64,7 +64,6 @@ class PlainInstalls(Document, frozen=True, kw_only=True):
 
 
 def plain_document(report: MatrixReport) -> PlainInstalls:
-    """Return what is known of plain installs."""
     package, installs = report.snapshot.matrix.subject_axis.package, plain_installs(report.snapshot)
     numbers = {
         text: number

@@ -55,7 +55,6 @@ class PlatformInstalls(Document, frozen=True, kw_only=True):
 
 
 def platforms_document(report: MatrixReport) -> PlatformInstalls:
-    """Return what is known of plain installs on other platforms."""
     matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
     reasons = [platform_reason(install) for install in installs]
     numbers = {text: number for number, text in enumerate(dict.fromkeys(reasons))}

@@ -77,7 +77,6 @@ class Proposals(Dated, frozen=True, kw_only=True):
 
 
 def minimum_document(report: MatrixReport) -> MinimumDocument:
-    """Return the minimum versions, now and to come."""
     matrix = report.snapshot.matrix
     labels = {axis.name: label(axis) for axis in matrix.axes}
     return MinimumDocument(
@@ -95,7 +94,6 @@ def minimum_document(report: MatrixReport) -> MinimumDocument:
 
 
 def schedule_document(report: MatrixReport) -> ScheduleDocument:
-    """Return the schedule."""
     schedule = report.schedule
     return ScheduleDocument(
         **dated(report),
@@ -107,7 +105,6 @@ def schedule_document(report: MatrixReport) -> ScheduleDocument:
 
 
 def proposals_document(report: MatrixReport) -> Proposals:
-    """Return the proposals and outlooks."""
     return Proposals(**dated(report), proposals=report.proposals, outlooks=report.outlooks)
 
 

@@ -91,7 +91,6 @@ class FloorsDocument(Document, frozen=True, kw_only=True):
 
 
 def floors_document(report: MatrixReport) -> FloorsDocument:
-    """Return what keeps the lowest versions of a matrix where they are."""
     snapshot = report.snapshot
     subject = snapshot.matrix.subject_axis
     others = [axis for axis in snapshot.matrix.packages if axis.name != subject.name]
@@ -110,7 +109,6 @@ def floors_document(report: MatrixReport) -> FloorsDocument:
 
 
 def python_document(floor: PythonFloor) -> PythonFloorDocument:
-    """Return the public form of what keeps a release from an older Python."""
     needs = floor.needs
     return PythonFloorDocument(
         release=floor.release,

@@ -27,7 +27,6 @@ _COLOURS = 32
 
 
 def cards(edition: Edition) -> Iterator[SiteFile | Made]:
-    """Yield the card of each matrix, in both forms."""
     for report in edition.reports:
         yield SiteFile(path=card_path(report.name, "svg"), content=card(report))
         yield Made(

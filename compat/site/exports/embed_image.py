@@ -15,7 +15,6 @@ _LONGEST = 58
 
 
 def embed_images(edition: Edition) -> Iterator[Made]:
-    """Yield the image of each matrix."""
     for report in edition.reports:
         yield Made(
             path=embed_image(report.name),

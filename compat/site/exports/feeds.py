@@ -46,7 +46,6 @@ class FeedEntry(Value, frozen=True, kw_only=True):
 
 
 def feeds(edition: Edition) -> Iterator[SiteFile]:
-    """Yield the feeds of every matrix."""
     for report in edition.reports:
         past = sorted(
             feed_entries(report), key=lambda entry: (-entry.moment.timestamp(), entry.name)
@@ -60,7 +59,6 @@ def feeds(edition: Edition) -> Iterator[SiteFile]:
 
 
 def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
-    """Yield the events up to the report's day, in no order."""
     yield from (_change(report, event) for event in _newest(report.events))
     yield from _releases(report)
     yield from (_proposal(report, proposal) for proposal in report.proposals if proposal.is_open)
@@ -147,7 +145,6 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
 
 
 def _word(report: MatrixReport, event: Event, verdict: Verdict) -> str:
-    """What pages call the cell of an event with that verdict."""
     return style_then(event.entry, verdict, report.places[place_of(event.entry.cell)]).word
 
 

@@ -24,7 +24,6 @@ def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Where
 
 
 def files(edition: Edition) -> Iterator[SiteFile]:
-    """Yield the locks of every matrix."""
     for report in edition.reports:
         for cell in report.locks:
             whole, *two = _paths(report, cell)

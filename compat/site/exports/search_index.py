@@ -54,7 +54,6 @@ class Library(Value, frozen=True, kw_only=True):
 
 
 def search_files(edition: Edition) -> Iterator[Made]:
-    """Yield the two files."""
     inputs = digest(*(edition.tokens(report).all for report in edition.reports))
     yield Made(path=ENTRIES, inputs=inputs, make=partial(_entries, edition))
     yield Made(path=SIGNS, inputs=inputs, make=partial(_signs, edition))

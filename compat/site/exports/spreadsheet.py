@@ -17,7 +17,6 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def spreadsheets(edition: Edition) -> Iterator[Made]:
-    """Yield the table of each matrix."""
     for report in edition.reports:
         yield Made(
             path=download_path(report.name, "csv"),
@@ -53,5 +52,4 @@ def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
 
 
 def harmless(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula."""
     return f"'{text}" if text.startswith(_FORMULA) else text

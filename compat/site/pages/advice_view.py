@@ -56,7 +56,6 @@ class CardView(View, frozen=True):
 
     @property
     def words(self) -> str:
-        """The combination in words."""
         return ", ".join(f"{tile.label} {tile.version}" for tile in self.tiles)
 
 
@@ -105,7 +104,6 @@ class AnswerPage(View, frozen=True):
 
 
 def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
-    """Return the answer to a request."""
     answer = report.answer(request)
     if isinstance(answer, Recommended):
         others = tuple(
@@ -144,7 +142,6 @@ def unproven_words(changes: Sequence[str]) -> str:
 def answer_page(
     edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> AnswerPage:
-    """Return the page that answers for these coordinates by axis."""
     return AnswerPage(
         advice=advice(edition, report, Request(wants=wants(report, coordinates))),
         versions=version_links(report, coordinates),
@@ -154,7 +151,6 @@ def answer_page(
 def tested_page(
     edition: Edition, report: MatrixReport, combination: TestedCombination
 ) -> AnswerPage:
-    """Return the page of one tested combination."""
     matrix = report.snapshot.matrix
     return AnswerPage(
         advice=_proven(card_view(edition, report, report.advisor.card(combination)), ()),
@@ -172,7 +168,6 @@ def tested_page(
 def version_links(
     report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> tuple[tuple[str, str], ...]:
-    """Return each coordinate in words, with the path of its page."""
     return tuple(
         (
             f"{label(axis)} {coordinates[axis.name]}",
@@ -184,7 +179,6 @@ def version_links(
 
 
 def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    """Return the path of the answer for coordinates by axis, below `demo/advise/`."""
     texts = [
         f"{axis.short}{coordinates[axis.name]}"
         for axis in report.snapshot.matrix.axes
@@ -267,7 +261,6 @@ def option(
     version: Version,
     beside: Mapping[str, Version],
 ) -> Option:
-    """Return the best answer for a version of an axis beside other coordinates."""
     coordinates = {**beside, axis.name: version}
     card = best(edition, report, coordinates)
     return Option(
@@ -279,7 +272,6 @@ def option(
 
 
 def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
-    """Return why nothing can be recommended for these coordinates."""
     matrix = report.snapshot.matrix
     entries = report.entries_at(coordinates)
     if any(entry.obstacle is None for entry in entries):
@@ -298,7 +290,6 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 
 
 def advise_page(edition: Edition, report: MatrixReport) -> AdvisePage:
-    """Return the advisor's page."""
     return AdvisePage(
         subject=report.snapshot.matrix.subject_axis.package,
         advice=advice(edition, report, Request()),
@@ -338,7 +329,6 @@ def by_others(
 
 
 def wants(report: MatrixReport, coordinates: Mapping[str, Version]) -> tuple[Want, ...]:
-    """Return the request for exactly these coordinates by axis."""
     return tuple(
         exactly(axis, coordinates[axis.name])
         for axis in report.snapshot.matrix.axes

@@ -86,12 +86,10 @@ class EmbedBox(View, frozen=True):
 
 
 def build_page(edition: Edition) -> tuple[BuildSection, ...]:
-    """Return what there is of each matrix."""
     return tuple(_section(edition, report) for report in edition.reports)
 
 
 def embed_box(edition: Edition, report: MatrixReport) -> EmbedBox:
-    """Return the box of a matrix."""
     latest = [
         entry.verdict.latest for entry in report.snapshot.known if entry.verdict.latest is not None
     ]
@@ -184,7 +182,6 @@ def _offer(edition: Edition, words: str, path: str) -> Offer:
 
 
 def _curls(edition: Edition, report: MatrixReport) -> Iterator[tuple[str, str]]:
-    """What can be asked for, and how."""
     name = report.name
     yield "What there is", f"curl -sS {edition.url(api_path(name))}"
     yield "What to install", f"curl -sS {edition.url(api_path(name, 'advise'))}"

@@ -115,7 +115,6 @@ def capability_ids(report: MatrixReport) -> tuple[str, ...]:
 
 
 def capability_list(report: MatrixReport) -> CapabilityList:
-    """Return the list of all capabilities."""
     tested = report.columns
     positions = report.advisor.ranks.positions[report.snapshot.matrix.subject]
     chosen = chosen_columns(tested, report.asked, positions)
@@ -217,7 +216,6 @@ def capability_statements(spans: Sequence[Stretch]) -> tuple[str, ...]:
 
 
 def short_statement(spans: Sequence[Stretch]) -> str:
-    """Return in a few words since when it is there."""
     alike = _by_status(spans)
     statements = [
         f"{WORDS[group[0].status]} {where(group[0].first, group[-1].last, number, len(alike))}"
@@ -292,7 +290,6 @@ def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Mark:
 
 
 def _failures(report: MatrixReport, name: str) -> tuple[Failure, ...]:
-    """The cells where it fails, those with the same cause together."""
     by_cause: dict[tuple[str, str], list[tuple[Entry, Capability]]] = {}
     for entry, capability in report.failures.get(name, ()):
         by_cause.setdefault((capability.cause, capability.subject.partition(" (")[0]), []).append(

@@ -81,7 +81,6 @@ def obstacle_words(kind: Kind) -> str:
 
 
 def causes(report: MatrixReport) -> Causes:
-    """Return the causes of a matrix."""
     red: dict[str, list[Entry]] = {}
     indeterminate: dict[str, list[Entry]] = {}
     for entry in report.snapshot.known:

@@ -223,7 +223,6 @@ def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> C
 
 
 def _counting(entry: Entry, record: Record) -> frozenset[Outcome]:
-    """The outcomes of a record that say something about the versions."""
     runs = (run for run in entry.counted if run.run.started == record.started)
     return frozenset(outcome for run in runs for outcome in run.outcomes)
 

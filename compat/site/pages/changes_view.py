@@ -89,7 +89,6 @@ def changes_page(report: MatrixReport) -> ChangesPage:
 
 
 def changes_in_month(report: MatrixReport, name: str) -> ChangesPage:
-    """Return what changed in a month."""
     events = [event for event in report.events if _month(event) == name]
     return ChangesPage(
         days=tuple(

@@ -110,7 +110,6 @@ class Dot(View, frozen=True):
 
 
 def bars(headline: Headline, points: Sequence[Point], table: Table) -> Chart:
-    """Return a chart of upright bars, one a point, in their order."""
     note = headline.note
     height = 220
     top = nice(max((point.value for point in points), default=1.0))

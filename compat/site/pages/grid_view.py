@@ -172,7 +172,6 @@ def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Vers
 
 
 def part_label(subjects: Sequence[Version]) -> str:
-    """Return what the page of a grid with these releases is called."""
     return f"{subjects[0]} to {subjects[-1]}" if subjects[1:] else f"{subjects[0]}"
 
 
@@ -196,8 +195,6 @@ def _places(report: MatrixReport, python: Version | None) -> Board:
 
 
 def _shown_places(report: MatrixReport, python: Version | None) -> Board:
-    """The places of a grid about which there is something to say."""
-
     def shown() -> Board:
         worth_a_sign = {
             subject: {o: entries for o, entries in board.items() if _says_something(entries)}
@@ -296,7 +293,6 @@ def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Gr
 
 
 def _all(report: MatrixReport) -> Board:
-    """The places of all Pythons in one."""
     merged: dict[Version, dict[Versions, tuple[Entry, ...]]] = {}
     for board in report.board.values():
         for subject, of_release in board.items():
@@ -326,7 +322,6 @@ def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:
 
 
 def label_of(others: Versions) -> str:
-    """Return what a column is called: the versions of the other axes."""
     return " · ".join(map(str, others)) or "alone"
 
 

@@ -36,7 +36,6 @@ class FrontView(View, frozen=True):
 
 
 def home(edition: Edition, report: MatrixReport) -> HomeView:
-    """Return the home of a matrix."""
     matrix = report.snapshot.matrix
     return HomeView(
         title=matrix.title,

@@ -62,7 +62,6 @@ class LanesView(View, frozen=True):
 
 
 def lanes_view(report: MatrixReport) -> LanesView:
-    """Return the page of a matrix that declares a lane."""
     return LanesView(lanes=tuple(_lanes(report)), data=api_path(report.name, "lanes"))
 
 

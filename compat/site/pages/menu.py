@@ -38,7 +38,6 @@ class Menu(View, frozen=True):
 
 
 def menu_of(report: MatrixReport) -> Menu:
-    """Return the menu of a matrix."""
     paths = section_paths(report)
     return Menu(
         title=report.snapshot.matrix.title,

@@ -24,7 +24,6 @@ class Neighbours:
     """The known cells of a report by their places on the axes."""
 
     def __init__(self, report: MatrixReport) -> None:
-        """Take the report."""
         self._names = tuple(axis.name for axis in report.snapshot.matrix.axes)
         known = report.snapshot.known
         every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
@@ -137,7 +136,6 @@ def packages(report: MatrixReport, cell: str, newest: Iterable[Record]) -> dict[
 
 
 def differences(here: Mapping[str, str], there: Mapping[str, str]) -> tuple[Difference, ...]:
-    """Return the packages that differ, by name."""
     return tuple(
         Difference(name=name, here=here.get(name, ""), there=there.get(name, ""))
         for name in sorted({*here, *there})

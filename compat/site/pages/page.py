@@ -58,7 +58,6 @@ def titled(*forms: str) -> str:
 
 
 def alias(path: str, target: str) -> Page:
-    """Return the page that sends its reader from one address to another."""
     return Page(
         path=path,
         template="moved.html",

@@ -46,7 +46,6 @@ from compat.site.wording import place_words
 
 
 def pages(edition: Edition) -> Iterator[Page | LatePage]:
-    """Yield every page of an edition."""
     tokens = {report.name: edition.tokens(report) for report in edition.reports}
     yield from whole_site_pages(edition, tokens)
     for report in edition.reports:

@@ -75,7 +75,6 @@ class Pairs:
     """
 
     def __init__(self, report: MatrixReport) -> None:
-        """Take the report."""
         self.report = report
         self._cells = tuple((column.entry, *reversed(column.others)) for column in report.columns)
         shared = shared_capabilities(itertools.chain.from_iterable(self._cells))
@@ -117,7 +116,6 @@ class Pairs:
         return capability_title(self.report, name)
 
     def path(self, first: str, second: str) -> str:
-        """Return the path of a pair's page."""
         return page(self.report.name, "cap", f"{first}{SEPARATOR}{second}")
 
     def links(self, name: str) -> tuple[tuple[str, str], ...]:
@@ -131,7 +129,6 @@ class Pairs:
         )
 
     def view(self, first: str, second: str) -> PairView:
-        """Return the view of a pair."""
         releases, titles = self._by_release(first, second), (self.title(first), self.title(second))
         meetings = filter(None, map(self._meeting, reversed(releases)))
         return PairView(
@@ -195,7 +192,6 @@ class Pairs:
 
 
 def pair_state(two: Two) -> State:
-    """Return what two capabilities come to together."""
     if None in two:
         return "unknown"
     return BY_COUNT[two.count("yes")]

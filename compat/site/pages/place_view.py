@@ -68,7 +68,6 @@ def links_to(entries: Sequence[Entry], matrix: Matrix) -> tuple[tuple[str, str],
 
 
 def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, StatusStyle]:
-    """Return the symbol and the style of one cell, staleness included."""
     style = style_of(entry, siblings)
     return style.symbol + (STALE[0] if entry.verdict.stale else ""), style
 

@@ -106,7 +106,6 @@ class PlainPage(View, frozen=True):
 
 
 def plain_section(edition: Edition, report: MatrixReport, version: Version) -> PlainSection:
-    """Return the section of a release's page."""
     installs = [i for i in plain_installs(report.snapshot) if i.release == str(version)]
     installs.sort(key=lambda install: Version(install.python), reverse=True)
     pythons = [install.python for install in reversed(installs)]
@@ -123,7 +122,6 @@ def plain_section(edition: Edition, report: MatrixReport, version: Version) -> P
 
 
 def plain_page(report: MatrixReport) -> PlainPage:
-    """Return the page of all releases."""
     installs = plain_installs(report.snapshot)
     releases = [str(v) for v in sorted({Version(install.release) for install in installs})]
     pythons = [str(v) for v in sorted({Version(install.python) for install in installs})]

@@ -78,7 +78,6 @@ class PlatformsPage(View, frozen=True):
 
 
 def platforms_page(report: MatrixReport) -> PlatformsPage:
-    """Return the page of a matrix that declares other platforms."""
     matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
     releases = list(dict.fromkeys(install.release for install in installs))
     return PlatformsPage(
@@ -93,7 +92,6 @@ def platforms_page(report: MatrixReport) -> PlatformsPage:
 
 
 def platform_rows(report: MatrixReport, release: str) -> tuple[PlatformRow, ...]:
-    """Return what a release comes to on each other platform, in declared order."""
     own = (i for i in report.snapshot.platform_installs if i.release == release)
     return tuple(map(_row, on_platforms(own)))
 

@@ -116,7 +116,6 @@ class ProposalView(View, frozen=True):
 
 
 def schedule_view(report: MatrixReport) -> ScheduleView:
-    """Return the view of the schedule."""
     snapshot = report.snapshot
     schedule = report.schedule
     names = {axis.name: label(axis) for axis in snapshot.matrix.axes}
@@ -168,7 +167,6 @@ def _why_python(report: MatrixReport) -> str:
 
 
 def proposal_list(report: MatrixReport) -> ProposalList:
-    """Return the list of proposals."""
     snapshot = report.snapshot
     arithmetic = {floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)}
     python = snapshot.matrix.interpreters.name
@@ -201,7 +199,6 @@ def proposal_list(report: MatrixReport) -> ProposalList:
 
 
 def proposal_view(report: MatrixReport, proposal: Proposal) -> ProposalView:
-    """Return the view of a proposal."""
     return ProposalView(
         line=_line(report, proposal),
         release=proposal.release,
@@ -223,7 +220,6 @@ def proposal_view(report: MatrixReport, proposal: Proposal) -> ProposalView:
 
 
 def title_of(proposal: Proposal) -> str:
-    """Return what a proposal asks for."""
     if proposal.kind == "extend":
         return (
             f"Extend the matrix from {proposal.package} {proposal.current} to {proposal.proposed}"

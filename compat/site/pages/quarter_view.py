@@ -58,7 +58,6 @@ def quarter_links(report: MatrixReport) -> tuple[QuarterLink, ...]:
 
 
 def quarter_view(report: MatrixReport, quarter: Quarter) -> QuarterView:
-    """Return the view of a quarter."""
     names = {axis.name: label(axis) for axis in report.snapshot.matrix.axes}
     known, proven = quarters(report.schedule), dict(quarter.proven)
     number = known.index(quarter)

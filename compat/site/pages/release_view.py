@@ -106,7 +106,6 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
 
 
 def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
-    """Return the known cells of each version of the subject."""
     subject = report.snapshot.matrix.subject
     entries: dict[Version, list[Entry]] = {}
     for entry in report.snapshot.known:
@@ -115,7 +114,6 @@ def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
 
 
 def release_view(edition: Edition, report: MatrixReport, version: Version) -> ReleaseView:
-    """Return the view of a release."""
     axis = report.snapshot.matrix.subject_axis
     versions = subject_versions(report)
     number = versions.index(version)

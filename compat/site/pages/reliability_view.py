@@ -72,7 +72,6 @@ def matrix_health(report: MatrixReport) -> Health:
 
 
 def reliability(report: MatrixReport) -> Reliability:
-    """Return the figures."""
     known = report.snapshot.known
     states = Counter(by_evidence(cell_state(entry), entry.verdict) for entry in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)

@@ -66,7 +66,6 @@ class Printer:
         }
 
     def files(self) -> Iterator[SiteFile | Made]:
-        """Yield the static files and every page."""
         for path in sorted((self.folder / "static").iterdir()):
             # Browsers ask for this one at the root, whatever a page says.
             folder = "" if path.name == "favicon.ico" else "static/"
@@ -118,7 +117,6 @@ class Printer:
         )
 
     def moved(self, path: str, target: str) -> bytes:
-        """Return the page that sends its reader on."""
         return self._print("moved.html", path, view=target)
 
     def _print(self, template: str, path: str, **shown: Any) -> bytes:
@@ -199,7 +197,6 @@ def generation() -> str:
 
 @pass_context
 def _to(context: Context, path: str) -> str:
-    """The address of a path of the site, seen from the page that is printed."""
     return (context["prefix"] + paths.address(path)) or "./"
 
 

@@ -56,12 +56,10 @@ class SearchPage(View, frozen=True):
 
 
 def search_entries(edition: Edition) -> tuple[SearchEntry, ...]:
-    """Return all that can be searched."""
     return tuple(entry for report in edition.reports for entry in _entries(report))
 
 
 def search_page(edition: Edition) -> SearchPage:
-    """Return the page of search."""
     entries = search_entries(edition)
     return SearchPage(
         groups=tuple(

@@ -90,7 +90,6 @@ def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:
 def version_page(
     edition: Edition, report: MatrixReport, axis: Axis, version: Version
 ) -> VersionPage:
-    """Return the page of a version of an axis."""
     coordinates = {axis.name: version}
     entries = report.entries_at(coordinates)
     answer = advice(edition, report, Request(wants=wants(report, coordinates)))

@@ -25,7 +25,6 @@ class Weight(Value, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is too heavy."""
         return self.size > self.most
 
 
