@@ -68,29 +68,29 @@ class Commands(Value, frozen=True):
 
 def commands(lock: Lock, at: Whereabouts, matrix: Matrix) -> Commands:
     """The commands that install a lock; of one at hand, without what only its suite needs."""
-    first: tuple[str, ...] = ()
-    if lock.suite_only and not at.is_address:
-        first, at = (_part(lock, at, "!", _LIBRARY),), Whereabouts(lock=_LIBRARY)
+    is_parted = bool(lock.suite_only) and not at.is_address
+    first = (_part(lock, at, "!", _LIBRARY),) if is_parted else ()
+    place = Whereabouts(lock=_LIBRARY) if is_parted else at
     target, smoke = folder(lock.inputs), smoke_test(lock.inputs, matrix)
     is_admitted = not in_two_steps(lock.inputs)
-    uv, pip = shell_lines(lock.inputs, at, matrix)
+    uv, pip = shell_lines(lock.inputs, place, matrix)
     return Commands(
         folder=target,
         platform=platform_words(lock.inputs),
         uv=(*first, *uv),
         pip=(*first, *pip),
         pyproject=tuple(_pyproject(lock)) if is_admitted else (),
-        project=(*first, *_project(lock, at, matrix, smoke)) if is_admitted else (),
+        project=(*first, *_project(lock, place, matrix, smoke)) if is_admitted else (),
         colab=tuple(
             f"!{line}"
             for line in (
                 "pip install --quiet uv",
                 *first,
-                *_uv_lines(lock.inputs, at),
+                *_uv_lines(lock.inputs, place),
                 f"{target}/bin/python -c {quote(smoke)}",
             )
         ),
-        docker=(*(f"# {line}" for line in first), *_docker(lock, at, smoke)),
+        docker=(*(f"# {line}" for line in first), *_docker(lock, place, smoke)),
     )
 
 

@@ -173,12 +173,8 @@ class CellRun:
             modified_files=self._changed(),
             installed_after=facts.installed,
         )
-        if (
-            facts.modified_files
-            or seconds is None
-            or raised is not None
-            or not self.job.suite_folder
-        ):
+        is_imported = seconds is not None and raised is None
+        if facts.modified_files or not is_imported or not self.job.suite_folder:
             return self._after(facts)
         self.environment.remove_bytecode()
         if self._learn("import.json"):

@@ -190,8 +190,8 @@ def _still_as_asked(evidence: Evidence) -> Failed | None:
 
 def _runner(evidence: Evidence) -> str:
     """What runs the tests, with its version."""
-    found = (item for item in evidence.installed if item.name == "pytest")
-    return next((f"pytest {item.version}" for item in found), "pytest")
+    versions = (item.version for item in evidence.installed if item.name == "pytest")
+    return f"pytest {next(versions, '')}".strip()
 
 
 def _failed_test(test: Trial) -> Failed:
