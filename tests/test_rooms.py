@@ -114,7 +114,7 @@ EDGES = {
     "compat/search/needs.py": {"pathlib"},
     "compat/run/scratch.py": {"os", "pathlib", "tempfile"},
     "compat/run/cell_run.py": {"pathlib", "shutil", "time"},
-    "compat/run/installation.py": {"pathlib", "shutil"},
+    "compat/run/installation.py": {"pathlib", "shutil", "tempfile"},
     "compat/run/steps.py": {"pathlib", "shutil"},
     "compat/site/writer.py": {"os", "pathlib"},
     "compat/site/pages/render.py": {"pathlib"},

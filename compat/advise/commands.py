@@ -20,6 +20,8 @@ from compat.value import Value
 # The first with importlib.metadata in the standard library:
 # https://docs.python.org/3/library/importlib.metadata.html
 _WITH_METADATA = Version("3.8")
+# The parts of a lock that says which pins are the suite's.
+_LIBRARY, _SUITE = "library.txt", "suite.txt"
 # A marker that holds nowhere: uv takes the package out of the tree.
 # https://docs.astral.sh/uv/concepts/resolution/#dependency-overrides
 _NOWHERE = "python_version < '0'"
@@ -65,27 +67,47 @@ class Commands(Value, frozen=True):
 
 
 def commands(lock: Lock, at: Whereabouts, matrix: Matrix) -> Commands:
-    """Return the commands that install a lock of a matrix."""
+    """The commands that install a lock; of one at hand, without what only its suite needs."""
+    is_parted = bool(lock.suite_only) and not at.is_address
+    first = (_part(lock, at, "!", _LIBRARY),) if is_parted else ()
+    place = Whereabouts(lock=_LIBRARY) if is_parted else at
     target, smoke = folder(lock.inputs), smoke_test(lock.inputs, matrix)
     is_admitted = not in_two_steps(lock.inputs)
-    uv, pip = shell_lines(lock.inputs, at, matrix)
+    uv, pip = shell_lines(lock.inputs, place, matrix)
     return Commands(
         folder=target,
         platform=platform_words(lock.inputs),
-        uv=uv,
-        pip=pip,
+        uv=(*first, *uv),
+        pip=(*first, *pip),
         pyproject=tuple(_pyproject(lock)) if is_admitted else (),
-        project=tuple(_project(lock, at, matrix, smoke)) if is_admitted else (),
+        project=(*first, *_project(lock, place, matrix, smoke)) if is_admitted else (),
         colab=tuple(
             f"!{line}"
             for line in (
                 "pip install --quiet uv",
-                *_uv_lines(lock.inputs, at),
+                *first,
+                *_uv_lines(lock.inputs, place),
                 f"{target}/bin/python -c {quote(smoke)}",
             )
         ),
-        docker=tuple(_docker(lock, at, smoke)),
+        docker=(*(f"# {line}" for line in first), *_docker(lock, place, smoke)),
     )
+
+
+def suite_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
+    """Return the lines that add to the library's environment what only the suite needs."""
+    if not lock.suite_only:
+        return ()
+    return _part(lock, at, "", _SUITE), f"{_uv_install(lock.inputs)} -r {_SUITE}"
+
+
+def _part(lock: Lock, at: Whereabouts, sign: str, name: str) -> str:
+    only = "|".join(lock.suite_only or ())
+    return f"awk '/^[a-z0-9]/ {{ own = {sign}/^({only})==/ }} own' {quote(at.lock)} > {name}"
+
+
+def _uv_install(inputs: Inputs) -> str:
+    return f"uv pip install --python {folder(inputs)} --no-deps --require-hashes"
 
 
 def shell_lines(
@@ -144,7 +166,7 @@ def parts(lock: Lock) -> tuple[str, str]:
 def _uv_lines(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
     """The environment and its packages with uv, which fetches the interpreter too."""
     target = folder(inputs)
-    install = f"uv pip install --python {target} --no-deps --require-hashes"
+    install = _uv_install(inputs)
     first = f"uv venv --python {series(inputs)} {target}"
     if not in_two_steps(inputs):
         return first, f"{install} -r {quote(at.lock)}"

@@ -15,6 +15,7 @@ from compat.advise.proof import is_current, mostly_works
 from compat.advise.violation import series_of
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.plan.cell import RECIPES
+from compat.plan.requirements import published_names
 from compat.results.entry import Entry
 from compat.results.involved import PYTHON
 from compat.results.snapshot import Snapshot
@@ -33,10 +34,15 @@ _OF_PYTEST = frozenset(
 
 
 class TestedSet(Value, frozen=True):
-    """What a cell's lock installs, by normalised name, and what is known of the cell."""
+    """What a cell's lock installs, by normalised name, and what is known of the cell.
+
+    `may_lack` are those that a user may not need: of a lock that does not tell the suite's packages
+    from the library's.
+    """
 
     entry: Entry
     pins: dict[str, Version]
+    may_lack: frozenset[str] = frozenset()
 
     @property
     def id(self) -> str:
@@ -75,8 +81,13 @@ def tested_sets(snapshot: Snapshot, pins: Mapping[str, dict[str, Version]]) -> l
     """Return the sets whose newest run was on the lock that the cell has now; `pins` are those of
     each lock, by cell.
     """
+    needed = published_names(snapshot.catalogue.packages)
     return [
-        TestedSet(entry=entry, pins=pins[entry.cell.id])
+        TestedSet(
+            entry=entry,
+            pins=pins[entry.cell.id],
+            may_lack=_OF_PYTEST - needed if "pytest" in pins[entry.cell.id] else frozenset(),
+        )
         for entry in snapshot.known
         if entry.cell.id in pins and is_current(entry)
     ]
@@ -92,7 +103,7 @@ def differing_pins(tested_set: TestedSet, packages: PackageList) -> list[Differi
         DifferingPin(package=name, installed=installed, tested=version)
         for name, version in sorted(tested_set.pins.items())
         if (installed := packages.versions.get(name)) != version
-        and (installed is not None or not _may_lack(name, packages))
+        and (installed is not None or not _may_lack(name, tested_set, packages))
     ]
 
 
@@ -205,8 +216,8 @@ def _counts(differ: Sequence[DifferingPin]) -> tuple[int, int]:
     return len(differ) - lacking, lacking
 
 
-def _may_lack(name: str, packages: PackageList) -> bool:
-    return name in _OF_PYTEST or (name in _NOT_IN_FREEZE and not packages.is_whole)
+def _may_lack(name: str, tested_set: TestedSet, packages: PackageList) -> bool:
+    return name in tested_set.may_lack or (name in _NOT_IN_FREEZE and not packages.is_whole)
 
 
 def _series(tested_set: TestedSet, matrix: Matrix) -> Version:

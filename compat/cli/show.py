@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from compat import files
-from compat.advise.commands import Whereabouts, commands
+from compat.advise.commands import Whereabouts, commands, suite_lines
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
@@ -227,5 +227,6 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
     if declared.tests:
         # Not `python -m pytest`: that would put the checkout before what is installed.
         suite = shlex.join(["pytest", declared.tests, *declared.arguments])
-    lines = (*commands(lock, place, workspace.matrix).uv, suite)
+    library = commands(lock, place, workspace.matrix).uv
+    lines = (*library, *suite_lines(lock, place), suite)
     return ["reproduce:", *(f"  {line}" for line in lines)]

@@ -83,7 +83,6 @@ def resources_for(job: Job) -> dict[str, float]:
 
 
 def python_resource(version: Version) -> str:
-    """Return the name of the resource that workers with an interpreter of that series have."""
     return f"{_PYTHON}{version.major}.{version.minor}"
 
 

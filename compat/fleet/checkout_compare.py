@@ -96,7 +96,6 @@ def _alone(differences: Sequence[CellDifference]) -> set[str]:
 
 
 def _signs(known: CellDifference) -> set[str]:
-    """What a place broke by: its capabilities, else what the cell came to."""
     if known.difference != "breaks":
         return set()
     worse = {change.id for change in known.capabilities if change.is_worse}

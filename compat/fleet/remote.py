@@ -387,5 +387,4 @@ class Remote:
 
 
 def _series(job: Job) -> str:
-    """The Python that a job needs: in all else the jobs of a matrix need the same."""
     return python_resource(job.lock.inputs.python)

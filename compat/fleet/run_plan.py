@@ -196,7 +196,6 @@ def _with_core(entries: Sequence[Due], core: Sequence[Due]) -> list[Due]:
 
 
 def _unknown(workspace: Workspace) -> NothingToDo:
-    """What to type for a matrix of which nothing is known, so that nothing is due."""
     name = workspace.name
     message = f"matrix {name!r} has no locks and no records yet, so nothing is due"
     return NothingToDo.of(

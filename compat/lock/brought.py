@@ -9,7 +9,6 @@ from compat.plan.requirements import published_names
 
 
 def brought_by(catalogue: Catalogue | None, locks: Iterable[Lock]) -> Brought:
-    """Return the packages that the locks pin and that the catalogue's releases ask for."""
     pins = [{pin.name for pin in lock.pins} for lock in locks]
     published = published_names(() if catalogue is None else catalogue.packages)
     return Brought(names=published.union(*pins), locked=bool(pins))

@@ -17,7 +17,6 @@ class ChangedPin(Value, frozen=True, kw_only=True):
     after: Version | None
 
     def line(self) -> str:
-        """Return the change in one line."""
         if self.before is None:
             return f"+ {self.package} {self.after}"
         if self.after is None:
@@ -38,7 +37,6 @@ class Drift(Value, frozen=True, kw_only=True):
 
 
 def drift(before: Lock, after: Lock) -> Drift:
-    """Return what moved between two locks of one cell; both parts empty when nothing did."""
     old = {pin.name: pin for pin in before.pins}
     new = {pin.name: pin for pin in after.pins}
     moved = tuple(

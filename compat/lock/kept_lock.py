@@ -51,9 +51,6 @@ class LockDigests(Mapping[str, str]):
     def __init__(
         self, folder: Path, packages: Collection[str], keeper: Callable[[], LockKeeper]
     ) -> None:
-        """Take the folder, which need not be there, the packages whose versions are kept, and what
-        returns where that is.
-        """
         self._folder = folder
         self._packages = sorted(packages)
         self._keeper = keeper
@@ -116,7 +113,6 @@ class LockDigests(Mapping[str, str]):
         return known
 
     def _whole(self, path: Path) -> _KeptHead:
-        """What a lock says, with the versions, if it is a sound one."""
         text = read(path).decode(errors="replace")
         versions = read_versions(text, self._packages)
         if versions is None:
@@ -132,7 +128,6 @@ class LockDigests(Mapping[str, str]):
         return self._keeper().kept(self._kind)
 
     def __getitem__(self, cell: str) -> str:
-        """Return the digest of a cell's lock."""
         return self._head(cell).digest
 
     def __contains__(self, cell: object) -> bool:
@@ -147,7 +142,6 @@ class LockDigests(Mapping[str, str]):
         return iter(self._cells)
 
     def __len__(self) -> int:
-        """Return how many cells have a lock."""
         return len(self._cells)
 
 
@@ -155,23 +149,19 @@ class LocksByCell(Mapping[str, Lock]):
     """The locks of cells, each read when it is asked for."""
 
     def __init__(self, cells: Iterable[str], lock_of: Callable[[str], Lock | None]) -> None:
-        """Take the cells that have a lock, and what returns it."""
         self._cells = dict.fromkeys(cells)
         self._lock_of = cache(lock_of)
 
     def __getitem__(self, cell: str) -> Lock:
-        """Return the lock of a cell."""
         lock = self._lock_of(cell) if cell in self._cells else None
         if lock is None:
             raise KeyError(cell)
         return lock
 
     def __iter__(self) -> Iterator[str]:
-        """Yield the ids of the cells."""
         return iter(self._cells)
 
     def __len__(self) -> int:
-        """Return how many cells have a lock."""
         return len(self._cells)
 
 

@@ -26,7 +26,6 @@ class KnownLocks:
     """The locks of a session. Several threads may use it."""
 
     def __init__(self, package_of: Callable[[str], Package]) -> None:
-        """Take what gives a package's releases by its normalised name."""
         self._package_of = package_of
         self._guard = threading.Lock()
         self._locks: dict[tuple[object, ...], list[_KnownLock]] = defaultdict(list)
@@ -42,7 +41,6 @@ class KnownLocks:
             self._locks[_world(lock.inputs)].append(_known(lock))
 
     def number(self, inputs: Inputs) -> int:
-        """Return how many locks there are that could say something of these inputs."""
         with self._guard:
             return len(self._locks.get(_world(inputs), ()))
 
@@ -58,7 +56,6 @@ class KnownLocks:
         return next(meeting, None)
 
     def _meets(self, entry: "_KnownLock", inputs: Inputs) -> bool:
-        """Whether the pins of a lock meet inputs of the same world."""
         replaced = _by_name(inputs.overrides)
         if not entry.replaced & entry.pins.keys() <= replaced.keys():
             return False
@@ -77,7 +74,13 @@ class KnownLocks:
                 return False
             if demand.name not in replaced and not _admits(demand, pin):
                 return False
-        return all(self._is_seen(pin, inputs, entry.lock) for pin in entry.pins.values())
+        # The suite's own packages have no date.
+        only = entry.lock.suite_only or ()
+        return all(
+            self._is_seen(pin, inputs, entry.lock)
+            for pin in entry.pins.values()
+            if pin.name not in only
+        )
 
     def _is_seen(self, pin: Pin, inputs: Inputs, lock: Lock) -> bool:
         """Whether the date of the inputs shows a file of the pin that the cell can have."""
@@ -139,7 +142,6 @@ def _known(lock: Lock) -> _KnownLock:
 
 
 def _world(inputs: Inputs) -> tuple[object, ...]:
-    """What must be the same for a lock to say anything of other inputs."""
     return inputs.python, inputs.platform, inputs.excludes, inputs.no_prereleases
 
 

@@ -17,6 +17,7 @@ from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, lock_digest
 
 FORMAT = "1"
 NOW = "now"
+_NONE = "-"
 _HEAD = re.compile(r"^# ([a-z-]+(?: \S+)?): (.*)$", re.MULTILINE)
 _WORD = re.compile(r"\S+")
 _DIGEST = re.compile(r"^# digest: ([0-9a-f]{64})$", re.MULTILINE)
@@ -47,7 +48,14 @@ def decode_lock(text: str, source: str) -> Lock:
             )
         pins = _own_pins(body, head["digest"][0])
         builds = tuple(head.get("build", ()))
-        return Lock(inputs=_inputs(head, pins), pins=pins, tool=head["tool"][0], builds=builds)
+        only = head.get("suite-only")
+        return Lock(
+            inputs=_inputs(head, pins),
+            pins=pins,
+            tool=head["tool"][0],
+            builds=builds,
+            suite_only=None if only is None else _suite_only(only[0]),
+        )
     except KeyError as missing:
         message = f"lacks the line '# {missing.args[0]}: ...'"
     except ValueError as fault:
@@ -69,15 +77,18 @@ def decode_inputs(text: str, source: str) -> Inputs:
 
 
 def read_digest(text: str) -> str:
-    """Return the digest that a lock's head names, without reading the rest; empty when it names
-    none.
-    """
     match = _DIGEST.search(text[:MOST_HEAD])
     return match[1] if match else ""
 
 
 def read_pins(text: str) -> dict[str, Version]:
-    return {name: locked_version(version) for name, version in _PINNED.findall(text)}
+    """Return the version of each of the library's pins in a lock that we wrote, by name; of all
+    pins where it does not say which are the suite's.
+    """
+    only = _split(text)[0].get("suite-only", [_NONE])[0].split()
+    return {
+        name: locked_version(version) for name, version in _PINNED.findall(text) if name not in only
+    }
 
 
 def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | None:
@@ -168,7 +179,6 @@ def parse_exact(text: str) -> tuple[str, Version]:
 
 @lru_cache(maxsize=20_000)
 def locked_version(text: str) -> Version:
-    """Return the version of that text; the locks of a matrix have most of theirs in common."""
     return Version(text)
 
 
@@ -182,6 +192,7 @@ def _head(lock: Lock) -> list[str]:
         ("as-of", _moment(inputs.as_of)),
         *((f"as-of {cutoff.package}", _moment(cutoff.until)) for cutoff in inputs.cutoffs),
         *(("require", requirement) for requirement in inputs.requirements),
+        *(("suite", requirement) for requirement in inputs.suite),
         *(("final", name) for name in inputs.no_prereleases),
         *(("override", override) for override in inputs.overrides),
         *(("exclude", exclude) for exclude in inputs.excludes),
@@ -195,6 +206,7 @@ def _head(lock: Lock) -> list[str]:
             else []
         ),
         *(("build", name) for name in lock.builds),
+        *([] if lock.suite_only is None else [("suite-only", " ".join(lock.suite_only) or _NONE)]),
         ("tool", lock.tool),
         ("digest", lock.digest),
     ]
@@ -232,6 +244,7 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
         floors=tuple(head.get("floor", ())),
         constraints=tuple(head.get("constraint", ())),
         index=head.get("index", [""])[0],
+        suite=tuple(head.get("suite", ())),
         as_of=_parse_moment(head["as-of"][0]),
         cutoffs=tuple(
             Cutoff(package=key.partition(" ")[2], until=_parse_moment(values[0]))
@@ -243,6 +256,10 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
             (locked_version(text) for text in head.get("given-python", ())), None
         ),
     )
+
+
+def _suite_only(text: str) -> tuple[str, ...]:
+    return () if text == _NONE else tuple(text.split())
 
 
 def _moment(moment: datetime.datetime | None) -> str:

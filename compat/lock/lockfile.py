@@ -57,7 +57,8 @@ class Inputs(Value, frozen=True):
     is a Python that it admits, when it does not admit the cell's: an installer must be told that
     one to install it at all. `floors` are requirements each of whose packages is to be the lowest
     that the others and the tree let in. `constraints` bound packages and bring none. `index` is the
-    address of a further index for this lock alone; all indexes count alike then.
+    address of a further index for this lock alone; all indexes count alike then. `suite` are those
+    of the requirements that only the suite has: the library is resolved without them.
     """
 
     cell: str
@@ -74,6 +75,7 @@ class Inputs(Value, frozen=True):
     floors: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     index: str = ""
+    suite: tuple[str, ...] = ()
 
     def cutoff(self, package: str) -> datetime.datetime | None:
         """Return the moment up to which releases of the package are seen; None: all of them."""
@@ -86,13 +88,22 @@ class Lock(Value, frozen=True):
     """The exact pins that answer the inputs, sorted by name. `tool` is the locker and its version.
 
     `builds` names the pins that no wheel of the index fits: they are built from their source
-    distribution.
+    distribution. `suite_only` names the pins that only the suite and pytest need; None where
+    that is not known, as in locks from before 26 November 2026.
     """
 
     inputs: Inputs
     pins: tuple[Pin, ...]
     tool: str
     builds: tuple[str, ...] = ()
+    suite_only: tuple[str, ...] | None = None
+
+    @property
+    def library_pins(self) -> tuple[Pin, ...]:
+        """What a user installs: the pins that the library, its axes and the matrix ask for; all of
+        them where that is not known.
+        """
+        return tuple(pin for pin in self.pins if pin.name not in (self.suite_only or ()))
 
     @property
     def digest(self) -> str:

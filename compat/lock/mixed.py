@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 
 import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.errors import NoPage
@@ -96,15 +98,22 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
     every: dict[str, Pin | None] = {**{pin.name: pin for pin in base.pins}, **pins}
     chosen = tuple(every[package] for package in sorted(every) if package != INTERPRETER)
     listed = tuple(pin for pin in chosen if pin is not None)
+    # With other versions, other packages may be the suite's alone: the cell finds out from these.
+    asked = {text for text in base.inputs.requirements if text not in base.inputs.suite}
+    roots = {canonicalize_name(Requirement(text).name) for text in asked}
     inputs = msgspec.structs.replace(
         base.inputs,
         cell=name,
-        requirements=tuple(f"{pin.name}=={pin.version}" for pin in listed),
+        requirements=tuple(
+            f"{pin.name}=={pin.version}"
+            for pin in listed
+            if pin.name in roots or not base.inputs.suite
+        ),
         overrides=(),
         excludes=(),
         cutoffs=(),
     )
-    return msgspec.structs.replace(base, inputs=inputs, pins=listed)
+    return msgspec.structs.replace(base, inputs=inputs, pins=listed, suite_only=None)
 
 
 def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:

@@ -17,6 +17,7 @@ from compat.errors import IndexUnreachable, NoPage, ToolFailed
 from compat.index.release import Release
 from compat.index.settings import IndexSettings
 from compat.index.source import ReleaseSource
+from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import parse_exact
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import last_words, refusal_of_pip
@@ -65,7 +66,10 @@ class PipToolsLocker:
         self._preparing = threading.Lock()
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors, *inputs.constraints))
+        return locked_in_layers(self._lock, inputs)
+
+    def _lock(self, inputs: Inputs) -> Lock | Refusal:
+        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors))
         if deep:
             return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
         if build_of(inputs.platform):
@@ -156,9 +160,9 @@ class PipToolsLocker:
         folder: Path,
         sources: Sequence[SourceRelease],
     ) -> Done:
-        (folder / "roots.in").write_text(
-            "".join(f"{line}\n" for line in inputs.requirements), encoding="utf-8"
-        )
+        (folder / "bounds.txt").write_text("\n".join(inputs.constraints), encoding="utf-8")
+        roots = "\n".join((*inputs.requirements, "-c bounds.txt"))
+        (folder / "roots.in").write_text(roots, encoding="utf-8")
         (folder / "shelf").mkdir()
         shelved(sources, folder / "shelf")
         command = [

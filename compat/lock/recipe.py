@@ -45,7 +45,7 @@ def inputs_of(
     a bound. Without the suite's requirements the combination alone is asked about.
     """
     matrix = facts.matrix
-    common = (*(matrix.suite.requirements if with_suite else ()), *matrix.requirements)
+    common = matrix.requirements
     pins = [pinned(axis, cell) for axis in matrix.packages if axis is not matrix.subject_axis]
     base = Inputs(
         cell=cell.id,
@@ -63,12 +63,15 @@ def inputs_of(
         else "",
     )
     if cell.recipe == "lowest":
-        return _lowest(facts, cell, base, [*pins, *common])
-    if cell.recipe != "relaxed":
-        return base
-    relaxations = facts.relaxations(cell)
-    taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
-    return _relaxed(facts, cell, base, [*pins, *common], taken)
+        base = _lowest(facts, cell, base, [*pins, *common])
+    elif cell.recipe == "relaxed":
+        relaxations = facts.relaxations(cell)
+        taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
+        base = _relaxed(facts, cell, base, [*pins, *common], taken)
+    own, suite = set(base.requirements), set(matrix.suite.requirements if with_suite else ())
+    return msgspec.structs.replace(
+        base, requirements=tuple(sorted(own | suite)), suite=tuple(sorted(suite - own))
+    )
 
 
 def locked_cell(
@@ -122,7 +125,7 @@ class _Relaxing:
         answer = self.attempt(self._soft)
         tried: set[frozenset[str]] = {frozenset()}
         for freed in (*(names & self._soft for names in near), self._soft):
-            if isinstance(answer, Lock):
+            if isinstance(answer, Lock) or answer.cause == "suite-fault":
                 break
             if freed not in tried:
                 tried.add(freed)

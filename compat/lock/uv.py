@@ -17,6 +17,7 @@ from uv import find_uv_bin
 from compat.declare.platforms import MACOS
 from compat.errors import IndexUnreachable, ToolFailed
 from compat.index.settings import IndexSettings
+from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
@@ -79,9 +80,11 @@ class UvLocker:
         self._built: dict[tuple[Version, Pin], SourceRelease] = {}
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins that uv resolves, or its refusal.
+        """Return the pins that uv resolves, in layers, or its refusal."""
+        return locked_in_layers(self._lock, inputs)
 
-        A release whose build is named is first shown as one that requires nothing. When uv takes
+    def _lock(self, inputs: Inputs) -> Lock | Refusal:
+        """A release whose build is named is first shown as one that requires nothing. When uv takes
         it, it is built and shown as what it is: so only what is chosen is built, and what is
         refused then is refused whatever it requires.
         """

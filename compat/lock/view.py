@@ -28,7 +28,6 @@ class IndexView(Loopback):
     """
 
     def __init__(self, source: ReleaseSource, until: Until) -> None:
-        """Take the source, and the moment up to which each package is shown (None: all of it)."""
         self._source = source
         self._until = until
         self.hidden: set[str] = set()

@@ -90,7 +90,6 @@ class Attribution:
         return {number: cells for number, cells in refuting.items() if cells}
 
     def _works_in(self, version: Version) -> frozenset[str]:
-        """What works in any cell of a release."""
         if self._of_release is None:
             return self._by_release.get(version, frozenset())
         if version not in self._releases:
@@ -106,7 +105,6 @@ class Attribution:
 
     @cached_property
     def _by_release(self) -> dict[Version, frozenset[str]]:
-        """What works in any cell of each release."""
         by_release: dict[Version, frozenset[str]] = {}
         for cell, ids in self._working:
             version = cell.on(self._subject).version

@@ -66,7 +66,6 @@ class Audit(StrictValue, frozen=True, kw_only=True):
 
     @property
     def sentence(self) -> str:
-        """The findings and the bound, in one sentence."""
         return self.words(str(self.on))
 
     def words(self, day: str) -> str:

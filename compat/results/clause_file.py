@@ -47,7 +47,6 @@ class LearntFiles:
 
     @cached_property
     def clauses(self) -> KeptClauses:
-        """What refusals taught: sets of facts that cannot be locked together."""
         return _clauses(self._folder, self._matrix, self._texts[CLAUSES])
 
 

@@ -180,7 +180,6 @@ class CoverageCount:
         return any(kind in WORKING for kind in kinds) or "unknown" not in kinds
 
     def _best(self, place: list[str]) -> EvidenceKind:
-        """The best evidence of what answers a place: of what works there, else of any."""
         working = [cell for cell in place if self._kinds[cell] in WORKING]
         return min((self._evidence[cell] for cell in working or place), key=_RANKED.index)
 

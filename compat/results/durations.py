@@ -37,7 +37,6 @@ class Durations:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no cell of the matrix ran yet."""
         return self._all is None
 
     def of(self, cell: Cell) -> float | None:

@@ -48,7 +48,6 @@ class Entry(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_tested(self) -> bool:
-        """Whether a run says something about it, of the whole suite or of its core."""
         return self.verdict.evidence in ("tested", "smoke")
 
 

@@ -83,7 +83,6 @@ class Lines:
         self._between: dict[_Line, dict[str, _Ends]] = {}
 
     def through(self, cell: Cell) -> Iterator[list[str]]:
-        """Yield the ids of the cells on each line of a cell, in the order of its axis."""
         return map(self._cells, self._lines(cell))
 
     def around(self, cell: Cell) -> Iterator[_Ends]:
@@ -124,12 +123,10 @@ class Lines:
             yield axis, before, after
 
     def _cells(self, line: _Line) -> list[str]:
-        """The ids of the cells on a line."""
         axis, before, after = line
         return [f"{before}{text}{after}" for text in self._axes[axis]]
 
     def _pairs(self, axis: str, cells: Sequence[str]) -> Iterator[tuple[str, _Ends]]:
-        """The open cells of a line that stand between two tested ones that agree."""
         signatures = ((n, self._tested(cell)) for n, cell in enumerate(cells))
         tested = [(n, signature) for n, signature in signatures if signature is not None]
         for (first, low), (last, high) in pairwise(tested):

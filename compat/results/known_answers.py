@@ -163,7 +163,6 @@ def _known(entry: Entry, answer: PlainAnswer | None, standing: Standing) -> Know
 
 
 def _is_open(entry: Entry) -> bool:
-    """Whether neither the plan nor a run answers the cell."""
     return entry.planned and entry.obstacle is None and not entry.is_tested
 
 
@@ -205,7 +204,6 @@ def _disproofs(
 
 
 def _stage_of(clause: Clause | FileClause) -> int:
-    """The number of the stage in which a cell fails that contains the clause."""
     return STAGES.index("lock" if isinstance(clause, Clause) else "import")
 
 

@@ -101,12 +101,10 @@ class PackedRecord(StrictValue, frozen=True, array_like=True):
 
     @property
     def name(self) -> str:
-        """The name of the file that it stood in."""
         return f"{self.started:%Y%m%dT%H%M%SZ}-{self.digits}.json"
 
     @property
     def path(self) -> str:
-        """The path of that file below `records/`."""
         return f"{self.cell}/{self.name}"
 
     @property

@@ -130,7 +130,6 @@ class PlannedEntries(Sequence[Entry]):
 
     @cached_property
     def known(self) -> tuple[Entry, ...]:
-        """The entries that have a lock or a run, in the order of the plan."""
         by_place = self._keeper.entries if self._keeper and self._is_final else None
         if by_place is not None:
             return tuple(by_place.values())
@@ -150,7 +149,6 @@ class PlannedEntries(Sequence[Entry]):
 
     @cached_property
     def outside(self) -> tuple[Entry, ...]:
-        """The entries of the cells that are known and no longer stand in the plan."""
         numbers = self.known_ids.numbers
         beyond = [cell_id for cell_id, number in numbers.items() if number is None]
         every = (self._beyond(cell_id) for cell_id in beyond)
@@ -175,7 +173,6 @@ class PlannedEntries(Sequence[Entry]):
 
     @property
     def final(self) -> PlannedEntries:
-        """The same entries, which nothing changes any more."""
         outside = self._made_outside
         return PlannedEntries(self.known_ids, self._at, outside, self._keeper, is_final=True)
 
@@ -235,7 +232,6 @@ class PlannedEntries(Sequence[Entry]):
         return self._made[number]
 
     def _kept_at(self, place: int | str) -> Entry | None:
-        """The kept entry of a known cell, where it is at hand and what is asked for."""
         by_place = None if self._keeper is None else self._keeper.at_hand
         entry = None if by_place is None else by_place.get(place)
         return entry if entry and (self._is_final or entry.is_tested) else None

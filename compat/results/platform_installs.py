@@ -74,7 +74,6 @@ class PlatformCause(StrictValue, frozen=True, kw_only=True):
 
     @property
     def is_example(self) -> bool:
-        """Whether what the example says is about that release alone."""
         return self.count > 1 and bool(self.example.because)
 
 

@@ -156,12 +156,10 @@ class Record(_Run, frozen=True, kw_only=True):
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """What the attempts came to, in order."""
         return tuple(attempt.outcome for attempt in self.attempts) or (self.outcome,)
 
     @property
     def measured(self) -> Measured:
-        """What its metrics measure, and the values."""
         return tuple((m.name, m.unit, m.better) for m in self.metrics), [
             m.value for m in self.metrics
         ]
@@ -393,7 +391,6 @@ def refuse_unsound_answers(record: Record) -> None:
 
 
 def _fault(source: str, message: str) -> Fault:
-    """The fault at its place: the decoder's own messages end in `- at `$.key``."""
     reason, separator, key = message.partition(" - at `$")
     path = f"{source}: {key.rstrip('`').lstrip('.')}" if separator else source
     return Fault(code=RecordError.code, path=path, message=reason)

@@ -127,7 +127,6 @@ class RecordBatches:
         return path
 
     def name(self, path: Path) -> str:
-        """Return the path from `matrices/` on, for messages: nothing of this machine."""
         return f"matrices/{self._matrix}/records/{BATCHES}/{path.name}"
 
 

@@ -157,7 +157,6 @@ class RecordFiles:
         return count
 
     def name(self, path: Path) -> str:
-        """Return the path from `matrices/` on, for messages: nothing of this machine."""
         return self._prefix + path.relative_to(self.folder).as_posix()
 
     def _damage(self, now: datetime.datetime, known: Callable[[str], Known]) -> Iterator[Fault]:

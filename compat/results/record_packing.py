@@ -54,7 +54,6 @@ def pack(store: RecordFiles, before: datetime.date) -> PackedDays:
 
 
 def _packed(store: RecordFiles, day: str, paths: Sequence[Path]) -> PackedDays:
-    """The same of one day, `YYYYMMDD`, whose files these are."""
     date = datetime.datetime.strptime(day, "%Y%m%d").date()
     packed_earlier = _packed_before(store, date)
     faults: list[Fault] = []

@@ -262,13 +262,11 @@ def _is_of_machine(path: str, roots: frozenset[str]) -> bool:
 
 
 def _below(match: re.Match[str]) -> str:
-    """What is left of a path below a folder of the machine."""
     return _tail(match[0]) if match["rest"].strip("/\\") else "."
 
 
 @lru_cache(maxsize=8)
 def _rules(places: tuple[str, ...]) -> "tuple[Rule, ...]":
-    """The rules in their order, for a machine with these folders."""
     folders = {place.rstrip("/") for place in places if place.startswith("/") and place.strip("/")}
     roots = frozenset(_STANDARD_ROOTS.split()) | {
         place[1:] for place in folders if place.count("/") == 1

@@ -86,7 +86,6 @@ def _preferred(entries: list[Entry]) -> Entry:
 
 
 def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, ...]]:
-    """What the greatest of is representative."""
     kind = entry.verdict.kind
     working = entry.verdict.score.passing
     return (

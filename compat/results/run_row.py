@@ -67,12 +67,10 @@ class RunFacts:
 
     @cached_property
     def capabilities(self) -> tuple[Capability, ...]:
-        """What each capability came to."""
         return self._decoded[0]
 
     @cached_property
     def involved(self) -> tuple[str, ...]:
-        """The packages that the outcome speaks of."""
         return self._decoded[1]
 
     @cached_property
@@ -98,17 +96,14 @@ class RunRow(Value, frozen=True, kw_only=True):
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
-        """What each capability came to."""
         return self.told.capabilities
 
     @property
     def involved(self) -> tuple[str, ...]:
-        """The packages that its outcome speaks of."""
         return self.told.involved
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """The numbers that it reports."""
         rows: Iterable[Any] = zip(*self.measured, strict=True)
         return tuple(
             Metric(name=name, unit=unit, better=better, value=value)
@@ -117,7 +112,6 @@ class RunRow(Value, frozen=True, kw_only=True):
 
     @property
     def measured(self) -> Measured:
-        """What its metrics measure, and the values."""
         return self.names, array("d", self.values)
 
 

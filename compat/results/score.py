@@ -90,7 +90,6 @@ class Score(StrictValue, frozen=True, kw_only=True):
 
     @property
     def head(self) -> str:
-        """How many work, where there is little room: `123 of 125 work`."""
         if not self.asked:
             return ""
         if self.passing == self.asked:

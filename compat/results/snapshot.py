@@ -120,7 +120,6 @@ class Snapshot:
 
     @cached_property
     def known(self) -> tuple[Entry, ...]:
-        """The entries that have a lock or a run, in the order of the plan."""
         if isinstance(self.entries, PlannedEntries):
             return self.entries.known
         return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)

@@ -196,7 +196,6 @@ def _link(issue: KnownIssue) -> str:
 
 
 def _was_installed(entry: Entry) -> bool:
-    """What cannot be installed together is refused, and no user meets it."""
     outcome = entry.verdict.outcome
     return not isinstance(outcome, Failed) or outcome.stage in ("import", "collect", "test")
 

@@ -45,7 +45,6 @@ def _with_tier(raw: Raw) -> Raw:
 
 
 def _renamed(outcome: str) -> str:
-    """The outcome with its cause's name of today."""
     head, bracket, parts = outcome.partition("(")
     stage, colon, cause = head.partition(":")
     return f"{stage}{colon}{RENAMED_CAUSES.get(cause, cause)}{bracket}{parts}"

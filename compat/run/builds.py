@@ -62,7 +62,6 @@ class Order(Value, frozen=True):
 
     @property
     def key(self) -> str:
-        """The same for orders whose builds may stand for each other."""
         pin, series = self.pin, minor_series(self.python)
         parts = [pin.name, str(pin.version), *pin.hashes, series, str(self.as_of)]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -194,7 +193,6 @@ class Builder:
     """
 
     def __init__(self, shop_of: Callable[[Version], Workshop]) -> None:
-        """Take what gives a build for a Python its workshop."""
         self._shop_of = shop_of
         self._known: dict[str, Published | Refusal] = {}
 

@@ -42,7 +42,6 @@ class Source(Value, frozen=True):
 
     @property
     def path(self) -> str:
-        """The path below site-packages."""
         return os.path.join(self.folder, f"{self.stem}.py")
 
 
@@ -53,9 +52,6 @@ class BytecodeStore:
     """
 
     def __init__(self, store: Path, tag: str, magic: bytes) -> None:
-        """Take the tag and magic of the interpreter that will read the bytecode (PEP 3147,
-        `importlib.util.MAGIC_NUMBER`).
-        """
         self.place = store / f"{tag}-{magic.hex()}"
         self.tag = tag
         self.magic = magic

@@ -18,7 +18,7 @@ from compat.files import remove_tree
 from compat.lock.tool import run_resolver
 from compat.value import Value
 
-CacheKind = Literal["packages", "bytecode", "evidence", "cells", "builds", "suites"]
+CacheKind = Literal["packages", "bytecode", "evidence", "cells", "builds", "suites", "runners"]
 CACHE_KINDS: tuple[CacheKind, ...] = get_args(CacheKind)
 # What was used so recently may be in use.
 IN_USE_SECONDS = 3600.0
@@ -50,6 +50,7 @@ def cache_items(cache: Path) -> Iterator[CacheItem]:
         "cells": "sandbox/cells/kept-*",
         "builds": "sandbox/builds/*",
         "suites": "suites/*",
+        "runners": "runners/*",
     }
     for kind, pattern in patterns.items():
         for path in sorted(cache.glob(pattern)):

@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime
+import re
 import shutil
 import threading
 import time
@@ -18,11 +19,20 @@ from compat.run.evidence import Evidence, Installed, Raised
 from compat.run.failed_files import with_failed_files
 from compat.run.foreign import read_bytes
 from compat.run.installation import Installation, own_copies
-from compat.run.installed import Environment, Wrong, installed, renamed_modules, top_modules
+from compat.run.installed import (
+    Distribution,
+    Environment,
+    Wrong,
+    bringing,
+    installed,
+    renamed_modules,
+    top_modules,
+)
 from compat.run.job import Bench, Job
 from compat.run.postpone import postpone_in
 from compat.run.processor import processor_level
 from compat.run.steps import Enter, StepRunner
+from compat.run.suitefault import missing_module
 from compat.run.suitefiles import (
     SuiteCore,
     left_out_plugins,
@@ -43,6 +53,8 @@ _IN_CELL = (
     ("plugin.py", "compat_plugin.py"),
     ("raised.py", "compat_raised.py"),
 )
+# What an installer writes into a script's first lines: https://docs.python.org/3/library/venv.html
+_INTERPRETER = re.compile(rb"/[^\n'\"]*/venv/bin/python[0-9.]*")
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*")
 
 
@@ -57,7 +69,6 @@ class CellRun:
         cancel: threading.Event,
         enter: Enter = lambda activity, cell: None,
     ) -> None:
-        """Take the job and the bench, and who hears what the cell is at; nothing is touched yet."""
         self.job = job
         self.bench = bench
         self.started = started
@@ -69,16 +80,27 @@ class CellRun:
         name = python_name(job.lock.inputs.python, job.lock.inputs.platform)
         site = f"venv/lib/{name if name.startswith('pypy') else f'python{name}'}/site-packages"
         self.environment = Environment(self.cell, site)
+        # The packages that only the suite and pytest need; the import step does not see them.
+        self.runner: Environment | None = None
 
     @property
     def python(self) -> Path:
-        """The cell's interpreter."""
         return self.cell / "venv" / "bin" / "python"
 
     @property
-    def site(self) -> Path:
-        """The cell's site-packages."""
-        return self.cell / self.environment.site
+    def _environments(self) -> tuple[Environment, ...]:
+        return (self.environment, *([] if self.runner is None else [self.runner]))
+
+    @property
+    def _own_environments(self) -> tuple[Environment, ...]:
+        """Those that no other cell uses; what is shared has its bytecode."""
+        return tuple(
+            each for each in self._environments if self.cell in (each.cell, each.cell.parent)
+        )
+
+    @property
+    def _distributions(self) -> tuple[Distribution, ...]:
+        return tuple(item for each in self._environments for item in each.distributions)
 
     def run(self) -> Evidence:
         """Run all steps as far as they go, write the evidence, and leave no cell behind unless it
@@ -94,9 +116,7 @@ class CellRun:
                 or facts.collect_errors
                 or any(trial.status == "failed" for trial in facts.tests)
             ):
-                facts = msgspec.structs.replace(
-                    facts, owners=renamed_modules(self.environment.distributions)
-                )
+                facts = msgspec.structs.replace(facts, owners=renamed_modules(self._distributions))
             evidence = msgspec.structs.replace(
                 facts,
                 seconds=time.monotonic() - begin,
@@ -131,15 +151,15 @@ class CellRun:
             module=self.job.module,
             tier=self.job.tier,
         )
-        installation = Installation(self.environment, self.steps)
+        installation = Installation(self.environment, self.steps, self.bytecode)
         if not installation.install():
             return facts
-        distributions = self.environment.distributions
+        self.runner = installation.runner
         facts = msgspec.structs.replace(
             facts,
-            installed=installed(distributions),
-            modules=top_modules(distributions, self.job.subject),
-            startup=self.environment.startup(),
+            installed=installed(self._distributions),
+            modules=top_modules(self.environment.distributions, self.job.subject),
+            startup=tuple(text for each in self._environments for text in each.startup()),
             misrecorded=tuple(map(_shown, installation.misrecorded)),
         )
         if set(facts.installed) != set(expected):
@@ -154,17 +174,14 @@ class CellRun:
             modified_files=self._changed(),
             installed_after=facts.installed,
         )
-        if (
-            facts.modified_files
-            or seconds is None
-            or raised is not None
-            or not self.job.suite_folder
-        ):
+        is_imported = seconds is not None and raised is None
+        if facts.modified_files or not is_imported or not self.job.suite_folder:
             return self._after(facts)
         self.environment.remove_bytecode()
         if self._learn("import.json"):
-            self.bytecode.lend(self.site, self.environment.distributions)
+            self.bytecode.lend(self.environment.packages, self.environment.distributions)
             self.environment.settle(*_KEPT)
+        self._join()
         report = self._suite()
         facts = msgspec.structs.replace(
             facts, **msgspec.structs.asdict(report), modified_files=self._changed()
@@ -177,14 +194,16 @@ class CellRun:
         were not collected.
         """
         left_out = [*facts.left_out, *(("newer", name) for name in self.job.newer)]
-        notes = suite_notes(self.job.suite, self.job.suite_folder, left_out)
+        notes = (
+            *self._undeclared(facts.imported),
+            *suite_notes(self.job.suite, self.job.suite_folder, left_out),
+        )
         installed_mb = self.environment.installed_mb()
         facts = msgspec.structs.replace(facts, installed_mb=installed_mb, suite_notes=notes)
         if facts.modified_files:
-            self.environment.compare()
-            facts = msgspec.structs.replace(
-                facts, installed_after=installed(self.environment.distributions)
-            )
+            for each in self._environments:
+                each.compare()
+            facts = msgspec.structs.replace(facts, installed_after=installed(self._distributions))
         if facts.collected is None:
             return facts
         asked, unasked = self._asked(facts)
@@ -200,7 +219,6 @@ class CellRun:
 
     @property
     def _goes_on(self) -> bool:
-        """Whether one file that cannot be collected leaves the others their say."""
         return bool(self.job.suite.tests) and self.job.tier == "full"
 
     def _asked(self, facts: Evidence) -> tuple[frozenset[str], frozenset[str]]:
@@ -227,6 +245,7 @@ class CellRun:
 
     def _prepare(self) -> None:
         """Lay out what the steps run besides the environment, all of it as it has to stay."""
+        self._scripts()
         for source, name in _IN_CELL:
             shutil.copy(Path(incell.__file__).parent / source, self.cell / "plugin" / name)
         if self.job.suite_folder:
@@ -234,12 +253,46 @@ class CellRun:
             shutil.copytree(self.job.suite_folder, suite, ignore=_LEFT_OUT)
             if not (suite / "pytest.ini").exists():
                 (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-        self.steps.writable = own_copies(self.site, self.job.suite.writes)
+        self.steps.writable = own_copies(self.environment.packages, self.job.suite.writes)
         self.environment.settle(*_KEPT)
+        if self.runner is not None:
+            self.runner.settle("venv")
+
+    def _join(self) -> None:
+        """Put the packages of the suite and of pytest behind those of the library."""
+        if self.runner is not None:
+            self.environment.join(self.runner)
+            self.steps.readable = (self.runner.cell,)
+
+    def _undeclared(self, raised: Raised | None) -> tuple[str, ...]:
+        """Name the package that the import missed and that the tests alone would have brought."""
+        lost = "" if raised is None else missing_module(raised).partition(".")[0]
+        beside = self.runner.distributions if self.runner is not None and lost else ()
+        package = bringing(beside, lost)
+        if not package:
+            return ()
+        subject = self.job.subject
+        return (f"only the tests bring {package}: neither {subject} nor what it needs requires it",)
+
+    def _scripts(self) -> Path:
+        """Make what the packages of pytest bring as commands start with this cell's interpreter."""
+        folder = self.cell / "plugin" / "bin"
+        folder.mkdir()
+        place = None if self.runner is None else self.runner.cell / "venv" / "bin"
+        for script in sorted(place.iterdir()) if place is not None and place.is_dir() else ():
+            content = script.read_bytes()
+            if not content.startswith(b"#!"):
+                (folder / script.name).symlink_to(script)
+                continue
+            own = _INTERPRETER.sub(bytes(self.python), content, count=1)
+            (folder / script.name).write_bytes(own)
+            (folder / script.name).chmod(0o755)
+        return folder
 
     def _changed(self) -> tuple[str, ...]:
         """Return which files a step has changed that it must leave, whatever the step came to."""
-        return self.environment.changed(*_KEPT)
+        changed = self.environment.changed(*_KEPT)
+        return changed if self.runner is None else (*changed, *self.runner.changed("venv"))
 
     def _learn(self, report: str) -> bool:
         """Keep bytecode of the modules that a step loaded; return whether any came to the store.
@@ -249,17 +302,22 @@ class CellRun:
         if self.cancel.is_set():
             return False
         used = read_modules(self.cell, f"home/{report}.modules")
-        python, distributions = Path(self.bench.python), self.environment.distributions
-        return self.bytecode.harvest(self.site, distributions, used, python) > 0
+        python = Path(self.bench.python)
+        new = (
+            self.bytecode.harvest(each.packages, each.distributions, used, python)
+            for each in self._own_environments
+        )
+        return sum(new) > 0
 
     def _postpone(self) -> tuple[str, ...]:
-        """Change the files that the job names, and return which were changed."""
         return postpone_in(self.cell, self.environment.site, self.job.postponed)
 
     def _lend(self) -> int:
         """Lend the cell the bytecode of its sources; the time counts as part of the install."""
         begin = time.monotonic()
-        lent = self.bytecode.lend(self.site, self.environment.distributions)
+        lent = sum(
+            self.bytecode.lend(each.packages, each.distributions) for each in self._own_environments
+        )
         self.steps.add_seconds("install", time.monotonic() - begin)
         return lent
 
@@ -321,7 +379,7 @@ class CellRun:
         """All that a cell sees: nothing of the caller's own."""
         home = self.cell / "home"
         base = {
-            "PATH": f"{self.cell / 'venv' / 'bin'}:/usr/bin:/bin",
+            "PATH": f"{self.cell}/venv/bin:{self.cell}/plugin/bin:/usr/bin:/bin",
             "HOME": str(home),
             "TMPDIR": str(home / "tmp"),
             "LANG": "C.UTF-8",

@@ -48,7 +48,6 @@ class Group:
     """
 
     def __init__(self, limits: Limits, homes: tuple[Home, ...]) -> None:
-        """Make the groups and set their limits; the homes of `homes()`."""
         self.controllers = {controller for home in homes for controller in home.controllers}
         self.folders: list[Path] = []
         self.handles: list[int] = []
@@ -88,7 +87,6 @@ class Group:
 
 
 def tasks(limits: Limits) -> int:
-    """Return how many tasks, that is threads of all processes, a tree may have."""
     return limits.processes * _TASKS_PER_PROCESS
 
 

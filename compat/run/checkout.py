@@ -55,7 +55,6 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
     @property
     def version(self) -> Version:
-        """The version that the build back end gave it."""
         return self.wheels[0].version
 
     @property
@@ -71,7 +70,6 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Its version, and the commit it is of."""
         if not self.commit:
             return str(self.version)
         changed = ", with changes that are not committed" if self.is_changed else ""
@@ -128,7 +126,6 @@ def _missing(order: CheckoutOrder, wheels: Sequence[CheckoutWheel]) -> Iterator[
 
 
 def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) -> Path:
-    """The wheel that the back end makes for one Python."""
     for name in ("home", "tmp", "wheels"):
         (place / name).mkdir(parents=True)
     command = [

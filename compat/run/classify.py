@@ -1,5 +1,6 @@
 """Evidence -> Outcome. The one place that judges a run; it can judge old evidence again."""
 
+import re
 import signal
 
 from compat.lock.builders import tool_at_fault
@@ -23,6 +24,9 @@ _SIGNALS: dict[int, Cause] = {
     signal.SIGABRT: "abort",
     signal.SIGILL: "illegal-instruction",
 }
+_OUR_PLUGIN = re.compile(
+    r"INTERNALERROR> .*?(?P<at>compat_(?:plugin|raised)\.py)(?:[\",:]|$)", re.MULTILINE
+)
 
 
 def classify(evidence: Evidence) -> Outcome:
@@ -97,14 +101,18 @@ def _suite_end(evidence: Evidence) -> Failed | None:
     step = _ended(evidence, "suite", stage, evidence.started_test)
     if isinstance(step, Failed):
         return step
+    broken = _OUR_PLUGIN.search(step.log) if step.ended.exit_code not in (0, 1) else None
+    if broken is not None:
+        runner = _runner(evidence)
+        return Failed(stage="collect", cause="test-runner", subject=runner, at=broken["at"])
     if (fault := internal_error(evidence)) is not None:
         return fault
-    if evidence.finished or evidence.collect_errors:
-        return None
     if evidence.collected is None and (
         fault := without_pytest(evidence) or refused_options(evidence) or lost_in_settings(evidence)
     ):
         return fault
+    if evidence.finished or evidence.collect_errors:
+        return None
     if evidence.collected is None and step.ended.exit_code is not None:
         died = match_signature(DEATHS, step.log) or _killed(stage, step, "")
         return (
@@ -181,6 +189,12 @@ def _tests(evidence: Evidence) -> Failed | None:
 
 def _still_as_asked(evidence: Evidence) -> Failed | None:
     return _difference("test", evidence.installed, evidence.installed_after)
+
+
+def _runner(evidence: Evidence) -> str:
+    """What runs the tests, with its version."""
+    versions = (item.version for item in evidence.installed if item.name == "pytest")
+    return f"pytest {next(versions, '')}".strip()
 
 
 def _failed_test(test: Trial) -> Failed:

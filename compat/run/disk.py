@@ -25,9 +25,6 @@ class Disk:
     """
 
     def __init__(self, folders: Iterable[Path], most_mb: int) -> None:
-        """Take the disk as it is for the beginning; what is in the folders need not be looked
-        at.
-        """
         self.folders = tuple(folders)
         self.most = most_mb * MIB
         self.began = time.time() - _CLOCK_SECONDS

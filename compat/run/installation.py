@@ -1,16 +1,20 @@
 """Installs a lock into a cell's environment, and holds each file against its RECORD."""
 
+import contextlib
 import shutil
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from uv import find_uv_bin
 
 from compat.declare.parsing import parse_release
+from compat.lock.layers import suite_only_of
 from compat.lock.lock_text import encode_pin
-from compat.lock.lockfile import Pin
+from compat.lock.lockfile import Pin, lock_digest
 from compat.lock.uv import index_arguments
 from compat.run.builds import Order, Workshop, build_all
+from compat.run.bytecode import BytecodeStore, sources
 from compat.run.installed import Environment, Wrong, is_known_misrecorded, remember
 from compat.run.steps import StepRunner
 
@@ -18,21 +22,31 @@ from compat.run.steps import StepRunner
 class Installation:
     """The install step of one cell: the environment, the builds, and the lock's pins."""
 
-    def __init__(self, environment: Environment, steps: StepRunner) -> None:
-        """Take the environment that is to be made, and what runs the commands."""
+    def __init__(
+        self, environment: Environment, steps: StepRunner, bytecode: BytecodeStore
+    ) -> None:
         self.environment = environment
         self.steps = steps
         self.job, self.bench, self.cell = steps.job, steps.bench, steps.cell
         self.misrecorded: tuple[Wrong, ...] = ()
+        self._misrecorded_beside: tuple[Wrong, ...] = ()
+        # The packages of the suite and of pytest, apart from the library's.
+        self.runner: Environment | None = None
+        self.pins = self.job.lock.pins
+        self._bytecode = bytecode
+        self._known = Path(self.bench.sandbox) / "misrecorded"
 
     def install(self) -> bool:
         """Make the environment and install the lock, with hashes; the given pin under a Python that
-        it admits.
+        it admits. What only the suite and pytest need is then put apart, or is there already.
 
         No code of any package runs in it, except in the builds that come first, each in a folder of
         its own.
         """
         uv, inputs = find_uv_bin(), self.job.lock.inputs
+        self.runner = self._shared_runner()
+        if self.runner is not None:
+            self.pins = self.job.lock.library_pins
         local_wheels = self._local_wheels()
         forced = inputs.injected_pin if inputs.install_as_python is not None else None
         sources = self._source_pins()
@@ -41,7 +55,7 @@ class Installation:
         if len(wheels) < len(sources):
             return False
         apart = [forced, *sources, *local_wheels]
-        self._write_pins("pins.txt", [pin for pin in self.job.lock.pins if pin not in apart])
+        self._write_pins("pins.txt", [pin for pin in self.pins if pin not in apart])
         make = [
             *(uv, "venv", "--no-config", "--quiet", "--no-python-downloads"),
             *(f"--python={self.bench.python}", "venv"),
@@ -61,7 +75,63 @@ class Installation:
         local = [*install, "--no-index", "--offline"]
         built = [[*local, *map(str, wheels)]] if wheels else []
         built += [[*local, *self._write_local(local_wheels)]] if local_wheels else []
-        return self._install_checked(make, commands, built)
+        if not self._install_checked(make, commands, built):
+            return False
+        if self.runner is None:
+            self._split()
+        return True
+
+    @property
+    def _shelf(self) -> Path | None:
+        """Where the runner of this lock stands for all cells of a Python that need the same, below
+        a folder that no step of a cell can write to. Shared is only what a cell cannot change (L3)
+        and what the index has as wheels.
+        """
+        lock = self.job.lock
+        pins = [pin for pin in lock.pins if pin.name in (lock.suite_only or ())]
+        own = {*lock.builds, *(pin.name for pin in self._local_wheels())}
+        if not pins or self.bench.level != "L3" or own & {pin.name for pin in pins}:
+            return None
+        name = f"{self.bench.tag}-{self.bench.magic.hex()}-{lock_digest(pins)}"
+        return Path(self.bench.bytecode).with_name("runners") / name
+
+    def _shared_runner(self) -> Environment | None:
+        """The runner that another cell has left, each file held against its RECORD once more."""
+        shelf = self._shelf
+        if shelf is None or not shelf.is_dir():
+            return None
+        runner = Environment(shelf, self.environment.site)
+        wrong = runner.compare_shared()
+        names = {distribution.name for distribution in runner.distributions}
+        if names == {*(self.job.lock.suite_only or ())} and is_known_misrecorded(
+            self._known, wrong
+        ):
+            self._misrecorded_beside = wrong
+            return runner
+        # A cell that runs now keeps what it has mounted.
+        with contextlib.suppress(OSError):
+            shelf.rename(tempfile.mkdtemp(prefix="damaged-", dir=shelf.parent))
+        return None
+
+    def _split(self) -> None:
+        """Put apart what only the suite and pytest need, and leave it to other cells."""
+        job, shelf = self.job, self._shelf
+        requires = {item.name: item.requires for item in self.environment.distributions}
+        only = suite_only_of(job.lock, job.subject, job.suite.requirements, requires)
+        if not only:
+            return
+        self.runner = runner = Environment(self.cell / "runner", self.environment.site)
+        self.environment.split(only, runner)
+        if shelf is not None:
+            # All of it now: nothing is added to what cells share.
+            every = {source.path for source in sources(runner.distributions)}
+            python = Path(self.bench.python)
+            self._bytecode.harvest(runner.packages, runner.distributions, every, python)
+            self._bytecode.lend(runner.packages, runner.distributions)
+            with contextlib.suppress(OSError):
+                shelf.parent.mkdir(parents=True, exist_ok=True)
+                runner.cell.rename(shelf)
+                runner.cell = shelf
 
     def _install_checked(
         self, make: list[str], commands: list[list[str]], built: list[list[str]]
@@ -75,11 +145,10 @@ class Installation:
         """
         if not self._install_once(make, commands, built):
             return False
-        known = Path(self.bench.sandbox) / "misrecorded"
         self.misrecorded = wrong = self.environment.compare()
-        if not is_known_misrecorded(known, wrong):
+        if not is_known_misrecorded(self._known, wrong):
             pins, packages = (
-                {pin.name for pin in self.job.lock.pins},
+                {pin.name for pin in self.pins},
                 {item.package.partition("=")[0] for item in wrong},
             )
             # A file that no RECORD names can have come with any package.
@@ -91,7 +160,8 @@ class Installation:
             if not self._install_once(make, commands, built):
                 return False
             self.misrecorded = self.environment.compare()
-            remember(known, self.misrecorded)
+            remember(self._known, self.misrecorded)
+        self.misrecorded += self._misrecorded_beside
         return True
 
     def _install_once(
@@ -143,12 +213,11 @@ class Installation:
         forced = lock.inputs.injected_pin if lock.inputs.install_as_python is not None else None
         return [
             p
-            for p in lock.pins
+            for p in self.pins
             if p.name in lock.builds and (p.name, p.version) in named and p != forced
         ]
 
     def _build_wheels(self, pins: list[Pin]) -> list[Path]:
-        """Return the wheels of the pins, up to the first whose build fails."""
         bench, inputs, log = self.bench, self.job.lock.inputs, self.steps.evidence / "install.log"
         orders = [Order(pin=pin, python=inputs.python, as_of=inputs.as_of) for pin in pins]
         shop = Workshop(
@@ -166,11 +235,10 @@ class Installation:
         )
 
     def _local_wheels(self) -> dict[Pin, Path]:
-        """The pins that come from wheels of this machine."""
         paths = dict(self.job.wheels)
         return {
             pin: Path(paths[digest])
-            for pin in self.job.lock.pins
+            for pin in self.pins
             for digest in pin.hashes
             if digest in paths
         }

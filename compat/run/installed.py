@@ -14,7 +14,7 @@ import hashlib
 import os
 import posixpath
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +34,8 @@ _CODE = (".py", ".pyc", ".so", ".pth")
 # https://docs.python.org/3/library/site.html
 _AT_START = ("sitecustomize", "usercustomize")
 _START_FILES = tuple(f"{module}.py" for module in _AT_START)
+# Sorted last: what other files of this kind put on the path comes before.
+_JOINED = "zz_compat_layers.pth"
 _WEAK = frozenset(("md5", "sha1"))
 # Namespaces go so deep: google.cloud.storage.
 _DEEPEST_MODULE = 3
@@ -48,6 +50,7 @@ class Distribution(NamedTuple):
     name: str
     version: str
     files: Mapping[str, str]
+    requires: tuple[str, ...] = ()
 
 
 class FileState(NamedTuple):
@@ -61,6 +64,11 @@ class FileState(NamedTuple):
     mtime: int
     ctime: int
     mode: int
+
+    @classmethod
+    def of(cls, status: os.stat_result) -> "FileState":
+        mode = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
+        return cls(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, mode)
 
 
 class Wrong(NamedTuple):
@@ -81,7 +89,6 @@ class Environment:
     """
 
     def __init__(self, cell: Path, site: str) -> None:
-        """Take the cell's folder and the path of its site-packages below it."""
         self.cell = cell
         self.site = site
         self._code_folders = (site, "venv/bin")
@@ -91,9 +98,56 @@ class Environment:
         self._states: dict[str, FileState] = {}
         self._compiled: frozenset[str] = frozenset()
 
+    @property
+    def packages(self) -> Path:
+        return self.cell / self.site
+
     def is_bare(self) -> None:
         """Take what is there now for the environment's own: nothing has been installed."""
         self._bare = frozenset(_states(self.cell, self._code_folders))
+
+    def compare_shared(self) -> tuple[Wrong, ...]:
+        """The same as `compare`, of an environment whose bytecode was made before it was shared."""
+        self._bare = frozenset(filter(_is_cached, _states(self.cell, self._code_folders)))
+        return self.compare()
+
+    def split(self, names: Collection[str], other: "Environment") -> None:
+        """Move the distributions of these names into another environment, where nothing is yet.
+
+        To be called after `compare` and before code of the cell runs: what was hashed is moved, so
+        it need not be read again.
+        """
+        moved = tuple(d for d in self.distributions if d.name in names)
+        self.distributions = tuple(d for d in self.distributions if d.name not in names)
+        other.distributions = moved
+        shared = {name for d in self.distributions for name in d.files}
+        emptied: set[Path] = set()
+        for name in sorted({name for d in moved for name in d.files}):
+            path = posixpath.normpath(f"{self.site}/{name}")
+            source, target = self.cell / path, other.cell / path
+            if not path.startswith("venv/") or path in self._bare or not os.path.lexists(source):
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            other._hashes[path] = self._hashes.get(path, "")
+            if name in shared:
+                os.link(source, target, follow_symlinks=False)
+                continue
+            source.rename(target)
+            self._hashes.pop(path, None)
+            emptied.update(above for above in source.parents if self.packages in above.parents)
+        # An empty folder can be imported as a namespace.
+        for folder in sorted(emptied, key=lambda folder: len(folder.parts), reverse=True):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    def join(self, other: "Environment") -> None:
+        """Let this interpreter, and each that it starts, find the packages of another environment
+        after its own.
+        """
+        path = f"{self.site}/{_JOINED}"
+        line = f"import site; site.addsitedir({str(other.packages)!r})\n"
+        (self.cell / path).write_text(line, encoding="utf-8")
+        self._states[path] = FileState.of((self.cell / path).lstat())
 
     def compare(self) -> tuple[Wrong, ...]:
         """Return what is installed and not as a RECORD says, sorted; each file is read and
@@ -125,10 +179,9 @@ class Environment:
         """Give the files that an interpreter runs at its start another name meanwhile; no code of
         the cell ran yet.
         """
-        site = self.cell / self.site
         names = [
             path
-            for path in site.iterdir()
+            for path in self.packages.iterdir()
             if path.suffix == ".pth" or path.name.startswith(_AT_START)
         ]
         for path in names:
@@ -144,7 +197,6 @@ class Environment:
         self._states = _states(self.cell, folders)
 
     def installed_mb(self) -> float:
-        """Return the MiB of the environment's files at `settle`, without lent bytecode."""
         sizes = (
             state.size
             for path, state in self._states.items()
@@ -179,9 +231,6 @@ class Environment:
             (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
-        """Return what installed packages let the interpreter run at its start, as `package:
-        file`.
-        """
         return tuple(
             f"{distribution.name}: {name}"
             for distribution in self.distributions
@@ -229,9 +278,6 @@ def _key(wrong: Wrong) -> str:
 
 
 def installed(distributions: Iterable[Distribution]) -> tuple[Installed, ...]:
-    """Return the distributions as name and version, sorted; versions in their normal form if they
-    have one.
-    """
     pairs = {(distribution.name, distribution.version) for distribution in distributions}
     return tuple(Installed(name=name, version=version) for name, version in sorted(pairs))
 
@@ -265,10 +311,11 @@ def _is_renamed(module: str, distribution: Distribution) -> bool:
     return canonicalize_name(module) != distribution.name
 
 
+def bringing(distributions: Iterable[Distribution], module: str) -> str:
+    return next((d.name for d in distributions if module in _top_level(d)), "")
+
+
 def top_modules(distributions: Iterable[Distribution], package: str) -> tuple[str, ...]:
-    """Return the names at the top of an installed distribution that can be imported, by its
-    RECORD.
-    """
     names: set[str] = set()
     for distribution in distributions:
         if distribution.name == canonicalize_name(package):
@@ -293,7 +340,6 @@ def _modules_at(distribution: Distribution, depth: int) -> set[tuple[str, ...]]:
 
 
 def distributions_in(cell: Path, site: str) -> Iterator[Distribution]:
-    """Yield what is installed in the site-packages, a path below the cell, by its metadata."""
     try:
         names = sorted(os.listdir(cell / site))
     except OSError:
@@ -306,9 +352,8 @@ def distributions_in(cell: Path, site: str) -> Iterator[Distribution]:
         with contextlib.suppress(InvalidVersion):
             text = str(Version(text))
         name = canonicalize_name(str(headers["Name"] or "?"))
-        yield Distribution(
-            name, text, dict(_rows(_content(cell, f"{site}/{info}/RECORD", _MOST_RECORD)))
-        )
+        files = dict(_rows(_content(cell, f"{site}/{info}/RECORD", _MOST_RECORD)))
+        yield Distribution(name, text, files, tuple(map(str, headers.get_all("Requires-Dist", ()))))
 
 
 def _content(cell: Path, name: str, most: int = _MOST_METADATA) -> bytes:
@@ -380,11 +425,7 @@ def _states(cell: Path, folders: Iterable[str]) -> dict[str, FileState]:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(path)
                         continue
-                    status = entry.stat(follow_symlinks=False)
-                    mode = stat.S_IFMT(status.st_mode) | stat.S_IMODE(status.st_mode)
-                    states[path] = FileState(
-                        status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, mode
-                    )
+                    states[path] = FileState.of(entry.stat(follow_symlinks=False))
         except OSError:
             continue
     return states

@@ -59,7 +59,6 @@ class Start:
     """
 
     def __init__(self, priority: int, tasks: int, command: list[str]) -> None:
-        """Take what is said above."""
         self.priority, self.tasks, self.command = priority, tasks, command
 
 
@@ -141,9 +140,6 @@ class Keeper:
         return [each for each in family(os.getpid(), self.known) if each.alive]
 
     def _left(self) -> int:
-        """Return how many are left; at least one when there still are children, whatever the look
-        has missed.
-        """
         others = self._reap()
         return max(len(self._alive()), int(others and self.known is None))
 

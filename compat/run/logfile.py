@@ -18,7 +18,6 @@ def open_log(path: Path) -> int:
 
 
 def size(log: int) -> int:
-    """Return the bytes in the log."""
     return os.fstat(log).st_size
 
 

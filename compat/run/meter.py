@@ -37,7 +37,6 @@ class Meter:
     def __init__(
         self, level: Isolation, log: int, folders: Iterable[Path], limits: Limits, group: Group
     ) -> None:
-        """Take the disk as it stands."""
         self.level, self.log, self.limits, self.group = level, log, limits, group
         self.known: Known | None = set() if level == "L0" else None
         self.disk = Disk(folders, limits.disk_mb)
@@ -82,7 +81,6 @@ class Meter:
         return by
 
     def is_too_long(self) -> bool:
-        """Return whether the log is over its limit."""
         return logfile.size(self.log) > self.limits.output_mb * MIB
 
     def dead_child(self) -> DeadChild | None:
@@ -119,9 +117,6 @@ class Meter:
         return "silence" if self._is_silent() else None
 
     def _members(self) -> list[Process]:
-        """Return the command's own processes: not the keeper, nor what put the keeper into its
-        namespace.
-        """
         processes = family(self.root, self.known)
         return (
             processes
@@ -152,9 +147,6 @@ class Meter:
 
 
 def _own(members: Iterable[Process]) -> int:
-    """Return the MiB of memory that the processes do not share with files, and the largest of what
-    they share.
-    """
     texts = [_read(member, "status") for member in members]
     own = sum(_kilobytes(text, b"RssAnon:") for text in texts)
     return (own + max((_kilobytes(text, b"RssShmem:") for text in texts), default=0)) // 1024

@@ -84,7 +84,6 @@ class Passed(Value, frozen=True, kw_only=True):
     """The only green outcome: tests ran, and none failed."""
 
     def __str__(self) -> str:
-        """Return `pass`."""
         return "pass"
 
 
@@ -176,7 +175,6 @@ def is_of_machine(outcome: Outcome) -> bool:
 
 
 def is_spurious(outcome: Outcome) -> bool:
-    """Return whether the outcome says nothing about the versions, however often it is seen."""
     return isinstance(outcome, Failed) and outcome.cause in SPURIOUS
 
 
@@ -186,9 +184,6 @@ def lacks_instruction(outcome: Outcome) -> bool:
 
 
 def is_suite_fault(outcome: Outcome) -> bool:
-    """Return whether the suite or its declaration is at fault, so that there is nothing to record
-    of the cell.
-    """
     return isinstance(outcome, Failed) and outcome.cause == "suite-fault"
 
 

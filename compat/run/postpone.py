@@ -50,7 +50,6 @@ def with_postponed_annotations(source: bytes) -> bytes | None:
 
 
 def has_future_annotations(tree: ast.Module) -> bool:
-    """Return whether a module postpones its annotations itself."""
     return any(
         isinstance(node, ast.ImportFrom)
         and node.module == "__future__"
@@ -79,7 +78,6 @@ def postpone_in(cell: Path, site: str, paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def _preamble(tree: ast.Module) -> int:
-    """How many statements the import must come after."""
     count = 0
     for node in tree.body:
         is_docstring = (

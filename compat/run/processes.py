@@ -33,7 +33,6 @@ class Process:
     )  # fmt: skip
 
     def __init__(self, pid: int, state: str, fields: Sequence[int]) -> None:
-        """Take the state, and the other fields in the order of the slots."""
         self.pid, self.state = pid, state
         self.parent, self.group, self.session = fields[:3]
         self.born, self.ticks, self.threads, self.pages, self.status = fields[3:]
@@ -47,14 +46,12 @@ class Process:
 
 
 def processes() -> Iterator[Process]:
-    """Yield every process that /proc shows."""
     for name in os.listdir("/proc"):
         if name.isdigit() and (entry := process(int(name))):
             yield entry
 
 
 def process(pid: int) -> Process | None:
-    """Return the process, or None when it is gone."""
     try:
         with open(f"/proc/{pid}/stat", "rb", buffering=0) as file:
             line = file.read()

@@ -100,7 +100,6 @@ def _in_git(folder: Path, place: Path, environ: Mapping[str, str]) -> SourceCopy
 
 
 def _files(folder: Path, environ: Mapping[str, str]) -> list[str]:
-    """The files below a folder that git tracks, and those that it would."""
     listed = _answer(
         folder, environ, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
     )

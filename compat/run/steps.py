@@ -48,6 +48,7 @@ class StepRunner:
         self.cancel = cancel
         self.steps: list[Step] = []
         self.writable: tuple[Path, ...] = ()
+        self.readable: tuple[Path, ...] = ()
         self._enter = enter
 
     def enter(self, activity: Activity) -> None:
@@ -75,7 +76,8 @@ class StepRunner:
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
         is_install, home = name == "install", self.cell / "home"
-        readable = (*self.bench.readable, self.job.links, *([] if is_install else [str(self.cell)]))
+        own = () if is_install else (self.cell, *self.readable)
+        readable = (*self.bench.readable, self.job.links, *map(str, own))
         room = Room(
             cwd=self.cell if is_install else home,
             variables=tuple(sorted(variables.items())),

@@ -29,8 +29,8 @@ def misspelt_module(evidence: Evidence) -> Failed | None:
     has others.
     """
     raised, name = evidence.imported, evidence.module.partition(".")[0]
-    missing = None if raised is None or raised.where else _missing(raised)
-    if missing is None or not name or missing.partition(".")[0] != name:
+    missing = "" if raised is None or raised.where else missing_module(raised)
+    if not name or missing.partition(".")[0] != name:
         return None
     if not evidence.modules or name in evidence.modules:
         return None
@@ -158,13 +158,14 @@ def _is_brought(evidence: Evidence, module: str) -> bool:
 
 def _lost(evidence: Evidence, raised: Raised) -> str:
     """The module at the top that the suite's own code imports and nothing here brings."""
-    missing = _missing(raised) if raised.of_suite else None
-    return "" if missing is None or "." in missing or _is_brought(evidence, missing) else missing
+    missing = missing_module(raised) if raised.of_suite else ""
+    return "" if "." in missing or not missing or _is_brought(evidence, missing) else missing
 
 
-def _missing(raised: Raised) -> str | None:
+def missing_module(raised: Raised) -> str:
+    """Return the module that an import did not find; empty for any other exception."""
     match = _NO_MODULE.match(raised.message) if raised.type == "ModuleNotFoundError" else None
-    return None if match is None else match[1]
+    return "" if match is None else match[1]
 
 
 def _fault(stage: Stage, remedy: str, place: str) -> Failed:

@@ -336,5 +336,4 @@ def shared_capabilities(entries: Iterable[Entry]) -> dict[int, tuple[Capability,
 
 
 def place_of(cell: Cell) -> str:
-    """Return the id of a cell's place: its id without the recipe."""
     return cell.id.partition("+")[0]

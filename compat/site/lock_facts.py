@@ -54,7 +54,7 @@ def lock_facts(lock: Lock, runs: Sequence[Ran], records: Iterable[Record]) -> Lo
     spent = next((seconds_spent for seconds_spent in every if seconds_spent is not None), None)
     return LockFacts(
         platform=platform_words(lock.inputs),
-        packages=len(lock.pins),
+        packages=len(lock.library_pins),
         install_seconds=spent,
         installed_mb=size,
     )

@@ -38,7 +38,6 @@ PLATFORM_STYLES: dict[PlatformState, PlainStyle] = {
 
 
 def platform_title(name: PlatformName) -> str:
-    """Return what users call a platform: `macOS arm64`."""
     return PLATFORMS[name].title
 
 

@@ -193,7 +193,6 @@ def failing_words(verdict: Verdict, title: Callable[[str], str]) -> tuple[str, .
 
 
 def result_words(outcome: Outcome) -> str:
-    """Return an outcome in a few words: `passed`, `test failed (wrong result)`."""
     if not isinstance(outcome, Failed):
         return "passed"
     return f"{_RESULTS[outcome.stage]} ({cause_words(outcome.cause)})"
@@ -225,14 +224,12 @@ def month(date: datetime.date) -> str:
 
 
 def seconds(value: float) -> str:
-    """Return a duration: `0.4 s`, `31 s`, `4 min`."""
     if value < 9.95:
         return f"{value:.1f} s"
     return f"{value:.0f} s" if value < 119.5 else f"{value / 60:.0f} min"
 
 
 def count(number: int, singular: str, plural: str = "") -> str:
-    """Return a number with its noun: `1 cell`, `12 cells`, `27,132 cells`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 

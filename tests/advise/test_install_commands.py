@@ -1,6 +1,9 @@
 """The commands that install a lock."""
 
+import re
 import shlex
+import subprocess
+from pathlib import Path
 
 import msgspec
 import tomllib
@@ -8,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.known import MATRIX, lock_of
 
-from compat.advise.commands import Whereabouts, commands, parts
-from compat.lock.lock_text import decode_pins
+from compat.advise.commands import Whereabouts, commands, parts, suite_lines
+from compat.lock.lock_text import decode_pins, encode_lock, read_pins
 
 USUAL = lock_of("py3.9-dep2-demo2.0")
 RELAXED = lock_of("py3.9-dep2-demo2.0+relaxed")
@@ -29,6 +32,22 @@ def test_a_lock_is_installed_with_hashes_and_nothing_else() -> None:
         "python3.9 -m venv demo2.0-dep2-py3.9",
         "demo2.0-dep2-py3.9/bin/python -m pip install --no-deps --require-hashes -r locks/a.txt",
     )
+
+
+def test_a_user_installs_without_what_only_the_suite_needs(tmp_path: Path) -> None:
+    layered = msgspec.structs.replace(USUAL, suite_only=("dep",))
+    (tmp_path / "a.txt").write_text(encode_lock(layered))
+    at = Whereabouts(lock="a.txt")
+    for lines, pins in (
+        (commands(layered, at, MATRIX).uv, layered.library_pins),
+        (suite_lines(layered, at), [pin for pin in layered.pins if pin.name == "dep"]),
+    ):
+        subprocess.run(lines[0], shell=True, cwd=tmp_path, check=True)
+        (name,) = re.findall(r"> (\S+)$", lines[0])
+        assert decode_pins((tmp_path / name).read_text()) == list(pins) != []
+        assert any(line.endswith(f"-r {name}") for line in lines)
+    assert read_pins(encode_lock(layered)) == {p.name: p.version for p in layered.library_pins}
+    assert suite_lines(USUAL, at) == ()
 
 
 def test_an_installation_ends_with_its_activation_and_a_look_at_the_version() -> None:

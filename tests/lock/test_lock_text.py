@@ -66,8 +66,11 @@ def locks(draw: st.DrawFn) -> Lock:
         cutoffs=tuple(cutoffs),
         injected_pin=draw(st.none() | st.sampled_from(pins)),
         install_as_python=draw(st.none() | st.just(Version("3.10.13"))),
+        suite=draw(lines),
     )
-    return Lock(inputs=inputs, pins=pins, tool="uv 1.2.3")
+    names = [pin.name for pin in pins]
+    only = draw(st.none() | st.lists(st.sampled_from(names), unique=True).map(tuple))
+    return Lock(inputs=inputs, pins=pins, tool="uv 1.2.3", suite_only=only)
 
 
 @given(locks())

@@ -4,6 +4,7 @@ import datetime
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 from packaging.version import Version
 from support.fake_index import FakeIndex, File, in_json, status
@@ -12,7 +13,8 @@ from support.local_index import fill
 from compat.errors import IndexUnreachable
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
+from compat.lock.layers import suite_only_of
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
 from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
 
@@ -55,6 +57,80 @@ def test_the_same_question_has_the_same_answer(locker: UvLocker) -> None:
 
 def test_a_date_hides_what_came_later(locker: UvLocker) -> None:
     assert pins(locker.lock(inputs("demo==1.0", as_of=day(4)))) == ["demo==1.0", "dep==1.0"]
+
+
+class TestLayers:
+    """The library is resolved alone; then the suite and its runner beside the library's pins."""
+
+    @pytest.fixture
+    def layered(
+        self, index: FakeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> UvLocker:
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        packages: dict[str, list[tuple[str, int, str | None, list[str]]]] = {
+            "lib": [("1.0", 1, None, ["shared<2"]), ("2.0", 9, None, [])],
+            "shared": [("1.0", 1, None, []), ("2.0", 9, None, [])],
+            "runner": [("1.0", 1, None, ["shared"]), ("2.0", 9, None, ["shared", "own"])],
+            "own": [("1.0", 9, None, [])],
+            "strict": [("1.0", 1, None, ["shared<2"])],
+        }
+        fill(index, packages)
+        environ = {**os.environ, "UV_CACHE_DIR": str(tmp_path), "UV_HTTP_RETRIES": "0"}
+        return UvLocker(IndexSettings(index_url=index.url), environ, lambda _: None)
+
+    @pytest.mark.parametrize(
+        ("library", "suite", "as_of", "pinned", "suite_only"),
+        [
+            # Nobody asks how old the runner is.
+            ("lib==1.0", "runner", 4, "lib==1.0 own==1.0 runner==2.0 shared==1.0", "own runner"),
+            (
+                "lib",
+                "runner",
+                None,
+                "lib==2.0 own==1.0 runner==2.0 shared==2.0",
+                "own runner shared",
+            ),
+            # What the suite asks for, it gets.
+            ("lib", "runner<2", None, "lib==2.0 runner==1.0 shared==2.0", "runner shared"),
+            ("lib==1.0", "shared", None, "lib==1.0 shared==1.0", ""),
+            # Only together do they have an answer; then it is not told apart.
+            ("shared", "strict", None, "shared==1.0 strict==1.0", None),
+        ],
+    )
+    def test_the_suite_takes_nothing_from_the_library(
+        self,
+        layered: UvLocker,
+        library: str,
+        suite: str,
+        as_of: int | None,
+        pinned: str,
+        suite_only: str | None,
+    ) -> None:
+        moment = None if as_of is None else day(as_of)
+        answer = layered.lock(inputs(library, suite, suite=(suite,), as_of=moment))
+        assert pins(answer) == pinned.split()
+        assert isinstance(answer, Lock)
+        assert answer.suite_only == (None if suite_only is None else tuple(suite_only.split()))
+        assert answer.inputs.as_of == moment
+
+    def test_a_lock_that_tells_no_layers_apart_is_read_by_what_its_packages_require(self) -> None:
+        lock = Lock(
+            inputs=inputs("lib[fast]==1.0", "runner"),
+            pins=tuple(
+                Pin(name=name, version=Version("1"), hashes=("0" * 64,))
+                for name in ("deep", "lib", "own", "quick", "runner")
+            ),
+            tool="uv 0",
+        )
+        requires = {
+            "lib": ["quick; extra == 'fast'", "own; python_version < '3.8'"],
+            "quick": ["Deep"],
+            "runner": ["own", "deep"],
+        }
+        assert suite_only_of(lock, "lib", ("runner",), requires) == ("own", "runner")
+        told = msgspec.structs.replace(lock, suite_only=("own",))
+        assert suite_only_of(told, "lib", ("runner",), requires) == ("own",)
+        assert [pin.name for pin in told.library_pins] == ["deep", "lib", "quick", "runner"]
 
 
 def test_a_package_can_have_a_date_of_its_own_or_none(locker: UvLocker) -> None:

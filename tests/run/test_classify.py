@@ -110,6 +110,7 @@ def ran(test: str, status: str = "passed", raised: Raised | None = None) -> Tria
 
 
 PINS = (Installed(name="demo", version="1.0"), Installed(name="dep", version="2.0"))
+OLD_PYTEST = Installed(name="pytest", version="3.5.1")
 GOOD = Evidence(
     cell="c",
     matrix="demo",
@@ -246,6 +247,25 @@ WAYS: list[tuple[str, Evidence]] = [
     (
         "collect-fail:missing-attribute(pluggy.HookimplMarker; at _pytest/config/__init__.py:46)",
         but(collect_errors=(UNSTARTED,), collected=0, finished=False, tests=()),
+    ),
+    # The log of pytest 3.5 below our plugin: it finished, and one test began.
+    (
+        "collect-fail:test-runner(pytest 3.5.1; at compat_plugin.py)",
+        but(
+            expected=(*PINS, OLD_PYTEST),
+            installed=(*PINS, OLD_PYTEST),
+            tests=(),
+            pytest_exit=3,
+            steps=steps(
+                step(
+                    "suite",
+                    'INTERNALERROR>   File "/cell/plugin/compat_plugin.py", line 274\n'
+                    "INTERNALERROR> AttributeError: 'Function' object has no attribute"
+                    " 'get_closest_marker'",
+                    3,
+                )
+            ),
+        ),
     ),
     ("test-fail:premature-exit(t::b)", but(finished=False, started_test="t::b", tests=(ran("a"),))),
     ("test-fail:premature-exit(some tests never ran)", but(tests=(ran("a"),))),

@@ -78,3 +78,30 @@ def test_there_are_at_least_twenty_animals_and_none_is_green_without_having_run(
     assert len(ALL) >= 20
     passing = {animal.name for animal in ALL if animal.outcome == "pass"}
     assert passing == {"orphans", "unpacks-at-import"}
+
+
+def test_what_runs_the_tests_is_made_once_and_made_again_when_it_was_changed(
+    tmp_path: Path, index: FakeIndex, tools: list[tuple[str, str, bytes]]
+) -> None:
+    if levels(os.environ)[0] != "L3":
+        pytest.skip("nothing is shared where cells could write to it")
+    tame = Animal(name="tame", story="It works.", outcome="pass")
+    repository = Repository(tmp_path, tmp_path / "cache", index, tame, tools)
+
+    def shared() -> dict[str, int]:
+        assert repository.run("run", "zoo", repository.cell)[0] == 0
+        folders = (tmp_path / "cache" / "runners").iterdir()
+        return {folder.name: folder.stat().st_ino for folder in folders}
+
+    (first,) = made = shared()
+    assert shared() == made
+    # The lock says which packages a user does not need, and the cell held them apart.
+    lock = (tmp_path / "matrices" / "zoo" / "locks" / f"{repository.cell}.txt").read_text()
+    assert "pytest" in lock.partition("# suite-only: ")[2].splitlines()[0].split()
+    # Another file in the place of a link: what uv has stays as it is.
+    (module,) = (tmp_path / "cache" / "runners" / first).rglob("_pytest/nodes.py")
+    module.unlink()
+    module.write_text("raise SystemExit(0)\n")
+    again = shared()
+    assert again.keys() == {first, *(name for name in again if name.startswith("damaged-"))}
+    assert again[first] != made[first]

@@ -28,6 +28,9 @@ def run_pytest(arguments: list[str]) -> int:
     import probe  # type: ignore[import-not-found]
 
     try:
+        # They lie beside this file. Once they are loaded, neither they nor their folder must hide
+        # the suite's own modules.
+        import compat_plugin  # type: ignore[import-not-found]  # noqa: F401
         import pytest
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "pytest":
@@ -35,23 +38,26 @@ def run_pytest(arguments: list[str]) -> int:
             return 1
         tell_broken_pytest(probe.describe(error))
         raise
-    # They lie beside this file. Once they are loaded, neither they nor their folder must hide the
-    # suite's own modules.
-    import compat_plugin  # type: ignore[import-not-found]  # noqa: F401
-
     del sys.path[0], sys.modules["probe"]
     join_packages()
-    code = int(pytest.main([*plugin_options(), *arguments]))
+    try:
+        code = int(pytest.main([*plugin_options(), *arguments]))
+    except Exception as error:
+        # pytest itself tells of what it met in the suite; this it met in itself.
+        raised = probe.describe(error)
+        if raised["where"].startswith(("_pytest/", "pluggy/", "py/")):
+            tell_broken_pytest(raised)
+        raise
     probe.write_facts(os.environ["COMPAT_EVENTS"] + ".modules", probe.loaded())
     return code
 
 
 def tell_broken_pytest(raised: dict[str, Any]) -> None:
-    """Report what the import of pytest raised, before any code of the suite: an old pytest on a
-    newer Python is a package in the way of the tests, and no fault of what they test.
+    """Report what pytest raised as it was imported or started: an old pytest on a newer Python is a
+    package in the way of the tests, and no fault of what they test.
     """
     event = {"event": "collect-error", "raised": {**raised, "of_runner": True}}
-    with open(os.environ["COMPAT_EVENTS"], "w", encoding="ascii") as file:
+    with open(os.environ["COMPAT_EVENTS"], "a", encoding="ascii") as file:
         file.write(json.dumps(event) + "\n")
 
 

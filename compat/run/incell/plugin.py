@@ -182,8 +182,10 @@ class EventHooks:
 
     def pytest_internalerror(self, excinfo: Any) -> None:
         """Report what ended the collection from outside a collector, such as an exit at import, or
-        what ended pytest itself while tests ran.
+        what ended pytest itself while tests ran. Of this file's own errors its log alone tells.
         """
+        if is_ours(excinfo.value):
+            return
         if self.running:
             self.stream.send("internal-error", raised=facts_of(excinfo.value, []))
         else:
@@ -317,9 +319,23 @@ def open_events() -> Stream:
     return Stream(path)
 
 
+def is_ours(error: BaseException) -> bool:
+    """Return whether an exception was raised in this file, or below it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != __file__:
+        trace = trace.tb_next
+    return trace is not None
+
+
+def closest_marker(item: Any, name: str) -> Any:
+    """Return a marker of a test; before pytest 3.6 it went by another method."""
+    find = getattr(item, "get_closest_marker", None) or item.get_marker
+    return find(name)
+
+
 def capability_of(item: pytest.Item) -> str:
     """Return the capability id of a test, or nothing."""
-    marker = item.get_closest_marker("capability")
+    marker = closest_marker(item, "capability")
     return str(text(marker.args[0], IDENTIFIER)) if marker is not None and marker.args else ""
 
 
@@ -332,7 +348,7 @@ def is_of_helper(item: pytest.Item) -> bool:
     """Return whether a test looks at a file of the suite alone, and says nothing about the
     subject.
     """
-    marker = item.get_closest_marker("capability")
+    marker = closest_marker(item, "capability")
     return marker is not None and marker.kwargs.get("of") == "helper"
 
 

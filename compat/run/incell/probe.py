@@ -53,12 +53,10 @@ def watch_signals() -> None:
 
 
 def describe(error: BaseException) -> dict[str, str]:
-    """Return the type, the first line and the innermost place of an exception."""
     return {"type": type(error).__name__, "message": first_line(error), "where": frame_place(error)}
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of what the exception says, which may itself go wrong."""
     try:
         lines = str(error).strip().splitlines()
     except Exception as second:
@@ -105,9 +103,6 @@ def short_source(file: str, names: dict[str, Any]) -> str:
 
 
 def short_path(file: str) -> str:
-    """Return the path below site-packages, or below the folder of the standard library, or as it
-    is.
-    """
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]

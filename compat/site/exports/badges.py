@@ -141,12 +141,10 @@ def _none(report: MatrixReport) -> Badge:
 
 
 def _subject(report: MatrixReport) -> str:
-    """The subject's short name: a badge stands in one line with others."""
     return report.snapshot.matrix.subject_axis.short
 
 
 def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -> Badge:
-    """What is known of one release: the state of its representative cell."""
     best = representative_of_release(entries)
     name = f"{_subject(report)} {version}"
     if not best.is_tested:

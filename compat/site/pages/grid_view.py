@@ -325,7 +325,6 @@ def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:
 
 
 def label_of(others: Versions) -> str:
-    """Return what a column is called: the versions of the other axes."""
     return " · ".join(map(str, others)) or "alone"
 
 
