@@ -153,7 +153,8 @@ def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) 
                 package=p.package,
                 works=str(p.last_good),
                 fails=str(p.first_bad),
-                also_fails=str(p.bad),
+                # Where days were bisected, the search's own end lies before BAD.
+                also_fails=pins.get(p.package, str(p.bad)),
             )
             for p in cause.packages
             if p.last_good and p.bad
