@@ -9,6 +9,7 @@ from support.corpus import each
 from compat.errors import UsageError
 from compat.files import not_kept
 from compat.lock.kept_lock import kept_lock
+from compat.policy.propose import proposals
 from compat.results.attribution import holds
 from compat.results.entry import Entry
 from compat.results.record_files import RecordFiles
@@ -119,3 +120,15 @@ def test_what_is_kept_of_other_platforms_names_neither_host_nor_path() -> None:
         text = path.read_text(encoding="utf-8")
         assert "://" not in text
         assert " /" not in text
+
+
+def test_a_raise_drops_what_only_a_package_that_is_gone_rules_out(tmp_path: Path) -> None:
+    day = datetime.date(2026, 11, 26)
+    known = Workspace(MATRICES / "tff", day, lambda: tmp_path).snapshot
+    dropped = {
+        str(proposal.proposed): [str(version) for version in gone.versions]
+        for proposal in proposals(known, day)
+        for gone in proposal.lost
+        if proposal.axis == gone.axis == "python" and proposal.kind == "raise"
+    }
+    assert dropped == {"3.11": ["3.9", "3.10"], "3.12": ["3.9", "3.10", "3.11"]}

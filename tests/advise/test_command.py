@@ -1,5 +1,6 @@
 """The command `compat advise`: what it prints, and how it ends."""
 
+import datetime
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -190,3 +191,33 @@ def test_what_an_installation_takes_is_told_as_far_as_it_was_measured(advise: Ad
     ) in found.out
     told = advise(Shelf([measured], [lock]), "--json").json["data"]["best"]["facts"]
     assert (told["installed_mb"], told["install_seconds"]) == (2200.0, 61.0)
+
+
+def test_of_the_committed_matrix(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("compat.cli.options.today", lambda: datetime.date(2026, 11, 26))
+
+    def answer(*words: str) -> Ran:
+        root = str(Path(__file__).parents[2])
+        monkeypatch.setattr(sys, "argv", ["compat", "advise", "tff", *words, "--root", root])
+        with pytest.raises(SystemExit) as left:
+            app.main()
+        captured = capsys.readouterr()
+        return Ran(code=int(left.value.code or 0), out=captured.out, err=captured.err)
+
+    mac = answer("--platform", "macos-arm64")
+    assert (mac.code, "FROM --platform=linux/amd64 python:3" in mac.out) == (1, True)
+    for goal in ("best", "newest"):
+        asked = answer("python==3.9", "tensorflow==2.9", "--goal", goal, "--json").json["data"]
+        best = asked["best"]
+        assert best["coordinates"]["tf"] == "2.9"
+        assert not any("tensorflow 2" in one["sentence"] for one in best["lifted"])
+        assert asked["because"].startswith("Of the releases that are published")
+    newest = answer("tff>=0.90", "--json")
+    assert (newest.code, newest.json["data"]["best"]["versions"]["tff"]) == (1, "0.87.0")
+    assert newest.json["data"]["in_the_way"] == [
+        "tensorflow-federated has no release >=0.90: the newest is 0.87.0"
+    ]
+    assert answer("python==3.9", "python==3.11").code == 2

@@ -3,7 +3,7 @@
 import pytest
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
-from support.known import CATALOGUE, MATRIX
+from support.known import CAPABILITIES, CATALOGUE, MATRIX
 
 from compat.advise.request import meets, patches, releases_of, request_of
 from compat.errors import UsageError
@@ -87,3 +87,35 @@ def test_what_is_no_request_is_told_with_the_nearest(word: str, told: str) -> No
 def test_an_unknown_capability_is_told_with_the_nearest() -> None:
     with pytest.raises(UsageError, match=r"no capability 'sun' \(did you mean sum\?\)"):
         request_of([], MATRIX, ["sum", "mean"], needs=["sun"])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("python==3.8", "python==3.9"),
+        ("python>=3.9,<3.9",),
+        ("demo==1.0", "demo>=2"),
+        ("dep==1", "dep==2.5"),
+        ("python>3.8", "python<3.9"),
+    ],
+)
+def test_wishes_that_exclude_each_other_are_an_error(words: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="no version of"):
+        request_of(words, MATRIX, CAPABILITIES)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("python==3.9", "python==3.9.7"),
+        ("python>3.8", "python<3.10"),
+        ("dep==2", "dep>=2.3", "dep!=2.3"),
+        ("demo>1.0", "demo<2.0"),
+        ("demo>=90",),
+        ("demo<0.1",),
+        ("demo===nightly",),
+        ("dep~=2.1", "dep<2.2"),
+    ],
+)
+def test_wishes_that_a_version_could_meet_are_none(words: tuple[str, ...]) -> None:
+    assert request_of(words, MATRIX, CAPABILITIES).wants

@@ -326,3 +326,19 @@ def test_help_shows_examples(run: Run) -> None:
     ran = run("lock", "--help")
     assert ran.code == 0
     assert "Examples: compat lock" in ran.out
+
+
+def test_a_cell_that_the_plan_rules_out_is_shown_with_its_obstacle_and_not_offered_to_run(
+    run: Run,
+) -> None:
+    run("discover", "demo", "--write")
+    cell, obstacle = "py3.11-dep2-demo1.0", "demo 1.0 requires dep ~=1.0, not 2"
+    shown = run("show", "demo", cell)
+    assert shown.code == 0
+    assert obstacle in shown.out
+    offered = run("run", "demo", cell, "--dry-run")
+    assert (offered.code, obstacle in offered.out) == (1, True)
+    (row,) = run("run", "demo", cell, "--dry-run", "--json").json["data"]["cells"]
+    assert row["obstacle"] == obstacle
+    both = run("run", "demo", cell, "py3.11-dep1-demo1.0", "--dry-run")
+    assert (both.code, "1 cell to lock and run" in both.out) == (0, True)

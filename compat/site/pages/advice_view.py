@@ -20,7 +20,7 @@ from compat.site.paths import cell_page, lock_file, page
 from compat.site.status import StatusStyle, style_of
 
 GOAL_WORDS: dict[Goal, str] = {
-    "best": "the fewest failures, then the closest to published",
+    "best": "published for these versions, with the fewest failures",
     "newest": "the newest",
     "stable": "tested on the most days",
     "closest": "the closest to published",
