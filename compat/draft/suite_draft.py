@@ -26,9 +26,8 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     is_own: bool = False
 
     def table(self, packages: Collection[str]) -> tuple[str, ...]:
-        """Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
-        version of each, so none is asked for again.
-        """
+        # Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
+        # version of each, so none is asked for again.
         normalised = set(map(canonicalize_name, packages))
         asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
         return (*self.lines, *([toml_line("requirements", asked)] if asked else ()), *self.remarks)
@@ -55,9 +54,8 @@ _GROUPS = ("tests", "test", "testing", "dev")
 def own_suite(
     project: Project, module: str, tests: str, further: Sequence[FurtherNeed] = ()
 ) -> SuiteDraft:
-    """Return a suite of the project's own tests, with the first group or extra that brings pytest,
-    and the further ones; without one that brings it pytest alone is asked for.
-    """
+    # Return a suite of the project's own tests, with the first group or extra that brings pytest,
+    # and the further ones; without one that brings it pytest alone is asked for.
     groups = [name for name in _named(project.groups) if _brings_pytest(_of_group(project, name))]
     extras = [name for name in _named(project.extras) if _brings_pytest(project.of_extra(name))]
     texts: Sequence[str] = ()

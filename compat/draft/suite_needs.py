@@ -69,9 +69,8 @@ def further_needs(
     texts: Mapping[str, str],
     source: ReleaseSource,
 ) -> tuple[FurtherNeed, ...]:
-    """Return the groups and extras that alone bring what the tests import, and whose requirements
-    all have a wheel, so that the suite can ask for them, too. Raises IndexUnreachable.
-    """
+    # Return the groups and extras that alone bring what the tests import, and whose requirements
+    # all have a wheel, so that the suite can ask for them, too. Raises IndexUnreachable.
     asked = [parse_requirement(text) for text in matrix.suite.requirements]
     newest = [admitted[-1] for each in asked if (admitted := _admitted(each, source))]
     below = list(chain(*(_requires(release, source) for release in newest)))

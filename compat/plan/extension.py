@@ -62,9 +62,8 @@ def extension_cells(facts: Feasibility) -> Iterator[Cell]:
 
 
 def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
-    """Return the cell of an id if a version of it is newer than all of its axis, and the matrix
-    could be extended by it.
-    """
+    # Return the cell of an id if a version of it is newer than all of its axis, and the matrix
+    # could be extended by it.
     cell = readable_cell(cell_id, facts.matrix)
     if cell is None or cell.id != cell_id or cell.recipe not in RECIPES or not beyond(facts, cell):
         return None
@@ -78,9 +77,8 @@ def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
 
 
 def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
-    """Return the facts that hold for a cell beyond the axes; None for a cell that the matrix could
-    not be extended by.
-    """
+    # Return the facts that hold for a cell beyond the axes; None for a cell that the matrix could
+    # not be extended by.
     key = " ".join(coordinate.text for coordinate in beyond(facts, cell))
     if key not in facts.lanes:
         matrix, catalogue = facts.matrix, facts.catalogue

@@ -51,9 +51,8 @@ class PromisedPlaces:
         return {name: frozenset(versions) for name, versions in reached.items()}
 
     def promised(self, axis: str) -> frozenset[Version]:
-        """Return the versions of an axis from its floor on that the newest release admits, and the
-        floor itself.
-        """
+        # Return the versions of an axis from its floor on that the newest release admits, and the
+        # floor itself.
         floor = self.as_of.floors.get(axis)
         above = frozenset(
             version for version in self.reach[axis] if floor is None or version >= floor
@@ -97,9 +96,7 @@ class PromisedPlaces:
         return self.ruled_out(axis, version, as_published=False)
 
     def ruled_out(self, axis: str, version: Version, as_published: bool) -> str:
-        """Return why the plan has no cell of the newest release with that version, by one such
-        cell.
-        """
+        # Return why the plan has no cell of the newest release with that version, by one such cell.
         what = f"{self.as_of.called} with {self._words(axis, version)}"
         obstacles = self._obstacles(axis, version, as_published)
         if not obstacles:
@@ -119,9 +116,8 @@ class PromisedPlaces:
         return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
 
     def obstacle(self, axis: str, version: Version) -> str:
-        """Return the first fact that rules out the newest release with that version as published;
-        empty where none does.
-        """
+        # Return the first fact that rules out the newest release with that version as published;
+        # empty where none does.
         known = min(self._obstacles(axis, version, as_published=True), default=None)
         return "" if known is None else known[-1]
 

@@ -239,9 +239,8 @@ def _cell_below(snapshot: Snapshot, entry: Entry, version: Version) -> CellBelow
 
 
 def _is_of_dependency(cell: CellBelow) -> bool:
-    """Whether a cell came to nothing because its packages could not be had together, as the
-    release itself requires them.
-    """
+    # Whether a cell came to nothing because its packages could not be had together, as the release
+    # itself requires them.
     outcome = parse_outcome(cell.outcome) if cell.outcome else None
     return not cell.is_by_rule and _is_unobtainable(outcome)
 
