@@ -31,7 +31,7 @@ _GENERIC = "builtin generic type annotation "
 _VARIABLE = "variable annotations"
 _OPEN = "`...` among the arguments of `typing.Callable`"
 _FALLBACKS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "NameError"))
-_REFUSES = "the module refuses older ones"
+_REFUSES = "a version check that refuses older Pythons"
 _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
