@@ -212,10 +212,11 @@ def _sha256(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def texts_below(folder: Path) -> Iterator[tuple[str, str]]:
+def texts_below(folder: Path, besides: Path) -> Iterator[tuple[str, str]]:
     """Yield path and text of each file below a folder that people write: what tools keep for
-    themselves, large files and those that are no text are passed over.
+    themselves, the folder `besides`, large files and those that are no text are passed over.
     """
+    own = os.path.realpath(besides)
     for top, folders, names in os.walk(folder):
         folders[:] = sorted(
             name
@@ -223,6 +224,7 @@ def texts_below(folder: Path) -> Iterator[tuple[str, str]]:
             if not _OF_TOOLS.fullmatch(name)
             and not (name in ("build", "dist") and os.path.samefile(top, folder))
             and not os.path.exists(os.path.join(top, name, "pyvenv.cfg"))
+            and not (name == besides.name and os.path.realpath(os.path.join(top, name)) == own)
         )
         for path in (os.path.join(top, name) for name in sorted(names)):
             with contextlib.suppress(OSError, UnicodeDecodeError):

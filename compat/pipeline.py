@@ -348,9 +348,8 @@ def proposed(
     moves = [_move(snapshot, proposal) for proposal in opened]
     passed = {path.resolve() for path in moved}
     for folder in folders if moves else ():
-        for name, text in texts_below(folder):
-            path = (folder / name).resolve()
-            if path not in passed and not path.is_relative_to(workspace.folder.parent.resolve()):
+        for name, text in texts_below(folder, workspace.folder.parent):
+            if (folder / name).resolve() not in passed:
                 left += (_left(name, s) for move in moves for s in mentions(name, text, move))
     return ProposedMoves(snapshot=snapshot, proposals=every, files=moved, left=tuple(left))
 

@@ -95,9 +95,8 @@ def policy_text() -> str:
 
 
 def import_test(module: str, title: str) -> str:
-    """Return the text of a suite that asks for the import alone, and whether what the module
-    offers by `__all__` is there.
-    """
+    # Return the text of a suite that asks for the import alone, and whether what the module offers
+    # by `__all__` is there.
     return f'''\
 """What every release of {title} promises. Add what your users count on: one test a capability."""
 

@@ -40,9 +40,8 @@ class KnownLibrary(Value, frozen=True, kw_only=True):
 
 
 def library_of(package: str, project: Project | None, source: PyPISource) -> KnownLibrary:
-    """Return what is known of a package; raise UsageError where the index has no final release of
-    it that can be installed.
-    """
+    # Return what is known of a package; raise UsageError where the index has no final release of it
+    # that can be installed.
     try:
         releases = settled_releases(source.package(canonicalize_name(package)))
     except NoPage:

@@ -11,9 +11,8 @@ from compat.plan.cell import Cell
 
 
 def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version]) -> tuple[str, ...]:
-    """Return the newest release of the subject with the newest of everything, and with the oldest
-    of everything; on Pythons of this machine as far as that goes.
-    """
+    # Return the newest release of the subject with the newest of everything, and with the oldest of
+    # everything; on Pythons of this machine as far as that goes.
     fresh = [cell for cell in cells if cell.recipe == "fresh"]
     on_this = [cell for cell in fresh if _python(matrix, cell) in here] or fresh
     if not on_this:

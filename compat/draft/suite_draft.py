@@ -27,9 +27,8 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     is_own: bool = False
 
     def table(self, packages: Collection[str]) -> tuple[str, ...]:
-        """Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
-        version of each, so none is asked for again.
-        """
+        # Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
+        # version of each, so none is asked for again.
         normalised = set(map(canonicalize_name, packages))
         asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
         return (*self.lines, *([toml_line("requirements", asked)] if asked else ()), *self.remarks)

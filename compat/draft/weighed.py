@@ -129,9 +129,8 @@ def lower_bound(specifier: SpecifierSet) -> Version | None:
 def newest_series(
     versions: Sequence[Version], lowest: Version | None = None, most: int = MOST_SERIES
 ) -> Selector:
-    """Return the selector of a few series: all minor ones from the lower bound on, else the major
-    ones, else the newest minor ones.
-    """
+    # Return the selector of a few series: all minor ones from the lower bound on, else the major
+    # ones, else the newest minor ones.
     minors, majors = _series("minor", versions), _series("major", versions)
     if len(minors) <= most:
         return _from(lowest or min(minors, default=None), "minor")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -68,13 +69,8 @@ def discover(
 def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Package) -> Package:
     # The package with the releases that the axis leaves out and that some release of the subject
     # declares as the lowest: the first at all, and the first with a wheel for each Python.
-    releases = [
-        release
-        for release in package.releases
-        if release.has_usable_file
-        and release.version.local is None
-        and (axis.select.prereleases or not release.version.is_prerelease)
-    ]
+    known = msgspec.structs.replace(axis.select, specifier=SpecifierSet())
+    releases = [r for r in package.selected(known) if r.has_usable_file]
     texts = (
         text
         for release in subject.selected(matrix.subject_axis.select)

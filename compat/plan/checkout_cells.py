@@ -22,9 +22,8 @@ LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
 
 
 def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) -> Feasibility:
-    """Return what rules and metadata say about cells in which the release is the only one of the
-    subject; its version has no local part.
-    """
+    # Return what rules and metadata say about cells in which the release is the only one of the
+    # subject; its version has no local part.
     subject = matrix.subject_axis
     axes = tuple(_taking_all(axis) if axis is subject else axis for axis in matrix.axes)
     package = Package(name=subject.normalised_name, releases=(release,))
@@ -36,9 +35,8 @@ def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) ->
 
 
 def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
-    """Yield every cell of the checkout: places in axis order, at each place the recipes; then those
-    of the lanes.
-    """
+    # Yield every cell of the checkout: places in axis order, at each place the recipes; then those
+    # of the lanes.
     name, subject = facts.matrix.name, facts.matrix.subject
     for place in product(facts.matrix, facts.catalogue):
         for recipe in LOCAL_RECIPES:

@@ -165,11 +165,10 @@ class Dependencies:
     def _dead(self, pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
         asks = pinned.required_by(question.subject)
         archive = self._archives.get(pinned.name)
-        beside = (
-            ""
-            if archive is None
-            else f"; `--find-links {archive.find_links}` may have it: {archive.because.rstrip('.')}"
-        )
+        beside = ""
+        if archive is not None:
+            why = archive.because.rstrip(".")
+            beside = f"; `--find-links {archive.find_links}` may have it: {why}"
         if not refusals:
             because = f"{asks}, and the index has no such release{beside}"
             return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)

@@ -74,9 +74,8 @@ def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
 
 
 def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
-    """Return the facts that hold for a cell beyond the axes; None for a cell that the matrix could
-    not be extended by.
-    """
+    # Return the facts that hold for a cell beyond the axes; None for a cell that the matrix could
+    # not be extended by.
     key = " ".join(coordinate.text for coordinate in beyond(facts, cell))
     if key not in facts.lanes:
         matrix, catalogue = facts.matrix, facts.catalogue

@@ -100,9 +100,8 @@ class PlannedFates:
     def numbered(
         self, versions: Mapping[str, Collection[Version]] | None = None
     ) -> Iterator[tuple[int, Fate]]:
-        """Yield every fate with the number of its slot; with `versions`, by axis, those alone that
-        have one of them on each axis that is named.
-        """
+        # Yield every fate with the number of its slot; with `versions`, by axis, those alone that
+        # have one of them on each axis that is named.
         admitted = [
             [
                 (index * stride, coordinate)
@@ -132,9 +131,7 @@ class PlannedFates:
         return number
 
     def place(self, cell_id: str) -> int | str:
-        """Return the number of the slot of the cell with that id; the id of one outside the
-        plan.
-        """
+        # Return the number of the slot of the cell with that id; the id of one outside the plan.
         number = self.number(cell_id)
         return cell_id if number is None else number
 
@@ -205,10 +202,8 @@ _decoded = msgspec.msgpack.Decoder(KeptPlan)
 
 
 def planned_fates(facts: Feasibility, kept: Callable[[Callable[[], bytes]], bytes]) -> PlannedFates:
-    """Return the fates of all cells. `kept` returns what the function that it is given would, from
-    where it is kept.
-    """
-
+    # Return the fates of all cells. `kept` returns what the function that it is given would, from
+    # where it is kept.
     def plan_of(is_made: bool) -> KeptPlan | None:
         def encoded() -> bytes:
             if not is_made:

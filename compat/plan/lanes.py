@@ -37,10 +37,9 @@ def lane_cells(facts: Feasibility) -> Iterator[Cell]:
 
 
 def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
-    """Return the facts that hold for a cell: in the lane of pre-releases those with the pre-release
-    on its axis, in that of the lowest versions those with what the axes leave out, beyond the axes
-    those of the matrix extended by it, else these.
-    """
+    # Return the facts that hold for a cell: in the lane of pre-releases those with the pre-release
+    # on its axis, in that of the lowest versions those with what the axes leave out, beyond the
+    # axes those of the matrix extended by it, else these.
     if not cell.is_in_lane:
         return (extended_facts(facts, cell) if beyond(facts, cell) else None) or facts
     if cell.recipe == "lowest":
@@ -67,9 +66,8 @@ def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
 
 
 def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
-    """Yield every cell of the plan, then those of the lanes, then those that a proposal to extend
-    the matrix waits for: what may have a lock and records.
-    """
+    # Yield every cell of the plan, then those of the lanes, then those that a proposal to extend
+    # the matrix waits for: what may have a lock and records.
     yield from every_cell(facts)
     yield from lane_cells(facts)
     yield from extension_cells(facts)
@@ -121,9 +119,8 @@ def _with_lowest(facts: Feasibility) -> Feasibility:
 
 
 def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has: Version) -> str:
-    """Return why a cell of the lane `lowest` has another version than the lowest that its subject
-    declares of a package; empty where the catalogue does not tell.
-    """
+    # Return why a cell of the lane `lowest` has another version than the lowest that its subject
+    # declares of a package; empty where the catalogue does not tell.
     name, known = canonicalize_name(requirement.name), _with_lowest(facts)
     axis = next((axis for axis in known.matrix.packages if axis.normalised_name == name), None)
     if axis is None or name not in {package.name for package in facts.catalogue.lowest}:

@@ -46,10 +46,8 @@ def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]
 
 
 def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells as `named_cells` does, where an id may also be of a cell beyond the axes,
-    with a version that the matrix could be extended by.
-    """
-
+    # Return the cells as `named_cells` does, where an id may also be of a cell beyond the axes,
+    # with a version that the matrix could be extended by.
     def by_id(facts: Feasibility, cell_id: str) -> Cell | None:
         return planned_cell(facts, cell_id) or extension_cell(facts, cell_id)
 
@@ -79,11 +77,9 @@ def _named(
         named.update((cell_id, every[cell_id]) for cell_id in matching)
     if empty and not named:
         axes = ", ".join(axis.package for axis in facts.matrix.prerelease_axes)
-        because = (
-            f"no pre-release of {axes} is newer than its final releases"
-            if empty[-1].endswith("+prerelease")
-            else "no release has lowest versions that can be installed"
-        )
+        because = f"no pre-release of {axes} is newer than its final releases"
+        if empty[-1].endswith("+lowest"):
+            because = "no release has lowest versions that can be installed"
         raise EmptyLane.of(f"no cell of matrix {facts.matrix.name!r} is {empty[-1]!r}: {because}")
     return tuple(named.values())
 
@@ -91,11 +87,8 @@ def _named(
 def _names_a_lane(matrix: Matrix, every: dict[str, Cell], pattern: str) -> bool:
     place, _, lane = pattern.rpartition("+")
     is_declared = matrix.lowest if lane == "lowest" else bool(matrix.prerelease_axes)
-    return (
-        lane in LANES
-        and is_declared
-        and any(fnmatchcase(cell.place, place) for cell in every.values())
-    )
+    known = any(fnmatchcase(cell.place, place) for cell in every.values())
+    return lane in LANES and is_declared and known
 
 
 def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:

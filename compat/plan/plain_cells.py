@@ -42,9 +42,8 @@ def plain_questions(facts: Feasibility) -> tuple[PlainQuestion, ...]:
 
 
 def plain_question_of(facts: Feasibility, cell: Cell) -> PlainQuestion | None:
-    """Return the question of a cell's release and Python, as `plain_questions` has it; None where
-    the matrix has no such place.
-    """
+    # Return the question of a cell's release and Python, as `plain_questions` has it; None where
+    # the matrix has no such place.
     pair = (facts.matrix.subject, facts.matrix.interpreters.name)
     release, python = (cell.on(axis).version for axis in pair)
     spans = (

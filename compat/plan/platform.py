@@ -41,9 +41,8 @@ def accepted_tags(series: Version, platform: str) -> frozenset[Tag]:
 
 
 def build_of(platform: str) -> str:
-    """Return the build of Python that a platform names: `free-threaded`, `pypy`, or empty for
-    CPython's usual one.
-    """
+    # Return the build of Python that a platform names: `free-threaded`, `pypy`, or empty for
+    # CPython's usual one.
     return next((build for build in _BUILDS if platform.endswith(f"-{build}")), "")
 
 

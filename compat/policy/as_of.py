@@ -118,9 +118,8 @@ class AsOf:
 
     @cached_property
     def cells(self) -> tuple[Entry, ...]:
-        """The entries of the newest release whose coordinates all existed; looking back, without
-        the recipe `fresh`.
-        """
+        # The entries of the newest release whose coordinates all existed; looking back, without the
+        # recipe `fresh`.
         admitted = {name: frozenset(versions) for name, versions in self.existing.items()}
         admitted[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
         return tuple(
@@ -168,9 +167,8 @@ class AsOf:
         return self._pin(published, axis)
 
     def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
-        """Return the releases under a coordinate of a package axis, oldest first; none of an
-        interpreter.
-        """
+        # Return the releases under a coordinate of a package axis, oldest first; none of an
+        # interpreter.
         if isinstance(axis, InterpreterAxis):
             return ()
         package = self.catalogue.of(axis)

@@ -54,9 +54,8 @@ class Evaluation:
         return self._floors[key]
 
     def raised(self, axis: str, version: Version) -> FloorEvidence:
-        """Return what is known of a raise to that version: the newest release must be had with it
-        as published.
-        """
+        # Return what is known of a raise to that version: the newest release must be had with it as
+        # published.
         if version not in self.as_of.existing[axis] or version in self.places.reach[axis]:
             return self.floor(axis, version)
         return no_evidence(version, self.places.ruled_out(axis, version, as_published=True))

@@ -26,9 +26,8 @@ from compat.results.snapshot import Snapshot
 
 
 def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
-    """Return what the axes of a matrix could be extended by on that day, open and objected ones, in
-    the order of the axes; none without a policy or a release, and none for a day in the past.
-    """
+    # Return what the axes of a matrix could be extended by on that day, open and objected ones, in
+    # the order of the axes; none without a policy or a release, and none for a day in the past.
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None or evaluation.as_of.newest is None or evaluation.as_of.looks_back:
         return ()

@@ -50,17 +50,15 @@ class FloorSteps:
 
     @cached_property
     def every(self) -> tuple[FloorStep, ...]:
-        """Every step that is known, oldest version first: those of the calendar, and below what is
-        due already the best that runs support.
-        """
+        # Every step that is known, oldest version first: those of the calendar, and below what is
+        # due already the best that runs support.
         best = [step for step in self._above if step.version in self._best()]
         return _once((*self.calendar, *best))
 
     @cached_property
     def proposed(self) -> tuple[FloorStep, ...]:
-        """The steps that are due or announced, and the first that a hold puts off, where it is the
-        hold alone that is in the way now.
-        """
+        # The steps that are due or announced, and the first that a hold puts off, where it is the
+        # hold alone that is in the way now.
         soon = self.as_of.day + datetime.timedelta(days=self.as_of.policy.notice_days)
         reached = self.as_of.calendar(self.axis.name, soon)
         held = [step for step in self.calendar if step.held is not None]
@@ -76,9 +74,8 @@ class FloorSteps:
 
     @cached_property
     def calendar(self) -> tuple[FloorStep, ...]:
-        """The steps by date alone, with holds: of what is due the newest, then each that is newest
-        on its day.
-        """
+        # The steps by date alone, with holds: of what is due the newest, then each that is newest
+        # on its day.
         due = max((step.version for step in self._above if step.on <= self.as_of.day), default=None)
         return tuple(
             step
@@ -91,9 +88,7 @@ class FloorSteps:
 
     @cached_property
     def under_the_hold(self) -> Version | None:
-        """The newest version above the floor that calendar and hold allow now; None without a
-        hold.
-        """
+        # The newest version above the floor that calendar and hold allow now; None without a hold.
         if self.hold is None:
             return None
         step = self.as_of.calendar(self.axis.name, up_to=self.hold.at)

@@ -113,9 +113,8 @@ class PromisedPlaces:
         return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
 
     def obstacle(self, axis: str, version: Version) -> str:
-        """Return the first fact that rules out the newest release with that version as published;
-        empty where none does.
-        """
+        # Return the first fact that rules out the newest release with that version as published;
+        # empty where none does.
         known = min(self._obstacles(axis, version, as_published=True), default=None)
         return "" if known is None else known[-1]
 

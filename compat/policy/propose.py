@@ -55,9 +55,8 @@ def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
 
 
 def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
-    """Return the floors that can move, and what the calendar allows them on that day; none without
-    a policy.
-    """
+    # Return the floors that can move, and what the calendar allows them on that day; none without a
+    # policy.
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None:
         return ()

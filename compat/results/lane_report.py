@@ -112,9 +112,8 @@ def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Entry | None:
 
 
 def _highest(known: Snapshot, cell: Cell) -> Entry | None:
-    """Of the cells with the same release on the same Python, as published today, the one at the
-    same place first, then the newest that works.
-    """
+    # Of the cells with the same release on the same Python, as published today, the one at the same
+    # place first, then the newest that works.
     matrix = known.matrix
     axes = (matrix.interpreters.name, matrix.subject)
 
@@ -134,9 +133,8 @@ def _highest(known: Snapshot, cell: Cell) -> Entry | None:
 
 
 def _breaks(entry: Entry, against: Entry) -> bool:
-    """Whether something fails in a cell that works in the other, for another reason than that its
-    packages cannot be installed together.
-    """
+    # Whether something fails in a cell that works in the other, for another reason than that its
+    # packages cannot be installed together.
     if not entry.is_tested or entry.verdict.kind == "works":
         return False
     outcome = entry.verdict.outcome

@@ -50,9 +50,8 @@ _OPTION = re.compile(r"\s--?[A-Za-z]")
 
 
 def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
-    """Return a requirements file after a move; what is pinned with hashes is a lock, to be made
-    again, and stays.
-    """
+    # Return a requirements file after a move; what is pinned with hashes is a lock, to be made
+    # again, and stays.
     if move.package is None:
         return Rewritten(text=text)
     return _spliced(text, list(_requirement_pieces(text, move.package)), move, pins=True)

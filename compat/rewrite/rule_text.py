@@ -7,9 +7,8 @@ from compat.declare.matrix import Relaxation, Rule
 
 
 def rule_text(rule: Rule, evidence: str = "") -> str:
-    """Return a rule as an entry `[[rules]]`, ready to stand at the end of a matrix.toml; its reason
-    ends with the evidence.
-    """
+    # Return a rule as an entry `[[rules]]`, ready to stand at the end of a matrix.toml; its reason
+    # ends with the evidence.
     table = tomlkit.table()
     table["name"] = rule.name
     table["effect"] = rule.effect

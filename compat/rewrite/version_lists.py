@@ -15,7 +15,6 @@ from compat.value import Value
 
 Spell = Callable[[Version], str]
 
-
 _REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#.*)?\r?\n?")
 _COMMENT_ABOVE = re.compile(r"(?:[ \t]*#[^\n]*\n)+\Z")
 

@@ -31,7 +31,7 @@ _GENERIC = "builtin generic type annotation "
 _VARIABLE = "variable annotations"
 _OPEN = "`...` among the arguments of `typing.Callable`"
 _FALLBACKS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "NameError"))
-_REFUSES = "the module refuses older ones"
+_REFUSES = "a version check that refuses older Pythons"
 _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,
@@ -196,9 +196,8 @@ def _config() -> Any:
 
 
 def _detected(text: str) -> set[tuple[int, Series, str]]:
-    """What vermin finds, as line, series and feature. Its parsable lines are
-    `path:line:column:python2:python3:feature`.
-    """
+    # What vermin finds, as line, series and feature. Its parsable lines are
+    # `path:line:column:python2:python3:feature`.
     # Its rules take a tenth of a second to load, and kept needs are read without them.
     from vermin import SourceVisitor
     from vermin.parser import Parser  # type: ignore[import-untyped]
@@ -227,9 +226,8 @@ def _detected(text: str) -> set[tuple[int, Series, str]]:
 def _open_callables(
     tree: ast.Module, never: list[ast.expr], evaluated: list[ast.expr]
 ) -> Iterator[tuple[int, Series, str, NeedKind]]:
-    """Yield what vermin does not look for: `Callable[[int, ...], int]`, which `typing` refuses with
-    a TypeError before Python 3.9.
-    """
+    # Yield what vermin does not look for: `Callable[[int, ...], int]`, which `typing` refuses with
+    # a TypeError before Python 3.9.
     ignored = {id(node) for annotation in never for node in ast.walk(annotation)}
     annotated = {id(node) for annotation in evaluated for node in ast.walk(annotation)}
     for node in ast.walk(tree):
@@ -291,9 +289,8 @@ def _masked(text: str, annotations: list[ast.expr]) -> str:
 
 
 def _guarded_lines(tree: ast.Module) -> set[int]:
-    """The lines of code that asks first: below a test that names the version or TYPE_CHECKING, or
-    in a `try` that has a fallback for what is missing.
-    """
+    # The lines of code that asks first: below a test that names the version or TYPE_CHECKING, or in
+    # a `try` that has a fallback for what is missing.
     lines: set[int] = set()
     for node in ast.walk(tree):
         is_guard = (isinstance(node, ast.If | ast.IfExp) and _asks_version(node.test)) or (

@@ -19,7 +19,7 @@ _KINDS: dict[NeedKind, tuple[str, str]] = {
     "annotation": ("annotation", "annotations"),
     "type": ("type that runs", "types that run"),
     "code": ("place in the code", "places in the code"),
-    "guard": ("test of the version", "tests of the version"),
+    "guard": ("version check at import", "version checks at import"),
 }
 _OWN: tuple[NeedKind, ...] = ("code", "type", "annotation", "guard")
 
@@ -161,7 +161,7 @@ def short_answer(floor: PythonFloor) -> str:
         "code": "code",
         "type": "types that run",
         "annotation": "annotations only",
-        "guard": "a test of the version",
+        "guard": "a version check",
         "declared": "declared only",
         "dependency": "a dependency",
     }

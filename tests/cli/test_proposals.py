@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from icalendar import Calendar
+from packaging.version import Version
 from support import floors
 from support.floors import cell
 from support.ran import Run
@@ -13,6 +14,9 @@ from support.ran import Run
 from compat.cli import options
 from compat.declare.decode import decode_matrix
 from compat.index.kept import encode_catalogue
+from compat.index.release import Catalogue, Package
+from compat.lock.lock_text import encode_lock
+from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.run.suitefiles import suite_digest
@@ -146,6 +150,46 @@ def test_writing_moves_the_floors_of_the_matrix_and_of_a_target_and_then_that_ax
     assert run("check", "demo").code == 0
     again = run("propose", "demo", "--json").json["data"]["proposals"]
     assert not [one["id"] for one in again if one["axis"] == "dep" and one["open"]]
+
+
+def test_a_projects_own_bound_is_the_lowest_release_that_ran(
+    demo: Path, run: Run, tmp_path: Path
+) -> None:
+    matrix = decode_matrix(floors.MATRIX.encode(), "world")
+    packages = {package.name: package for package in floors.catalogue().packages}
+    patch = floors.release("dep", "1.4.1", "2024-03-01")
+    packages["dep"] = Package("dep", (*packages["dep"].releases, patch))
+    text = encode_catalogue(Catalogue(tuple(packages.values())), matrix)
+    (demo / "catalogue.json").write_text(text, encoding="utf-8")
+    (demo / "locks").mkdir(exist_ok=True)
+    for python in ("3.9.18", "3.11.7"):
+        name = cell(python.rpartition(".")[0], "1.4")
+        lock = Lock(
+            inputs=Inputs(
+                cell=name,
+                python=Version(python),
+                platform=matrix.platform,
+                requirements=("demo==2.0", "dep==1.4.*", "pytest"),
+            ),
+            pins=tuple(
+                Pin(name=package, version=Version(version), hashes=("sha256:" + "0" * 64,))
+                for package, version in (("demo", "2.0"), ("dep", "1.4.1"), ("pytest", "8.0"))
+            ),
+            tool="uv 0.13.9",
+        )
+        (demo / "locks" / f"{name}.txt").write_text(encode_lock(lock), encoding="utf-8")
+        kept = {"lock_digest": lock.digest, "suite_digest": suite_digest(demo / "suite")}
+        keep(demo, [floors.ran(name, days_ago=ago, **kept) for ago in (1, 2)])
+    target = tmp_path / "pyproject.toml"
+    target.write_text(PROJECT, encoding="utf-8")
+    came = run("propose", "demo", "--write", "--target", str(target))
+    assert came.code == 1, came.err
+    assert "The lowest of 1.4 that ran is 1.4.1." in came.out
+    assert target.read_text(encoding="utf-8") == PROJECT.replace("dep>=1.2", "dep>=1.4.1")
+    assert 'at = "1.4"\n' in (demo / "matrix.toml").read_text(encoding="utf-8")
+    # What was raised is not offered to be lowered.
+    again = run("propose", "demo", "--json").json["data"]["proposals"]
+    assert not [one["id"] for one in again if one["axis"] == "dep"]
 
 
 def test_a_projects_folder_moves_with_all_that_states_the_floor(
