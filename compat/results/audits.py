@@ -113,7 +113,7 @@ def audited_free(
         outcome = str(ran)
         if isinstance(ran, Passed) or ran.stage == "test":
             finding = "no-answer" if is_of_machine(ran) else "wrong"
-        elif not blocker and not is_of_machine(ran):
+        elif ran.stage in ("import", "collect") and not blocker and not is_of_machine(ran):
             finding = "agrees"
     inferred = entry.verdict.answer if expected is None else str(expected)
     return AuditedCell(

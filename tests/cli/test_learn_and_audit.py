@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from msgspec.structs import replace
 from support.fake_index import FakeIndex
 from support.local_index import DEMO, fill
 from support.ran import Run
 
 from compat.cli import audit
+from compat.cli.options import workspace_of
 from compat.fleet.batch import RunOptions
+from compat.results.verdict import Verdict
+from compat.run.outcome import parse_outcome
 
 # Whatever asks for `low` cannot be locked: it asks for a `deep` that the index does not have.
 WORLD = {
@@ -215,3 +219,17 @@ def test_a_lock_that_disproves_a_clause_removes_it_and_says_what_fell(
     assert kept(root, "clauses")["clauses"] == []
     again = learnt("lock", "demo", cell, "--json").json["data"]
     assert (again["disproved"], again["fell"]) == ([], [])
+
+
+def test_a_relaxed_cell_that_cannot_be_installed_with_other_packages_free_has_no_answer(
+    run: Run, root: Path
+) -> None:
+    assert run("discover", "demo", "--write").code in (0, 1)
+    workspace = workspace_of("demo", root)
+    entry = workspace.snapshot.by_id["py3.11-dep2-demo1.0+relaxed"]
+    outcome = parse_outcome("import-fail:error(demo/__init__.py:1)")
+    claim = Verdict(cell=entry.cell.id, kind="broken", evidence="inferred", outcome=outcome)
+    found = audit._freed(workspace, replace(entry, verdict=claim), "", [])
+    assert found.route == "free"
+    # This index has wheels that no installer takes.
+    assert (found.finding, found.outcome) == ("no-answer", "install-fail:error")

@@ -162,6 +162,7 @@ def test_what_checks_a_relaxed_cell_asks_without_rules_and_bounds() -> None:
         ),
         ("import-fail:type-error(demo/a.py:1)", "pass", "", "wrong"),
         ("import-fail:type-error(demo/a.py:1)", "test-fail:silence(sum)", "", "no-answer"),
+        ("import-fail:type-error(demo/a.py:1)", "install-fail:error", "", "no-answer"),
         ("import-fail:type-error(demo/a.py:1)", "", "", "no-answer"),
     ],
 )
