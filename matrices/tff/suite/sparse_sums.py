@@ -234,7 +234,8 @@ def _each_index_once(indices, values, rank):
         order = tf.gather(order, tf.argsort(tf.gather(indices[:, axis], order), stable=True))
     indices, values = tf.gather(indices, order), tf.gather(values, order)
     differs = tf.reduce_any(tf.not_equal(indices[1:], indices[:-1]), axis=1)
-    is_first = tf.concat([tf.ones([tf.minimum(tf.shape(indices)[0], 1)], tf.bool), differs], axis=0)
+    # Not tf.ones of a list with a tensor in it, which TensorFlow 2.5 cannot make beside NumPy 1.20 and newer.
+    is_first = tf.concat([tf.fill(tf.shape(order[:1]), True), differs], axis=0)
     sums = tf.math.segment_sum(values, tf.cumsum(tf.cast(is_first, tf.int32)) - 1)
     return tf.boolean_mask(indices, is_first), sums
 
