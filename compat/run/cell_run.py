@@ -177,10 +177,11 @@ class CellRun:
         is_imported = seconds is not None and raised is None
         if facts.modified_files or not is_imported or not self.job.suite_folder:
             return self._after(facts)
-        self.environment.remove_bytecode()
+        for each in self._own_environments:
+            each.remove_bytecode()
         if self._learn("import.json"):
-            self.bytecode.lend(self.environment.packages, self.environment.distributions)
-            self.environment.settle(*_KEPT)
+            self._lend()
+            self._settle()
         self._join()
         report = self._suite()
         facts = msgspec.structs.replace(
@@ -254,6 +255,9 @@ class CellRun:
             if not (suite / "pytest.ini").exists():
                 (suite / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
         self.steps.writable = own_copies(self.environment.packages, self.job.suite.writes)
+        self._settle()
+
+    def _settle(self) -> None:
         self.environment.settle(*_KEPT)
         if self.runner is not None:
             self.runner.settle("venv")

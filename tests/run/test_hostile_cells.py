@@ -66,7 +66,8 @@ def outcome(evidence: Evidence) -> str:
 EMPTIES_PYTEST = """
 import os, re, sys
 from pathlib import Path
-for folder in sys.path:
+# The import does not see pytest, but knows where it stands.
+for folder in [*sys.path, *(name.replace("/venv/", "/runner/venv/") for name in sys.path)]:
     path = Path(folder) / "_pytest" / "python.py"
     if path.exists():
         before = path.stat()
@@ -170,7 +171,9 @@ class TestOneCellAndTheNext:
         self, lair: Lair
     ) -> None:
         lies = """
-import importlib.util, marshal, _pytest.python
+import importlib.util, marshal, sys
+sys.path += [name.replace("/venv/", "/runner/venv/") for name in sys.path]
+import _pytest.python
 ALIVE = True
 source = _pytest.python.__file__
 text = open(source).read().replace("self.ihook.pytest_pyfunc_call(pyfuncitem=self)", "pass", 1)
