@@ -92,11 +92,11 @@ def init_command(
             workspace = workspace_of(draft.name, folder, index_url, extra_index_url)
             lost = _lost_in_a_run(workspace, draft, run, as_json)
             every = dict.fromkeys(bringing(module, own) for module in lost)
-            found = tuple(name for name in every if name and name not in suite.requirements)
-            if not found:
+            added = tuple(name for name in every if name and name not in suite.requirements)
+            if not added:
                 break
-            note(f"compat: the tests import {listed(lost)}; added: {listed(found)}")
-            suite = msgspec.structs.replace(suite, requirements=(*suite.requirements, *found))
+            note(f"compat: the tests import {listed(lost)}; added: {listed(added)}")
+            suite = msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
             draft = draft_of(library, request, suite, source)
             _write(matrix, draft)
     _print(draft, as_json)

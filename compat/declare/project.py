@@ -149,9 +149,9 @@ def _poetry_bound(text: str) -> str:
     lowest = text[1:].strip()
     parts = [int(part) for part in lowest.split(".") if part.isdecimal()]
     # A caret lets all change after the first part that is not 0, a tilde after the second.
-    kept = next((n for n, part in enumerate(parts) if part), len(parts) - 1)
-    kept = kept if text[0] == "^" else min(1, len(parts) - 1)
-    return f">={lowest},<{'.'.join(map(str, [*parts[:kept], parts[kept] + 1]))}"
+    stays = next((n for n, part in enumerate(parts) if part), len(parts) - 1)
+    stays = stays if text[0] == "^" else min(1, len(parts) - 1)
+    return f">={lowest},<{'.'.join(map(str, [*parts[:stays], parts[stays] + 1]))}"
 
 
 def _table(document: Mapping[str, Any], key: str, source: str) -> dict[str, Any]:

@@ -86,10 +86,10 @@ def unloaded_plugins(
 
 
 def _settings(name: str, text: str) -> dict[str, str]:
-    found = settings_in(name, text)
+    settings = settings_in(name, text)
     return {
         key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
-        for key, value in (found.values if found else {}).items()
+        for key, value in (settings.values if settings else {}).items()
     }
 
 

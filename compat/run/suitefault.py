@@ -111,8 +111,8 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
 
 def lost_modules(outcome: Outcome) -> tuple[str, ...]:
     """Return the modules that a fault of the suite says nothing brings."""
-    said = _LOST.search(outcome.subject) if isinstance(outcome, Failed) else None
-    return tuple(re.split(r", | and ", said["names"])) if said else ()
+    words = _LOST.search(outcome.subject) if isinstance(outcome, Failed) else None
+    return tuple(re.split(r", | and ", words["names"])) if words else ()
 
 
 def modules_words(names: Iterable[str]) -> str:
@@ -128,9 +128,10 @@ def internal_error(evidence: Evidence) -> Failed | None:
     raised = evidence.internal_error
     if raised is None or raised.where.partition("/")[0] in evidence.modules:
         return None
-    said = f"{raised.type}: {raised.message}"
     where = evidence.started_test or "a test"
-    remedy = f"mend {where}: pytest itself ends in it (INTERNALERROR, {said})"
+    remedy = (
+        f"mend {where}: pytest itself ends in it (INTERNALERROR, {raised.type}: {raised.message})"
+    )
     return _fault("test", remedy, raised.where)
 
 

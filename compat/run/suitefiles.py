@@ -117,7 +117,7 @@ def left_out_tests(
     """Return those of the tests that a cell need not collect: those that are newer than the
     release, and those that it says it left out for a mark, where a file of the suite has that mark.
     """
-    said = {test: mark for mark, test in left_out}
+    mark_of = {test: mark for mark, test in left_out}
     names = frozenset(newer)
     texts = python_texts(folder)
     shared = "".join(text for path, text in texts.items() if path.endswith("conftest.py"))
@@ -125,7 +125,7 @@ def left_out_tests(
         test
         for test in tests
         if not names.isdisjoint((test, test.partition("::")[0]))
-        or f"mark.{said.get(test, ' ')}" in texts.get(test.partition("::")[0], "") + shared
+        or f"mark.{mark_of.get(test, ' ')}" in texts.get(test.partition("::")[0], "") + shared
     )
 
 
@@ -141,13 +141,13 @@ def suite_notes(
     for why, test in dict.fromkeys(left_out):
         tests.setdefault(why, []).append(test)
     for why, names in tests.items():
-        some = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+        examples = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
         because = (
             "they are newer than the release"
             if why == "newer"
             else f"they are marked {why}, and a cell has no network"
         )
-        notes.append(f"not run: {len(names)} of the tests, as {because}: {some}")
+        notes.append(f"not run: {len(names)} of the tests, as {because}: {examples}")
     if not suite_tests(Path(folder), suite.tests):
         because = "the tests are chosen by conftest.py, by settings or by arguments"
         notes.append(f"which tests must be collected is not known from the files alone: {because}")

@@ -169,6 +169,7 @@ def test_each_status_is_told_with_its_capability_and_cause(suite: Suite) -> None
         "message": "no",
         "where": "subject.py:2",
         "of_suite": False,
+        "is_own": False,
     }
     assert (bad["status"], bad["capability"]) == ("failed", "bad")
     assert wrong["raised"] == {
@@ -176,6 +177,7 @@ def test_each_status_is_told_with_its_capability_and_cause(suite: Suite) -> None
         "message": "assert (1 + 1) == 3",
         "where": "test_all.py:13",
         "of_suite": True,
+        "is_own": False,
     }
     assert (skipped["status"], skipped["missing"], skipped["raised"]) == ("skipped", [], None)
     assert (absent["status"], absent["missing"], absent["raised"]) == (
