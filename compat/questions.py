@@ -109,9 +109,9 @@ def freed(workspace: Workspace, cell: Cell, locker: Locker) -> Lock | Refusal:
     del axes[matrix.subject_axis.normalised_name]
     asked = facts.requirements(release.version, cell.on(matrix.interpreters.name).version)
     names = {
-        f"{one.name}[{','.join(one.extras)}]" if one.extras else one.name
-        for one in asked
-        if one.name not in axes and not one.url
+        f"{need.name}[{','.join(need.extras)}]" if need.extras else need.name
+        for need in asked
+        if need.name not in axes and not need.url
     }
     roots = tuple(sorted({*names, *axes.values(), *common_lines(facts)}))
     inputs = replace(base, requirements=roots, overrides=(), excludes=())

@@ -235,9 +235,11 @@ def test_a_public_class_says_what_it_means() -> None:
 
 
 def test_a_function_has_at_most_60_lines() -> None:
+    # In cli/ the options of a command are its signature.
     assert not [
         f"{name_of(path)}: {function.name}"
         for path, tree in TREES.items()
+        if room_of(path) != "cli"
         for function in functions(tree)
         if (function.end_lineno or 0) - function.lineno + 1 > 60
     ]

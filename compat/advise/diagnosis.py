@@ -191,7 +191,7 @@ def _beside(known: KnownFacts, sets: Sequence[TestedSet], packages: PackageList)
     """
     matrix = known.snapshot.matrix
     axes = [axis.normalised_name for axis in matrix.packages]
-    alike = [one for one in sets if are_alike(one, packages, matrix, axes)]
+    alike = [each for each in sets if are_alike(each, packages, matrix, axes)]
     if alike:
         entry = min(alike, key=lambda one: len(differing_pins(one, packages))).entry
         outcome = entry.verdict.outcome

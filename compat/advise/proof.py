@@ -224,7 +224,7 @@ def _proofs(snapshot: Snapshot, proven: _KeptProofs) -> Iterator[TestedCombinati
     names, packages = proven.names, {"Python", *map(_package, snapshot.matrix.axes)}
     # Of what the release itself asks; what only other packages ask of an axis is not in it.
     outside = [
-        sum(len(packages.intersection(one.packages)) for one in lifted if one.published)
+        sum(len(packages.intersection(each.packages)) for each in lifted if each.published)
         for lifted in proven.lifted
     ]
     for proof in proven.proofs:

@@ -106,7 +106,7 @@ class Ranks:
         front: list[tuple[int, ...]] = []
         for proof in proofs:
             own = self.criteria(proof, request)
-            if not any(one != own and all(map(operator.le, one, own)) for one in front):
+            if not any(each != own and all(map(operator.le, each, own)) for each in front):
                 front.append(own)
                 yield proof
 

@@ -49,13 +49,13 @@ class Want(Value, frozen=True):
         one below them all.
         """
         above = (
-            Version(".".join(map(str, (*bound.release[:at], bound.release[at] + 1))))
-            for bound in (Version(f"{one.base_version}.0.0") for one in self.bounds)
-            for at in range(len(bound.release))
+            Version(".".join(map(str, (*bound.release[:part], bound.release[part] + 1))))
+            for bound in (Version(f"{version.base_version}.0.0") for version in self.bounds)
+            for part in range(len(bound.release))
         )
         candidates = (Version("0"), *self.bounds, *above)
         return len(self.bounds) < len(self.specifier) or any(
-            meets(self.specifier, self._coordinate(one), (one,)) for one in candidates
+            meets(self.specifier, self._coordinate(each), (each,)) for each in candidates
         )
 
     def _coordinate(self, version: Version) -> Version:
@@ -138,7 +138,7 @@ def unavailable(want: Want, catalogue: Catalogue) -> str:
         series = [minor_series(release) for release in axis.releases]
         return f"the matrix has no Python {want.specifier}: it has {series[0]} to {series[-1]}"
     every = [release.version for release in catalogue.of(axis).releases]
-    newest = max((*every, *(one.version for one in catalogue.newer_than(axis))))
+    newest = max((*every, *(release.version for release in catalogue.newer_than(axis))))
     if bounds and min(bounds) > newest:
         return f"{axis.package} has no release {want.specifier}: the newest is {newest}"
     if bounds and min(every) <= min(bounds) and max(bounds) <= max(every):

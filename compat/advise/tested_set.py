@@ -66,7 +66,7 @@ class TestedSet(Value, frozen=True):
     def can(self, capability: str) -> bool:
         """Whether a capability was seen to work."""
         known = self.entry.verdict.capabilities
-        return any(one.id == capability and one.status == "yes" for one in known)
+        return any(each.id == capability and each.status == "yes" for each in known)
 
 
 class DifferingPin(Value, frozen=True):

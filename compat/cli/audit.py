@@ -193,34 +193,34 @@ def _freed(
 ) -> AuditedCell:
     """Check a cell with all other packages free: lock it, and run the core where that matters."""
     try:
-        found = questions.freed(workspace, entry.cell, locker_of(workspace, "uv"))
+        answer = questions.freed(workspace, entry.cell, locker_of(workspace, "uv"))
     except CompatError as error:
         errors.append(error)
         report(error.faults)
-        found = Refusal(cause="build-tool", subject="", because="")
-    if isinstance(found, Refusal) or is_lock_enough(entry):
-        return audited_free(entry, found, None, "")
+        answer = Refusal(cause="build-tool", subject="", because="")
+    if isinstance(answer, Refusal) or is_lock_enough(entry):
+        return audited_free(entry, answer, None, "")
     search = MachineSearch(workspace, isolation)
-    missing = search.machine.missing_interpreter(found)
+    missing = search.machine.missing_interpreter(answer)
     if missing is not None:
-        return audited_free(entry, found, None, "", f"this machine has no Python {missing}")
+        return audited_free(entry, answer, None, "", f"this machine has no Python {missing}")
     with search.progress([entry.cell.id]) as progress:
         run = questions.tried(
             workspace,
             entry.cell.id,
-            found,
+            answer,
             search.machine,
             search.cancel,
             progress,
         )
     search.exit_if_interrupted()
     if run is None:
-        return audited_free(entry, found, None, "")
+        return audited_free(entry, answer, None, "")
     spoken_of = involved(
         run.outcome, (p.name for p in run.evidence.installed), dict(run.evidence.owners)
     )
     blocker = third_package(spoken_of, asked_about(entry.cell.id, workspace.context))
-    return audited_free(entry, found, run.outcome, blocker)
+    return audited_free(entry, answer, run.outcome, blocker)
 
 
 def _run(

@@ -261,7 +261,7 @@ def advised_elsewhere(
     every = {Version(install.release) for install in snapshot.platform_installs}
     newest = max(wanted.get(subject, frozenset(every)) & every, default=None)
     best = newest if best is None else best
-    there = {
+    installing = {
         install.platform
         for install in installs_on(workspace, platforms)
         if install.state in INSTALLABLE
@@ -270,7 +270,7 @@ def advised_elsewhere(
     }
     releases = set() if best is None else {best}
     lines = {name: platform_lines(workspace, name, releases, asked) for name in platforms}
-    return lines, [name for name in platforms if name not in there]
+    return lines, [name for name in platforms if name not in installing]
 
 
 def known_elsewhere(

@@ -37,7 +37,7 @@ def _is_covered(evaluation: Evaluation, axis: Axis, version: Version) -> bool:
         or (
             (fresh := places.entries.get(place, {}).get("fresh")) is not None
             and fresh.obstacle is not None
-            and not {one.text for one in fresh.cell.coordinates} & set(fresh.obstacle.between)
+            and not {each.text for each in fresh.cell.coordinates} & set(fresh.obstacle.between)
         )
         for place in places.having(axis.name, version)
     )

@@ -119,10 +119,10 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     candidates = dict.fromkeys([*snapshot.matrix.quick, *where, *known])
 
     def awaited(cell: str) -> Due | None:
-        found = _due(asked(cell), where.get(cell, "elsewhere"))
-        if found is None or cell not in known:
-            return found
-        return replace(found, blocked_by=known[cell].verdict.blocked_by)
+        due = _due(asked(cell), where.get(cell, "elsewhere"))
+        if due is None or cell not in known:
+            return due
+        return replace(due, blocked_by=known[cell].verdict.blocked_by)
 
     cells: list[Due] = []
     infeasible: list[Infeasible] = []

@@ -55,10 +55,10 @@ class Probed(Value, frozen=True, kw_only=True):
     @property
     def involved(self) -> tuple[str, ...]:
         """The packages that the resolver speaks of where it refuses the cell, or another for it."""
-        told = [(clause.failed.subject, clause.because) for clause in self.clauses[:1]]
+        words = [(clause.failed.subject, clause.because) for clause in self.clauses[:1]]
         if self.answer is not None and self.answer.refusal is not None:
-            told = [(self.answer.refusal.subject, self.answer.because)]
-        return involved_in_refusal(*told[0]) if told else ()
+            words = [(self.answer.refusal.subject, self.answer.because)]
+        return involved_in_refusal(*words[0]) if words else ()
 
 
 class CellProber:

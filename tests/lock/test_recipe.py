@@ -462,5 +462,4 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         matrix = matrix_of(document)
         demands = Demands(Feasibility(matrix, catalogue_of(document)))
         [facts] = demands.of(parse_cell("py3.8-dep2-demo1.0+relaxed", matrix))
-        assert {"dep==2.*", "thirda"} <= facts
-        assert not any("==1.0" in fact for fact in facts)
+        assert facts == {"dep==2.*"}
