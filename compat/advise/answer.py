@@ -208,10 +208,10 @@ def because(best: TestedCombination, request: Request, matrix: Matrix) -> str:
         none = "No tested combination is published for these versions. Of the others"
         of = none if best.outside else "Of the combinations that are published for these versions"
     else:
-        none = "None that is published for these versions mostly works"
+        none = "No release that is published for these versions mostly works"
         of = (
             "Of the releases that are published for these versions and mostly work",
             f"{none}. Of those in which everything works",
-            f"{none}, and in none of the others everything does. Of all that fit",
+            f"{none}, and no other works in full. Of all that fit",
         )[best.tier]
     return f"{of}, {subject} {most}."

@@ -53,7 +53,7 @@ COMMANDS = {
     ),
     "repair": (
         "repair",
-        "Find the smallest changes of requirements with which a cell can be locked.",
+        "Find the smallest change of requirements with which a cell can be locked.",
     ),
     "why": (
         "why",

@@ -87,8 +87,9 @@ def locked_cell(
     as few do as the resolver allows. `near` are sets of packages whose requirements similar cells
     gave up; they are tried before all requirements are freed.
     """
-    search = _Relaxing(facts, cell, locker, package_of)
-    return search.answer(near) if cell.recipe == "relaxed" else search.attempt(frozenset())
+    if cell.recipe == "relaxed":
+        return _Relaxing(facts, cell, locker, package_of).answer(near)
+    return lock_cell(locker, inputs_of(facts, cell), package_of, facts.matrix.margin_days)
 
 
 def given_up(facts: Feasibility, cell: Cell, lock: Lock) -> frozenset[str]:

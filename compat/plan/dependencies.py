@@ -168,7 +168,7 @@ class Dependencies:
         beside = ""
         if archive is not None:
             why = archive.because.rstrip(".")
-            beside = f"; `--find-links {archive.find_links}` may have it: {why}"
+            beside = f"; --find-links {archive.find_links} may have it: {why}"
         if not refusals:
             because = f"{asks}, and the index has no such release{beside}"
             return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)

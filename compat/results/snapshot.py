@@ -313,7 +313,7 @@ class Snapshot:
         """
         if entry.obstacle is not None and not entry.is_tested:
             return ()
-        is_untried = not entry.counted and entry.lock_digest is None
+        is_untried = entry.lock_digest is None and not entry.counted
         about = (issue for issue in self.holding(entry.cell) if not issue.capability)
         return tuple(
             issue.because

@@ -65,6 +65,7 @@ def test_json_has_the_shards_and_what_was_left_out(locked: Run) -> None:
             "reason": "never-run",
             "tier": "full",
             "last": None,
+            "blocked_by": None,
             "seconds": 120.0,
             "run": 2,
         }

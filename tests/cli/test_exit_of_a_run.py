@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.known import statuses
+from support.made_records import capabilities
 from support.ran import Run
 
 from compat.cli.machine import now
@@ -91,9 +92,11 @@ def test_a_run_of_a_cell_that_works_is_told_apart_from_what_its_release_cannot_d
     workspace = workspace_of("demo", declared)
     assert _not_working(workspace, {CELL: FAILED}) == {}
     words = RunWords(workspace, [CELL])
-    assert words.of(CELL, parse_outcome(FAILED), ["sum"]) == told
-    assert words.of(CELL, parse_outcome(FAILED), ["sum", "mean"]) == FAILED
-    assert words.of(CELL, parse_outcome("test-fail:segfault(mean)"), ["sum"]).startswith("test-")
+    assert words.of(CELL, parse_outcome(FAILED), capabilities(sum="no")) == told
+    assert words.of(CELL, parse_outcome(FAILED), capabilities(sum="no", mean="no")) == FAILED
+    assert words.of(
+        CELL, parse_outcome("test-fail:segfault(mean)"), capabilities(sum="no")
+    ).startswith("test-")
 
 
 def test_a_failure_of_the_combination_is_printed_with_its_cause(declared: Path, run: Run) -> None:

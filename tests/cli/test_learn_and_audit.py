@@ -86,7 +86,7 @@ def test_an_inferred_answer_names_its_ground(learnt: Run, root: Path) -> None:
     explained = learnt("plan", "demo", "--explain", cell)
     assert "known without a run (inferred): inferred: it asks for low" in explained.out
     advised = learnt("advise", "demo", "demo==1.3")
-    assert "low" in advised.out + advised.err
+    assert "Inferred from" in advised.out
     assert "known to fail without a run" in learnt("plan", "demo").out
 
 

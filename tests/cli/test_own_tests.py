@@ -17,10 +17,13 @@ from compat.cli.show import answer_lines
 from compat.results.record import Capability
 
 HIDING = """
-import _pytest.python
-
 ALIVE = True
-_pytest.python.PyCollector.collect = lambda self: []
+try:
+    import _pytest.python
+
+    _pytest.python.PyCollector.collect = lambda self: []
+except ImportError:
+    pass  # the library is imported without pytest
 """
 FILES = {
     "pyproject.toml": """

@@ -121,7 +121,8 @@ def test_show_tells_the_verdict_and_how_to_reproduce_it(good: Repository) -> Non
     }
     code, out, _ = good.run("show", "zoo", good.cell)
     assert f"{good.cell}: works, tested" in out
-    assert f"--no-deps --require-hashes -r matrices/zoo/locks/{good.cell}.txt" in out
+    assert "--no-deps --require-hashes -r" in out
+    assert f"matrices/zoo/locks/{good.cell}.txt" in out
     code, _, err = good.run("show", "zoo", "py9.9-a1.0")
     assert (code, "nothing is known of cell 'py9.9-a1.0'" in err) == (2, True)
 

@@ -88,9 +88,9 @@ def locking(monkeypatch: pytest.MonkeyPatch, before: Callable[[Cell], object]) -
     """Have `before` called with each cell that is about to be locked."""
     locked = pipeline.locked
 
-    def slowly(facts: object, cell: Cell, *more: object) -> object:
+    def slowly(workspace: object, facts: object, cell: Cell, *more: object) -> object:
         before(cell)
-        return locked(facts, cell, *more)  # type: ignore[arg-type]
+        return locked(workspace, facts, cell, *more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(pipeline, "locked", slowly)
 
@@ -130,8 +130,8 @@ def test_a_refusal_is_counted_and_remembered_while_the_others_run(
     refusal = Refusal(cause="conflict", subject="deep<2", because="dep 1.1 depends on deep<2")
     plainly = pipeline.locked
 
-    def answer(facts: Feasibility, cell: Cell, *more: Any) -> LockResult:
-        return refusal if cell.id == OLD else plainly(facts, cell, *more)
+    def answer(workspace: Any, facts: Feasibility, cell: Cell, *more: Any) -> LockResult:
+        return refusal if cell.id == OLD else plainly(workspace, facts, cell, *more)
 
     monkeypatch.setattr(pipeline, "locked", answer)
     found = run("run", "demo", CELL, OLD)

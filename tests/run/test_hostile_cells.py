@@ -235,17 +235,11 @@ REWRITES_SUITE = (
 )
 DROPS_A_TEST = """
 ALIVE = True
-def pytest_collection_modifyitems(items):
-    items[:] = [item for item in items if "red" not in item.name]
 try:
-    from _pytest.config import PytestPluginManager
-    before = PytestPluginManager.consider_preparse
-    def consider(self, *arguments, **more):
-        import animal
-        if not self.is_registered(animal):
-            self.register(animal, "animal")
-        return before(self, *arguments, **more)
-    PytestPluginManager.consider_preparse = consider
+    # Only the suite's step has pytest; there it comes before the tests are collected.
+    from _pytest.python import PyCollector
+    whole = PyCollector.collect
+    PyCollector.collect = lambda self: [test for test in whole(self) if "red" not in test.name]
 except ImportError:
     pass
 """
@@ -282,9 +276,7 @@ class TestItsOwnGreen:
             assert "environment-mismatch(wrote to suite/test_a.py)" in outcome(evidence)
 
     def test_a_test_that_is_left_out_is_missed(self, lair: Lair) -> None:
-        evidence = lair.run(
-            {"animal.py": DROPS_A_TEST, "zz.pth": "import animal\n"}, {"test_a.py": RED + GREEN}
-        )
+        evidence = lair.run({"animal.py": DROPS_A_TEST}, {"test_a.py": RED + GREEN})
         assert (
             outcome(evidence) == "test-fail:report-mismatch(test_a.py::test_red was not collected)"
         )

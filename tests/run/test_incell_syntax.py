@@ -20,6 +20,7 @@ MAY_IMPORT = {
         "pytest",
         "grpc",
         "jax",
+        "ml_dtypes",
         "numpy",
         "pkg_resources",
         "tensorflow",

@@ -127,6 +127,7 @@ def _advice(site: Published) -> Compared:
 
 def _badges(site: Published) -> Compared:
     brief = {word: BRIEF_WORDS.get(name, word) for name, word in STATE_WORDS.items()}
+    inferred = {word for name, word in BRIEF_WORDS.items() if name.startswith("expected")}
     for file in sorted((site.folder / "badge" / site.matrix).rglob("*.json")):
         badge = json.loads(file.read_text(encoding="utf-8"))
         picture = file.with_suffix(".svg").read_text(encoding="utf-8")
@@ -136,7 +137,7 @@ def _badges(site: Published) -> Compared:
             own = _said_of_release(site, file.stem)
             yield (
                 f"badge {file.stem}",
-                said in ({brief[own]} if own else {"no data", "ruled out"}),
+                said in ({brief[own]} if own else {"no data", "ruled out", *inferred}),
                 True,
             )
     for floor in site.api("minimum")["floors"]:
