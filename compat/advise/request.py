@@ -138,7 +138,9 @@ def unavailable(want: Want, catalogue: Catalogue) -> str:
         series = [minor_series(release) for release in axis.releases]
         return f"the matrix has no Python {want.specifier}: it has {series[0]} to {series[-1]}"
     every = [release.version for release in catalogue.of(axis).releases]
-    newest = max((*every, *(release.version for release in catalogue.newer_than(axis))), default=None)
+    newest = max(
+        (*every, *(release.version for release in catalogue.newer_than(axis))), default=None
+    )
     if newest is None:
         return f"the index has no release of {axis.package}"
     if bounds and min(bounds) > newest:

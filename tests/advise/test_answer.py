@@ -208,7 +208,7 @@ class TestRankedByProof:
         shelf = both(with_failing(MOVED, 0, 10), with_failing(cell, failing, 10))
         answer = recommended(shelf, "demo==1", goal=goal)
         assert answer.best.proof.id == best
-        assert ("None that is published" in answer.because) is (best == MOVED)
+        assert ("No release that is published" in answer.because) is (best == MOVED)
 
     def test_what_is_needed_works_so_that_being_published_counts(self) -> None:
         shelf = both(with_failing(MOVED, 0, 10), with_failing(OLD, 5, 10))
