@@ -165,10 +165,7 @@ class Dependencies:
     def _dead(self, pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
         asks = pinned.required_by(question.subject)
         archive = self._archives.get(pinned.name)
-        beside = ""
-        if archive is not None:
-            why = archive.because.rstrip(".")
-            beside = f"; --find-links {archive.find_links} may have it: {why}"
+        beside = f" (--find-links {archive.find_links})" if archive else ""
         if not refusals:
             because = f"{asks}, and the index has no such release{beside}"
             return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)

@@ -134,7 +134,15 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Re
         requires_python="" if published is None else str(published.requires_python or ""),
         requires=() if published is None else published.requires_dist,
         spoken=_cell(report, spoken) if spoken.is_tested else None,
-        cautions=tuple(dict.fromkeys(c for e in entries for c in report.snapshot.cautions(e))),
+        # What is said of cells that nobody tried stands on their own pages.
+        cautions=tuple(
+            dict.fromkeys(
+                caution
+                for entry in entries
+                if entry.lock_digest is not None
+                for caution in report.snapshot.cautions(entry)
+            )
+        ),
         best=best(edition, report, {axis.name: version}),
         plain=plain_section(edition, report, version),
         platforms=platform_rows(report, str(version)),
