@@ -19,7 +19,7 @@ _KINDS: dict[NeedKind, tuple[str, str]] = {
     "annotation": ("annotation", "annotations"),
     "type": ("type that runs", "types that run"),
     "code": ("place in the code", "places in the code"),
-    "guard": ("version check at import", "version checks at import"),
+    "guard": ("version check", "version checks"),
 }
 _OWN: tuple[NeedKind, ...] = ("code", "type", "annotation", "guard")
 

@@ -114,7 +114,8 @@ def test_links_of_an_answer_lead_to_where_they_lead_on_its_page(window: Open, st
     [
         (
             "?python=3.14",
-            "Python 3.14 is not in this matrix: the newest is 3.13, and no tested combination with it works.",
+            "Python 3.14 is not in this matrix: the newest is 3.13, and no tested combination with"
+            " it works.",
         ),
         ("?py=3.6", "Python 3.6 is not in this matrix: the oldest is 3.7."),
         ("?tensorflow=1.15", "tensorflow 1.15 is not in this matrix: the oldest is 2.3."),
