@@ -40,7 +40,7 @@ def read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as fault:
-        raise UsageError.of(f"cannot be read: {reason(fault)}", path=str(path)) from None
+        raise UsageError.of(f"cannot be read: {reason(fault)}", path=str(path)) from fault
 
 
 def read_if_there(path: Path) -> bytes | None:
@@ -78,7 +78,7 @@ def write(path: Path, text: str | bytes) -> bool:
             os.unlink(name)
             raise
     except OSError as fault:
-        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from None
+        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from fault
     return True
 
 
@@ -98,7 +98,7 @@ def first_bytes(path: str, size: int) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as fault:
-        raise UsageError.of(f"cannot be read: {reason(fault)}", path=path) from None
+        raise UsageError.of(f"cannot be read: {reason(fault)}", path=path) from fault
     try:
         return os.read(handle, size)
     finally:
@@ -110,7 +110,7 @@ def file_state(path: str) -> bytes:
     try:
         state = os.stat(path)
     except OSError as fault:
-        raise UsageError.of(f"cannot be read: {reason(fault)}", path=path) from None
+        raise UsageError.of(f"cannot be read: {reason(fault)}", path=path) from fault
     return b"%d %d" % (state.st_size, state.st_mtime_ns)
 
 

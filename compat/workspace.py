@@ -200,8 +200,7 @@ class Workspace:
         if self.kept_catalogue is not None:
             return self.kept_catalogue
         self._notify(
-            f"compat: no kept catalogue, asking the index; compat discover {self.name} --write"
-            " keeps one"
+            f"no kept catalogue, asking the index; compat discover {self.name} --write keeps one"
         )
         return self.catalogue
 

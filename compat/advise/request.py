@@ -189,9 +189,9 @@ def label(axis: Axis) -> str:
 def _requirement(word: str) -> Requirement:
     try:
         requirement = Requirement(word)
-    except InvalidRequirement:
+    except InvalidRequirement as error:
         hint = "requirements look like python==3.10 or 'name>=1,<2'"
-        raise UsageError.of(f"{word[:80]!r} is not a requirement", hint=hint) from None
+        raise UsageError.of(f"{word[:80]!r} is not a requirement", hint=hint) from error
     if requirement.extras or requirement.marker is not None or requirement.url:
         raise UsageError.of(
             f"{word[:80]!r} has more than a name and versions", hint="leave out extras and markers"

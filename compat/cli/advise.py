@@ -49,7 +49,9 @@ def advise_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Tell which proven combination to install, and how. Asks no index.
+    """Recommend a tested combination, with the command to install it.
+
+    Asks no index.
 
     First come releases that are published for the versions and work for the most part. The best of
     them installs as published, then has the fewest failures of the combination, then the fewest
@@ -90,7 +92,7 @@ def advise_command(
         if without and isinstance(answer, Recommended):
             _say_container(workspace, answer.best, without)
     if lacking:
-        note(f"compat: {lacking}")
+        note(f"warning: {lacking}")
     raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking and not without else 1)
 
 
@@ -159,7 +161,7 @@ def _explain(workspace: Workspace, answer: Unproven) -> None:
     for sentence in answer.in_the_way:
         say(f"  {sentence}")
     if answer.nearest is None:
-        note(f"compat: no combination of {workspace.name} is proven so far")
+        note(f"no combination of {workspace.name} is proven so far")
         return
     say(f"the nearest tested combination: {'; '.join(answer.changes)}")
     say()

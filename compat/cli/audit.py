@@ -73,8 +73,7 @@ def audit_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Ask in earnest about a random sample of what is inferred, and say how many of the inferred
-    answers may be wrong.
+    """Verify a random sample of inferred results by running them.
 
     A cell that is inferred not to install is locked, any other is run. A relaxed cell that is
     inferred to fail is locked without rules, with all packages free that are neither the subject

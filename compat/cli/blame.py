@@ -54,7 +54,7 @@ def blame_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Find the package, and the release of it, that makes BAD fail where GOOD works.
+    """Find the package release that makes a cell fail.
 
     Days are bisected where the date is all that differs, then packages are exchanged between both
     locks, then the releases of the culprit are tried. What only breaks together is named together.

@@ -150,7 +150,7 @@ def _print_table(run_plan: RunPlan) -> None:
         )
     if packing.alone is not None:
         note(
-            f"compat: {packing.alone.cell} alone takes longer than a mean shard, so they cannot be"
+            f"warning: {packing.alone.cell} alone takes longer than a mean shard, so they cannot be"
             " balanced"
         )
     _print_later(run_plan)

@@ -41,8 +41,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be 
 def clean_command(
     days: Days = 30, most: Most = "", dry_run: DryRun = False, as_json: Json = False
 ) -> None:
-    """Remove from the cache what has not been used for long: packages, bytecode, evidence, kept
-    cells.
+    """Remove what has not been used for long from the cache.
 
     All of it can be fetched or made again, but for evidence, which compat record --rejudge reads.
     Records are no part of the cache. What was used within the last hour stays.
@@ -78,11 +77,11 @@ def make_room(megabytes: int) -> None:
     try:
         _remove(unused, cache)
     except CompatError as fault:
-        note(f"compat: the cache could not be cleaned: {fault}")
+        note(f"warning: the cache could not be cleaned: {fault}")
         return
     days = (moment - unused[-1].used) / DAY
     note(
-        f"compat: removed {_shown(sum(item.size for item in unused))} of the cache, unused for"
+        f"removed {_shown(sum(item.size for item in unused))} of the cache, unused for"
         f" {days:.0f} days or longer, to make room for {megabytes:,} MB of cells"
     )
 

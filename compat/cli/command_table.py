@@ -1,152 +1,166 @@
-"""The commands of `compat` by name: each with the module that holds it and the sentence that
-`compat --help` says of it, so that help and completion import none of them.
+"""The commands of `compat` by name, each with the module that holds it and its first sentence, so
+that help and completion import none of them.
 """
 
 import importlib
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-# The function of command NAME is NAME_command of its module. Its sentence is the first of the
-# function's docstring; tests/cli/test_imports.py holds the two together.
-COMMANDS = {
-    "init": (
-        "init",
-        "Propose a first matrix for a library, and write it: axes with their reasons, floors, a"
-        " policy, smoke cells and a suite.",
-    ),
-    "check": (
-        "declarations",
-        "Check declarations and their suites, and hold what [[known]] says against the records.",
-    ),
-    "schema": (
-        "declarations",
-        "Show how the JSON schemas of the declarations would change; write them with --write.",
-    ),
-    "discover": (
-        "discover",
-        "Show the coordinates that the index gives each axis, and what is new since the kept "
-        "catalogue.",
-    ),
-    "plan": ("plan", "Give every cell of a matrix its fate: feasible, or its first obstacle."),
-    "lock": ("lock", "Write the hash-pinned lock of each cell into the matrix's folder locks/."),
-    "audit": (
-        "audit",
-        "Ask in earnest about a random sample of what is inferred, and say how many of the inferred"
-        " answers may be wrong.",
-    ),
-    "learn": (
-        "learn",
-        "Ask a resolver about cells without an answer, and tell others what it says: the smallest"
-        " reason of a refusal answers every cell that contains it, and found packages every cell"
-        " whose requirements they meet.",
-    ),
-    "explore": ("explore", "Answer as many cells as can be in the time given."),
-    "floor": (
-        "floor",
-        "Find the lowest version on an axis that works, by running as few cells as it takes.",
-    ),
-    "blame": (
-        "blame",
-        "Find the package, and the release of it, that makes BAD fail where GOOD works.",
-    ),
+# What the first screen shows, in its order. A command is the function NAME_command of its module,
+# and its sentence is the first of that function's docstring (tests/cli/test_imports.py).
+FIRST = {
+    "Start": {
+        "init": ("init", "Write a first matrix for a library."),
+        "check": (
+            "declarations",
+            "Check declarations and suites, and known issues against the records.",
+        ),
+    },
+    "Run": {
+        "plan": ("plan", "List which cells are installable, and why the others are not."),
+        "run": ("run", "Install cells, run the suite in each, and record the results."),
+        "diff": ("diff", "Compare a checkout with a release: regressions and fixes."),
+    },
+    "Ask": {
+        "show": ("show", "Show results as a grid, or everything about one cell."),
+        "advise": ("advise", "Recommend a tested combination, with the command to install it."),
+        "doctor": (
+            "doctor",
+            "Explain a failing environment or error message, and what to change.",
+        ),
+    },
+    "Find": {
+        "floor": ("floor", "Find the lowest version on an axis that works."),
+        "blame": ("blame", "Find the package release that makes a cell fail."),
+    },
+    "Publish": {
+        "propose": ("propose", "Propose moves of the supported minimums, with their evidence."),
+        "publish": ("publish", "Write the site as static files."),
+    },
+}
+MORE = {
     "repair": (
         "repair",
-        "Find the smallest change of requirements with which a cell can be locked.",
+        "Find the smallest change of requirements that makes a cell installable.",
     ),
-    "why": (
-        "why",
-        "Tell what keeps the lowest version of an axis where it is, for one release or for all.",
+    "why": ("why", "Explain what pins an axis's minimum version."),
+    "discover": ("discover", "Fetch the releases that the index has for each axis."),
+    "lock": ("lock", "Write the hash-pinned lock of each cell."),
+    "explore": ("explore", "Test as many cells as fit in the time budget."),
+    "learn": ("learn", "Resolve untested cells, and generalise each conflict to other cells."),
+    "audit": ("audit", "Verify a random sample of inferred results by running them."),
+    "lanes": ("lanes", "Compare variants (lowest, pre-release) with the regular cells."),
+    "schedule": ("schedule", "List the coming moves of every minimum, three years ahead."),
+    "schema": ("declarations", "Compare the JSON schemas of the declarations with the code."),
+    "serve": ("publish", "Publish, and serve the site on this machine."),
+    "verify": ("verify", "Check that a published site is complete and unchanged."),
+    "keep": ("upkeep", "Commit and push the catalogue, locks and records of a matrix."),
+    "record": ("record", "Judge cached evidence again, or import records of other machines."),
+    "pack": ("pack", "Pack the records of past days into batches."),
+    "health": ("health", "Report how fresh the results are."),
+    "watchdog": ("upkeep", "Check that a scheduled workflow still runs."),
+    "clean": ("clean", "Remove what has not been used for long from the cache."),
+    "worker": ("worker", "Run cells for another machine's `compat run --fleet`."),
+    "cluster": ("worker", "Start a scheduler and local workers for `compat run --fleet`."),
+}
+COMMANDS = {name: row for rows in (*FIRST.values(), MORE) for name, row in rows.items()}
+# The names by which the commands below the first screen are called, by group.
+GROUPS = {
+    "find": ("Search for a repair or a reason.", {"repair": "repair", "reason": "why"}),
+    "matrix": (
+        "Releases, locks, variants and schedule of a matrix.",
+        {
+            "discover": "discover",
+            "lock": "lock",
+            "explore": "explore",
+            "learn": "learn",
+            "audit": "audit",
+            "variants": "lanes",
+            "schedule": "schedule",
+            "schema": "schema",
+        },
     ),
-    "run": ("run", "Install cells, run the suite in each, judge the results, and record them."),
-    "diff": (
-        "diff",
-        "Say what a checkout breaks and mends beside a release, cell by cell, capability by"
-        " capability.",
+    "site": ("Serve or check a site.", {"serve": "serve", "check": "verify"}),
+    "ci": (
+        "What scheduled jobs call.",
+        {
+            "push": "keep",
+            "record": "record",
+            "pack": "pack",
+            "health": "health",
+            "watchdog": "watchdog",
+        },
     ),
-    "lanes": (
-        "lanes",
-        "Show what the lanes of a matrix came to, each cell held against an ordinary one.",
-    ),
-    "worker": (
-        "worker",
-        "Run cells on this machine for `compat run --fleet` elsewhere, until it is interrupted.",
-    ),
-    "cluster": (
-        "worker",
-        "Start a scheduler, and workers of this machine, for `compat run --fleet`.",
-    ),
-    "show": (
-        "show",
-        "Show the stored verdicts as a grid, or one cell's test results and how to reproduce "
-        "them by hand.",
-    ),
-    "advise": ("advise", "Tell which proven combination to install, and how."),
-    "doctor": (
-        "doctor",
-        "Say whether an environment is proven, unproven or broken, why, and what to change.",
-    ),
-    "propose": (
-        "propose",
-        "Propose floor moves, and new versions to extend the matrix by: what policy, releases "
-        "and records allow, and what speaks against the rest.",
-    ),
-    "schedule": (
-        "schedule",
-        "Show the coming moves of every floor for three years, and the minimum versions from "
-        "each date on.",
-    ),
-    "record": (
-        "record",
-        "Judge evidence that this machine has kept again, or take records that other machines "
-        "made with this checkout.",
-    ),
-    "pack": (
-        "pack",
-        "Put the records of past days into batches: a tenth of the room, and as many files fewer.",
-    ),
-    "health": ("health", "Tell how old the verdicts are."),
-    "keep": (
-        "upkeep",
-        "Commit a matrix's catalogue, locks and records, and push them; nothing else is committed.",
-    ),
-    "watchdog": ("upkeep", "Look whether a scheduled workflow of GitHub Actions still runs."),
-    "clean": (
-        "clean",
-        "Remove from the cache what has not been used for long: packages, bytecode, evidence, kept"
-        " cells.",
-    ),
-    "publish": ("publish", "Write the site of matrices as static files."),
-    "serve": (
-        "publish",
-        "Publish into a folder, show it on this machine's loopback, and publish again "
-        "whenever something changes.",
-    ),
-    "verify": (
-        "verify",
-        "Tell whether a published site is one edition and whole, by the digests in its own list.",
-    ),
+    "cache": ("Clean the cache.", {"clean": "clean"}),
+    "fleet": ("Run cells on several machines.", {"worker": "worker", "cluster": "cluster"}),
+}
+NEW_NAMES = {
+    old: f"{group} {new}" for group, (_, names) in GROUPS.items() for new, old in names.items()
 }
 
 
-class LazyGroup(TyperGroup):
-    """A group whose commands are stand-ins, with a name and a sentence, until one is called."""
+def called(words: list[str]) -> tuple[str, list[str]]:
+    """Return the key in COMMANDS of the command that these words call, and the words after it."""
+    if words[0] in GROUPS:
+        return GROUPS[words[0]][1][words[1]], words[2:]
+    return words[0], words[1:]
 
-    def __init__(self, **attributes: Any) -> None:
+
+class Commands(TyperGroup):
+    """Commands that are stand-ins, with a name and a sentence, until one is called.
+
+    `names` has the key in COMMANDS of each name; without it, this is the group `compat` itself.
+    """
+
+    def __init__(self, names: Mapping[str, str] | None = None, **attributes: Any) -> None:
         super().__init__(**attributes)
-        for name, (_, sentence) in COMMANDS.items():
-            self.add_command(TyperCommand(name=name, callback=None, help=sentence))
+        self.names = names or {name: name for name in COMMANDS}
+        for name, key in self.names.items():
+            hidden = names is None and key in MORE
+            sentence = COMMANDS[key][1]
+            self.add_command(TyperCommand(name=name, callback=None, help=sentence, hidden=hidden))
+        if names is None:
+            for group, (sentence, below) in GROUPS.items():
+                self.add_command(Commands(below, name=group, help=sentence, rich_markup_mode=None))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the words name, itself, with its name and the words left over."""
+        if args[:1] == ["help"] and "help" not in self.names:
+            args = [*args[1:], "--help"] if args[1:] else ["--help"]
+            if args == ["--help"]:
+                print(ctx.get_help())
+                raise typer.Exit
         name, command, words = super().resolve_command(ctx, args)
-        return name, None if command is None else command_named(str(command.name)), words
+        if command is None or isinstance(command, Commands):
+            return name, command, words
+        key = self.names[str(command.name)]
+        if command.name in NEW_NAMES and len(self.names) == len(COMMANDS):
+            print(
+                f"warning: `compat {key}` is now `compat {NEW_NAMES[key]}`; the old name goes with"
+                " the next release",
+                file=sys.stderr,
+            )
+        return name, command_named(key, str(command.name)), words
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Print the first screen by headings, and the groups below them with their names."""
+        if len(self.names) != len(COMMANDS):
+            super().format_commands(ctx, formatter)
+            return
+        for heading, rows in FIRST.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, row[1]) for name, row in rows.items()], col_max=9)
+        with formatter.section("More"):
+            formatter.write_dl([(group, ", ".join(names)) for group, (_, names) in GROUPS.items()])
 
 
-def command_named(name: str) -> Any:
-    """Return the command of that name, its module imported; KeyError where there is none."""
-    module = importlib.import_module(f"compat.cli.{COMMANDS[name][0]}")
+def command_named(key: str, name: str = "") -> Any:
+    """Return the command of that key, its module imported; KeyError where there is none."""
+    module = importlib.import_module(f"compat.cli.{COMMANDS[key][0]}")
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name=name)(getattr(module, f"{name}_command"))
+    alone.command(name=name or key)(getattr(module, f"{key}_command"))
     return typer.main.get_command(alone)

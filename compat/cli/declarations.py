@@ -35,7 +35,7 @@ def check_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Check declarations and their suites, and hold what [[known]] says against the records.
+    """Check declarations and suites, and known issues against the records.
 
     An index is asked only where extra ones are configured: then each package of a matrix or its
     locks that stands on two of them is told, with the one that counts.
@@ -54,7 +54,7 @@ def check_command(
         raise DeclarationError(*faults)
     if index_url or has_extras(extra_index_url or ()):
         for line in dict.fromkeys(line for workspace in workspaces for line in twice(workspace)):
-            note(f"compat: {line}")
+            note(f"warning: {line}")
     if as_json:
         envelope({"matrices": checked})
     else:
@@ -74,7 +74,7 @@ def schema_command(
     ] = False,
     root: Root = None,
 ) -> None:
-    """Show how the JSON schemas of the declarations would change; write them with --write.
+    """Compare the JSON schemas of the declarations with the code.
 
     Examples: compat schema; compat schema --write
     """
@@ -91,8 +91,8 @@ def schema_command(
         if write:
             files.write(folder / name, text)
     note(
-        "compat: schemas are current"
+        "schemas are current"
         if not changed
-        else f"compat: schemas {'written' if write else 'would change'}"
+        else f"schemas {'written' if write else 'would change'}"
     )
     raise typer.Exit(1 if changed and not write else 0)

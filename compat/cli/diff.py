@@ -65,8 +65,7 @@ def diff_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Say what a checkout breaks and mends beside a release, cell by cell, capability by
-    capability.
+    """Compare a checkout with a release: regressions and fixes.
 
     The wheel is built once, by the project's own build back end. Each cell of the checkout has the
     packages of the release's cell beside it, with the subject alone exchanged, where both ask for

@@ -24,8 +24,7 @@ def discover_command(
     extra_index_url: options.ExtraIndexUrl = None,
     refresh: options.Refresh = False,
 ) -> None:
-    """Show the coordinates that the index gives each axis, and what is new since the kept
-    catalogue.
+    """Fetch the releases that the index has for each axis.
 
     Examples: compat discover tff; compat discover tff --json; compat discover tff --write
     """
@@ -50,14 +49,14 @@ def discover_command(
     _print_difference(workspace, discovered, write)
     if workspace.index.left_out:
         ignored = count(len(workspace.index.left_out), "local index", "local indexes")
-        note(f"compat: ignored {ignored} from pip's configuration")
+        note(f"warning: ignored {ignored} from pip's configuration")
 
 
 def _print_difference(workspace: Workspace, discovered: Discovered, write: bool) -> None:
     before, after = discovered.before, discovered.after
     path = f"matrices/{workspace.name}/{workspace.catalogue_path.name}"
     if before == after:
-        note(f"compat: {path} is current")
+        note(f"{path} is current")
     elif write and before:
         print(files.unified_diff(path, before, after), end="")
     elif write:
@@ -67,6 +66,6 @@ def _print_difference(workspace: Workspace, discovered: Discovered, write: bool)
         added = sum(line.startswith("+") for line in lines[2:])
         gone = sum(line.startswith("-") for line in lines[2:])
         note(
-            f"compat: {path} would change: {count(added, 'line')} new, {gone} gone; --write keeps"
+            f"{path} would change: {count(added, 'line')} new, {gone} gone; --write keeps"
             " what the index has now"
         )

@@ -100,7 +100,7 @@ def doctor_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Say whether an environment is proven, unproven or broken, why, and what to change.
+    """Explain a failing environment or error message, and what to change.
 
     Looked at is the environment of this command, or what an option names. It is answered from runs,
     published metadata and known messages: no index is asked, nothing is run or imported.
@@ -250,10 +250,10 @@ def works(answer: Diagnosis) -> bool:
 def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
     packages = asked.packages
     if asked.message is None and packages.is_whole and (beside := environment_beside()):
-        note(f"compat: looked at its own environment; --python {beside} looks at the active one")
+        note(f"looked at its own environment; --python {beside} looks at the active one")
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
-        note(f"compat: {lines} not understood, such as {packages.unread[0][:80]!r}")
+        note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
     for number, (workspace, answer) in enumerate(answers):
         if number:
             say()

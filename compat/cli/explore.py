@@ -84,7 +84,7 @@ def explore_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Answer as many cells as can be in the time given.
+    """Test as many cells as fit in the time budget.
 
     Each time the probe comes next that is expected to answer most cells a second: a question to the
     resolver, whose refusals answer other cells too; the whole suite, where what lies between two
@@ -125,7 +125,7 @@ def explore_command(
         _print(before, after, totals)
         tell_disproofs(disproofs, fell)
     for failed in totals.failed:
-        note(f"compat: {failed}")
+        note(f"warning: {failed}")
     search.exit(3 if totals.failed else 0)
 
 
@@ -251,11 +251,11 @@ class _Unseen:
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
         """Say it."""
-        note(f"compat: {job.cell} was not run: {why}")
+        note(f"warning: {job.cell} was not run: {why}")
 
     def stopped(self, worker: int, why: str) -> None:
         """Say it."""
-        note(f"compat: a worker stopped: {why}")
+        note(f"warning: a worker stopped: {why}")
 
 
 class _GrowthLine:

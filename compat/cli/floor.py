@@ -48,7 +48,7 @@ def floor_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Find the lowest version on an axis that works, by running as few cells as it takes.
+    """Find the lowest version on an axis that works.
 
     What the records know is not run again. Both ends and their neighbours are tried; a version that
     cannot be installed, and a run that the network ended, move nothing. Each run is recorded.

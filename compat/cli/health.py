@@ -24,7 +24,7 @@ def health_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Tell how old the verdicts are.
+    """Report how fresh the results are.
 
     Exit code 1 when one is overdue, a record is damaged, or none is there.
 
@@ -52,7 +52,7 @@ def health_command(
             say(f"{name}: {value}")
         report(damaged)
     for cell in overdue:
-        note(f"compat: {cell} is overdue; compat run {matrix} {cell} renews it")
+        note(f"warning: {cell} is overdue; compat run {matrix} {cell} renews it")
     raise typer.Exit(1 if overdue or damaged or not tested else 0)
 
 

@@ -51,8 +51,7 @@ def init_command(
         bool, typer.Option("--run/--no-run", help="Run the project's own tests once.")
     ] = True,
 ) -> None:
-    """Propose a first matrix for a library, and write it: axes with their reasons, floors, a
-    policy, smoke cells and a suite.
+    """Write a first matrix for a library.
 
     In a repository, what its pyproject.toml declares counts; elsewhere, the newest release on the
     index. Of the dependencies those become axes that are most likely to break the library: with an
@@ -95,7 +94,7 @@ def init_command(
             added = tuple(name for name in every if name and name not in suite.requirements)
             if not added:
                 break
-            note(f"compat: the tests import {listed(lost)}; added: {listed(added)}")
+            note(f"the tests import {listed(lost)}; added: {listed(added)}")
             suite = msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
             draft = draft_of(library, request, suite, source)
             _write(matrix, draft)
@@ -137,7 +136,7 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool, as_json: bool)
     workspace.refresh()
     lost = tuple(module for fault in result.suite_faults for module in lost_modules(fault))
     if result.suite_faults or result.is_incomplete:
-        note(f"compat: the tests have no result in {cell}, so the suite is not proven")
+        note(f"warning: the tests have no result in {cell}, so the suite is not proven")
     elif not as_json:
         print_verdicts(workspace, [cell])
     return lost
@@ -237,10 +236,10 @@ def _print(draft: Draft, as_json: bool) -> None:
         say(f"    {line}")
     say(f"  {count(draft.cells, 'cell')} can be installed as published.")
     if not draft.cells:
-        note("compat: no cell of this matrix can be installed as published")
+        note("no cell of this matrix can be installed as published")
     elif not draft.quick:
         note(
-            "compat: no cell has a wheel of each package;"
+            "no cell has a wheel of each package;"
             ' builds = ["NAME==VERSION"] in matrix.toml lets a source distribution be built'
         )
     prose(f"Next: {following}")

@@ -17,7 +17,7 @@ from compat.workspace import Workspace
 def lanes_command(
     matrix: MatrixName, as_json: Json = False, summary: SummaryFile = None, root: Root = None
 ) -> None:
-    """Show what the lanes of a matrix came to, each cell held against an ordinary one.
+    """Compare variants (lowest, pre-release) with the regular cells.
 
     A lane asks beside the grid, colours no cell of it and moves no floor: `lowest`, whether the
     lowest versions that a release declares are true; `prerelease`, what a dependency that is not
@@ -45,7 +45,7 @@ def lanes_command(
         note(f"{matrix} has no lane; {ways}")
     for package in workspace.snapshot.catalogue.prereleases:
         if not package.releases:
-            note(f"compat: {no_prerelease_words(package.name)}")
+            note(f"{no_prerelease_words(package.name)}")
     tried = {cell.lane for cell in lanes.cells if cell.verdict not in ("unknown", "infeasible")}
     for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in tried):
         note(f"nothing is known of lane {lane} yet; compat run {matrix} '*+{lane}' finds out")

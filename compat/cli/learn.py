@@ -55,9 +55,7 @@ def learn_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Ask a resolver about cells without an answer, and tell others what it says: the smallest
-    reason of a refusal answers every cell that contains it, and found packages every cell whose
-    requirements they meet.
+    """Resolve untested cells, and generalise each conflict to other cells.
 
     Without cells: first the refusals that are known, then the open cells, those of the largest
     group first. No cell is run; builds that the matrix names are made, isolated. Clauses are kept

@@ -92,7 +92,7 @@ def lock_command(
     extra_index_url: ExtraIndexUrl = None,
     refresh: Refresh = False,
 ) -> None:
-    """Write the hash-pinned lock of each cell into the matrix's folder locks/.
+    """Write the hash-pinned lock of each cell.
 
     Without cells: every cell that has a lock. What is printed has the order of the cells, whatever
     --jobs is. With --plain: the fresh cell of each release on each Python that it admits; the
@@ -184,7 +184,7 @@ def _locked(workspace: Workspace) -> tuple[Cell, ...]:
     names = [cell_id for cell_id, _ in workspace.lock_paths()]
     for name in names:
         if name not in planned:
-            note(f"compat: {name} has a lock and is not in the plan: passed over")
+            note(f"warning: {name} has a lock and is not in the plan: passed over")
     return tuple(planned[name] for name in names if name in planned)
 
 

@@ -69,4 +69,4 @@ def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
 
 def report(faults: Iterable[Fault]) -> None:
     for fault in faults:
-        print(f"compat: {fault.line()}", file=sys.stderr)
+        print(f"error: {fault.line()}", file=sys.stderr)

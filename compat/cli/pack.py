@@ -20,7 +20,7 @@ Before = Annotated[
 def pack_command(
     matrix: MatrixName, before: Before = "", as_json: Json = False, root: Root = None
 ) -> None:
-    """Put the records of past days into batches: a tenth of the room, and as many files fewer.
+    """Pack the records of past days into batches.
 
     Records of older formats are converted on the way. A batch never changes, and its name holds the
     digest of what is inside; `zcat` shows it. A record's own file goes once its batch is on the

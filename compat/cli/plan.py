@@ -82,7 +82,7 @@ def plan_command(
     extra_index_url: ExtraIndexUrl = None,
     refresh: Refresh = False,
 ) -> None:
-    """Give every cell of a matrix its fate: feasible, or its first obstacle.
+    """List which cells are installable, and why the others are not.
 
     With --budget, say what to run now.
 
@@ -139,7 +139,7 @@ def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: S
     if shown not in ("table", "github"):
         raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")
     if shown == "github" and not workspace.matrix.platforms:
-        note(f"compat: matrix {workspace.name!r} declares no other platform, so no runner is asked")
+        note(f"matrix {workspace.name!r} declares no other platform, so no runner is asked")
         print('{"include":[]}')
         return
     plan_platforms(workspace, platforms_named(workspace, platform), as_json, shown == "github")

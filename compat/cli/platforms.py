@@ -327,9 +327,9 @@ def _print_jobs(
         locked = [i for i in installs if i.platform == name and i.state == "resolves"]
         runner, title = PLATFORMS[name].runner, platform_title(name)
         if not runner:
-            note(f"compat: no runner of GitHub's is known for {title}")
+            note(f"no runner of GitHub's is known for {title}")
         elif not locked:
-            note(f"compat: no cell of {title} has a lock, so no runner is asked for")
+            note(f"no cell of {title} has a lock, so no runner is asked for")
         else:
             include += _jobs(workspace, name, locked)
     print(msgspec.json.encode({"include": include}).decode())

@@ -59,8 +59,7 @@ def propose_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Propose floor moves, and new versions to extend the matrix by: what policy, releases and
-    records allow, and what speaks against the rest.
+    """Propose moves of the supported minimums, with their evidence.
 
     A day in the past tells what a maintainer would have been told then. Exit code 1 when a move is
     open. --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4. Examples:

@@ -51,7 +51,9 @@ def publish_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Write the site of matrices as static files. Asks no index. What is as before is left alone.
+    """Write the site as static files.
+
+    Asks no index. What is as before is left alone.
 
     Examples: compat publish --out public --base-url https://example.org/compat/; compat publish tff
     --out public
@@ -77,10 +79,10 @@ def publish_command(
         say(f"{out}: {changed} written, {written.unchanged} as before, {moved}")
     for kind in kinds:
         note(_figure(kind))
-    note(f"compat: {count(len(written.files), 'file')} in {seconds:.1f} s")
+    note(f"{count(len(written.files), 'file')} in {seconds:.1f} s")
     for kind in heavy:
         note(
-            f"compat: {kind.heaviest} weighs {kind.size} bytes gzipped, more than the {kind.most}"
+            f"warning: {kind.heaviest} weighs {kind.size} bytes gzipped, more than the {kind.most}"
             " of its kind"
         )
     raise typer.Exit(1 if heavy else 0)
@@ -93,8 +95,7 @@ def serve_command(
     day: PublishDay = "",
     root: Root = None,
 ) -> None:
-    """Publish into a folder, show it on this machine's loopback, and publish again whenever
-    something changes.
+    """Publish, and serve the site on this machine.
 
     Examples: compat serve; compat serve tff --port 8080
     """
@@ -105,10 +106,10 @@ def serve_command(
         try:
             written = publish_site(matrix, out, PREVIEW_URL, _day(day), root, _repository(""))
         except CompatError as error:
-            note(f"compat: {error}")
+            note(f"warning: {error}")
             return
         changed = count(len(written.changed), "file")
-        note(f"compat: {changed} written in {time.monotonic() - began:.1f} s")
+        note(f"{changed} written in {time.monotonic() - began:.1f} s")
 
     rebuild()
     try:
@@ -173,7 +174,7 @@ def _repository(text: str) -> str:
 
 def _figure(kind: Weight) -> str:
     return (
-        f"compat: {kind.kind}: {kind.count}, heaviest {kind.size / 1024:.1f} of"
+        f"{kind.kind}: {kind.count}, heaviest {kind.size / 1024:.1f} of"
         f" {kind.most // 1024} KiB gzipped"
     )
 

@@ -64,8 +64,7 @@ def record_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Judge evidence that this machine has kept again, or take records that other machines made
-    with this checkout.
+    """Judge cached evidence again, or import records of other machines.
 
     A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they
     are here, and as a run of them can leave it; one of a cell. With --plan it was also started
@@ -102,7 +101,7 @@ def record_command(
         raise typer.Exit(take(workspace, source, as_json, plan, made_by))
     result = pipeline.rejudged(workspace, without_places)
     for record in result.suite_faults:
-        note(f"compat: {record.cell} is not recorded again: {record.outcome}")
+        note(f"warning: {record.cell} is not recorded again: {record.outcome}")
     if as_json:
         rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in result.changed]
         envelope({"changed": rows})

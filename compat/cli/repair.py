@@ -49,7 +49,7 @@ def repair_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Find the smallest change of requirements with which a cell can be locked.
+    """Find the smallest change of requirements that makes a cell installable.
 
     The versions that the cell names stay. Published requirements on other packages give way, as few
     as the resolver allows, and no version that a record of the matrix shows broken is offered. The

@@ -116,7 +116,7 @@ def run_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Install cells, run the suite in each, judge the results, and record them.
+    """Install cells, run the suite in each, and record the results.
 
     With --tier smoke a cell is installed and imported, and runs only what [suite] core names: works
     (smoke) is less than works, and the whole suite stays due. With --fleet cells run on a cluster.
@@ -260,7 +260,7 @@ def _run(
     print_lost(result)
     print_untried(result)
     if options.keep:
-        note(f"compat: the cells are in {result.folder}; remove the folder when you are done")
+        note(f"the cells are in {result.folder}; remove the folder when you are done")
     reports.write(released_report(workspace, cells, result.records))
     return 128 + interruption.signal if interruption.signal else _exit_code(workspace, result)
 

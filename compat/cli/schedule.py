@@ -23,8 +23,7 @@ def schedule_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Show the coming moves of every floor for three years, and the minimum versions from each date
-    on.
+    """List the coming moves of every minimum, three years ahead.
 
     Examples: compat schedule tff; compat schedule tff --json; compat schedule tff --ics tff.ics
     """

@@ -74,7 +74,7 @@ def take(workspace: Workspace, folder: Path, as_json: bool, plan: Path | None, m
     if checkout.suite_ids.unreadable:
         where = "/".join(filter(None, (workspace.matrix.suite.path, checkout.suite_ids.unreadable)))
         note(
-            f"compat: capabilities were not compared with the suite: {where} makes ids that only a"
+            f"warning: capabilities were not compared with the suite: {where} makes ids that only a"
             " run can tell"
         )
     note(f"{count(len(taken), 'record')} kept, {len(known)} there already, {len(faults)} refused")

@@ -58,8 +58,9 @@ def show_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Show the stored verdicts as a grid, or one cell's test results and how to reproduce them by
-    hand. Asks no index.
+    """Show results as a grid, or everything about one cell.
+
+    Asks no index.
 
     Examples: compat show tff; compat show tff --cells; compat show tff
     py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table; compat show tff --plain;
@@ -139,7 +140,7 @@ def _capabilities(workspace: Workspace, path: Path | None) -> int:
     bare = unexplained(snapshot)
     for cell, name in bare:
         note(
-            f"compat: {name} is 'no' in {cell}, and no [[known]] entry of {snapshot.matrix.name}"
+            f"warning: {name} is 'no' in {cell}, and no [[known]] entry of {snapshot.matrix.name}"
             " says why"
         )
     return 1 if bare else 0

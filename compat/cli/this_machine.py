@@ -114,5 +114,5 @@ class Interruption:
         self.cancel.set()
         os.write(
             2,
-            b"compat: stopping the cells that run; the same signal again ends compat at once\n",
+            b"stopping the cells that run; the same signal again ends compat at once\n",
         )

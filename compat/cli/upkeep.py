@@ -31,7 +31,7 @@ def keep_command(
     as_json: Json = False,
     root: Root = None,
 ) -> None:
-    """Commit a matrix's catalogue, locks and records, and push them; nothing else is committed.
+    """Commit and push the catalogue, locks and records of a matrix.
 
     Commits that others pushed meanwhile stay. Where the branch does not accept the push (it is
     protected, or the commit conflicts with theirs), the commit becomes a branch of its own and a
@@ -57,14 +57,14 @@ def keep_command(
 def _show(matrix: str, result: PushResult) -> None:
     match result:
         case NothingNew():
-            note(f"compat: nothing new to keep of {matrix}")
+            note(f"nothing new to keep of {matrix}")
         case Committed():
             say(f"{matrix}: committed as {result.commit[:12]}")
             note(f"Next: compat keep {matrix} --branch BRANCH pushes, or git push.")
         case Pushed():
             say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
         case Offered():
-            note(f"compat: {result.because}")
+            note(f"{result.because}")
             say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
 
 
@@ -79,7 +79,9 @@ def watchdog_command(
     repository: RepositoryName = "",
     as_json: Json = False,
 ) -> None:
-    """Look whether a scheduled workflow of GitHub Actions still runs. Exit code 1 when it does not.
+    """Check that a scheduled workflow still runs.
+
+    Exit code 1 when it does not.
 
     GitHub disables schedules after 60 days without a commit, and a schedule that is off reports
     nothing. Run it from another workflow; GITHUB_TOKEN needs the permission actions=read.
@@ -92,7 +94,7 @@ def watchdog_command(
         envelope({**msgspec.to_builtins(workflow_activity), "findings": findings})
     elif findings:
         for finding in findings:
-            note(f"compat: {finding}")
+            note(f"{finding}")
     else:
         say(f"{workflow} last succeeded on {workflow_activity.succeeded:%Y-%m-%d}")
     raise typer.Exit(1 if findings else 0)

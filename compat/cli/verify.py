@@ -16,7 +16,7 @@ def verify_command(
     folder: Annotated[Path, typer.Argument(help="A published site, or a copy of it.")],
     as_json: Json = False,
 ) -> None:
-    """Tell whether a published site is one edition and whole, by the digests in its own list.
+    """Check that a published site is complete and unchanged.
 
     Exit code 1 when not.
 

@@ -18,7 +18,15 @@ def _show(wanted: bool) -> None:
 def options(
     is_version: Annotated[
         bool,
-        typer.Option("--version", callback=_show, is_eager=True, help="Show the version and exit."),
+        typer.Option(
+            "--version", "-V", callback=_show, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+    is_verbose: Annotated[
+        bool,
+        typer.Option(
+            "-v", "--verbose", help="Log processes, requests and cache decisions; -vv logs more."
+        ),
     ] = False,
 ) -> None:
-    """Which versions work together: declare a matrix, plan its cells, lock them, run them."""
+    """Which versions work together, proven by running them."""

@@ -73,7 +73,7 @@ def why_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Tell what keeps the lowest version of an axis where it is, for one release or for all.
+    """Explain what pins an axis's minimum version.
 
     For python: whether it is declared only, or needed by annotations, by types that run or by code,
     at which lines, and what came of the cells below. For a package: the requirement, and what fails

@@ -80,7 +80,7 @@ def worker_command(
     index_url: IndexUrl = None,
     extra_index_url: ExtraIndexUrl = None,
 ) -> None:
-    """Run cells on this machine for `compat run --fleet` elsewhere, until it is interrupted.
+    """Run cells for another machine's `compat run --fleet`.
 
     A worker offers its interpreters, memory and disk, and runs one cell at a time. It dials the
     scheduler and is never dialled, so it may stand behind a firewall. It stops by itself when its
@@ -118,7 +118,7 @@ def cluster_command(
     isolation: IsolationLevel = "",
     as_json: Json = False,
 ) -> None:
-    """Start a scheduler, and workers of this machine, for `compat run --fleet`.
+    """Start a scheduler and local workers for `compat run --fleet`.
 
     It prints the scheduler's address, and lives until it is interrupted. Off the loopback it needs
     certificates: whoever reaches a scheduler can run code on its workers.
@@ -138,7 +138,7 @@ def cluster_command(
         else:
             say(_shown(bound_address))
         sys.stdout.flush()
-        note(f"compat: run cells here with --fleet {_shown(bound_address)}; Ctrl-C ends it")
+        note(f"run cells here with --fleet {_shown(bound_address)}; Ctrl-C ends it")
 
     from compat.fleet.scheduler import serve_scheduler
 
@@ -252,7 +252,7 @@ def _served(
     why = asyncio.run(serve())
     if interrupted:
         return 0
-    note(f"compat: this worker stopped: {why}")
+    note(f"warning: this worker stopped: {why}")
     return 3
 
 

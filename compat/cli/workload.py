@@ -88,7 +88,7 @@ def workers_that_fit(asked: int, suite: Suite) -> int:
     fit = max(1, min(asked, megabytes // each))
     if fit < asked:
         note(
-            f"compat: {count(fit, 'cell')} at once instead of {asked}: {megabytes:,} MB of {short}"
+            f"{count(fit, 'cell')} at once instead of {asked}: {megabytes:,} MB of {short}"
             f" are free, and a cell may use {each:,} (`{short}_mb` of [suite])"
         )
     return fit
@@ -99,17 +99,17 @@ def print_lost(result: BatchResult) -> None:
     machine lost.
     """
     for worker, why in result.lost_workers.items():
-        note(f"compat: worker {worker} stopped and took no more cells: {why}")
+        note(f"warning: worker {worker} stopped and took no more cells: {why}")
     if result.unrun:
         note(
-            f"compat: {count(result.unrun, 'cell has', 'cells have')} no result, because compat"
+            f"{count(result.unrun, 'cell has', 'cells have')} no result, because compat"
             " could not run them all"
         )
     if result.unanswered:
         cells = count(len(result.unanswered), "cell has", "cells have")
         again = "run it again" if len(result.unanswered) == 1 else "run them again"
         note(
-            f"compat: {cells} no answer: the network, the disk, the sandbox or the processor was in"
+            f"{cells} no answer: the network, the disk, the sandbox or the processor was in"
             f" the way; {again}, if need be on another machine"
         )
 
@@ -117,4 +117,4 @@ def print_lost(result: BatchResult) -> None:
 def print_untried(result: BatchResult) -> None:
     """Say each reason once for which cells were not tried, as for want of their Python."""
     for why, cells in Counter(result.untried.values()).items():
-        note(f"compat: {count(cells, 'cell has', 'cells have')} no answer: {why}")
+        note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")

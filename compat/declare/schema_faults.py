@@ -39,8 +39,8 @@ _KIND_NAMES = {
 def _date(text: str) -> datetime.date:
     try:
         return datetime.date.fromisoformat(text)
-    except ValueError:
-        raise ValueError(f"{shown(text)} is not a date such as 2027-01-31") from None
+    except ValueError as error:
+        raise ValueError(f"{shown(text)} is not a date such as 2027-01-31") from error
 
 
 _FORMATS: dict[str, tuple[str, Callable[[str], object]]] = {

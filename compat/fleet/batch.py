@@ -178,12 +178,12 @@ class Batch:
         # One that asks what the declarations asked once is made anew, like one that is not there.
         own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
         for cell in [cell for cell, lock in own.items() if not self._asks_as_declared(cell, lock)]:
-            self._reporter.tell(f"compat: {cell} is locked again: it asks for something else now")
+            self._reporter.tell(f"re-locking {cell}: its requirements changed")
             del own[cell]
         locks = own if locks is None else {**own, **locks}
         folder = self._machine.cells()
         if dead := remove_dead_folders(folder):
-            self._reporter.tell(f"compat: removed {count(dead, 'folder')} of runs that were killed")
+            self._reporter.tell(f"removed {count(dead, 'folder')} of runs that were killed")
         self._scratch = Scratch(folder, keep=self._options.keep)
         self._fleet = self._machine.fleet(self._bench, self._cancel, self._options)
         try:
@@ -305,7 +305,7 @@ class Batch:
         if isinstance(fault, Failed):
             self._suite_faults.append(fault)
             self._reporter.tell(
-                f"compat: {job.cell} has no record, the suite or its declaration is at fault:"
+                f"error: {job.cell} has no record, the suite or its declaration is at fault:"
                 f" {fault}"
             )
             return

@@ -216,11 +216,11 @@ async def serve_cells(
                 dashboard=False, local_directory=str(host.scratch / "dask"),
             )  # fmt: skip
             async with worker:
-                tell(f"compat: joined {address.url}")
+                tell(f"joined {address.url}")
                 await worker.finished()
             gone_since = time.monotonic()
             if not host.why:
-                tell(f"compat: the scheduler at {address.url} is gone; dialling it again")
+                tell(f"warning: the scheduler at {address.url} is gone; dialling it again")
         except (OSError, RuntimeError, asyncio.TimeoutError):
             if time.monotonic() - gone_since > patience:
                 return f"no scheduler answers at {address.url}"

@@ -224,10 +224,10 @@ def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
     for package in catalogue.packages:
         if package.stale_since is not None:
             yield (
-                f"compat: the index did not answer for {package.name}; using its page of"
+                f"warning: the index did not answer for {package.name}; using its page of"
                 f" {package.stale_since:%Y-%m-%d %H:%M} UTC"
             )
         for release in package.releases:
             for artifact in release.artifacts:
                 if artifact.set_aside:
-                    yield f"compat: a file is set aside: {artifact.set_aside}"
+                    yield f"warning: a file is set aside: {artifact.set_aside}"

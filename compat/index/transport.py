@@ -1,5 +1,6 @@
 """The index room's way out: requests that end, in time and in size."""
 
+import logging
 import tempfile
 import threading
 import time
@@ -20,6 +21,7 @@ from urllib3.util import Retry
 from compat.index.settings import IndexSettings
 from compat.value import Value
 
+_LOG = logging.getLogger(__name__)
 CONNECTIONS = 8  # as many as `discover` has threads
 CHUNK = 64 * 1024  # bytes
 IN_MEMORY = (
@@ -171,6 +173,9 @@ class BoundedAdapter(HTTPAdapter):
     ) -> requests.Response:
         timeout = (self._limits.connect, self._limits.silence)
         response = super().send(request, stream=True, timeout=timeout, **tls)
+        _LOG.info(
+            "%s %s: %s", request.method, without_login(str(request.url)), response.status_code
+        )
         raw: BaseHTTPResponse = response.raw
         # A whole wheel in answer to a range request is not worth its bytes, nor is the body of a
         # refusal.

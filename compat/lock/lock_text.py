@@ -170,8 +170,8 @@ def parse_exact(text: str) -> tuple[str, Version]:
         requirement = Requirement(text.strip())
         (specifier,) = requirement.specifier
         version = Version(specifier.version)
-    except (InvalidRequirement, InvalidVersion, ValueError):
-        raise ValueError(f"{text.strip()[:80]!r} is not an exact pin") from None
+    except (InvalidRequirement, InvalidVersion, ValueError) as error:
+        raise ValueError(f"{text.strip()[:80]!r} is not an exact pin") from error
     if specifier.operator != "==":
         raise ValueError(f"{text.strip()[:80]!r} is not an exact pin")
     return canonicalize_name(requirement.name), version

@@ -1,11 +1,14 @@
 """Runs a resolver as a process: its output captured, its time limited, its absence told."""
 
+import logging
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 from compat.errors import ToolFailed
 
+_LOG = logging.getLogger(__name__)
 Done = subprocess.CompletedProcess[str]
 
 
@@ -16,6 +19,7 @@ def run_resolver(
     answer in time.
     """
     name = Path(command[0]).name
+    _LOG.info("running %s", shlex.join(command))
     try:
         return subprocess.run(
             command,
@@ -28,7 +32,7 @@ def run_resolver(
             timeout=seconds,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        raise ToolFailed.of(f"{name} had no answer after {seconds} s") from None
+    except subprocess.TimeoutExpired as error:
+        raise ToolFailed.of(f"{name} had no answer after {seconds} s") from error
     except OSError as fault:
-        raise ToolFailed.of(f"{name} could not be started: {fault.strerror}") from None
+        raise ToolFailed.of(f"{name} could not be started: {fault.strerror}") from fault

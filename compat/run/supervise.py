@@ -1,9 +1,11 @@
 """Runs a command as a process tree under limits, so that nothing of it survives."""
 
 import contextlib
+import logging
 import os
 import re
 import select
+import shlex
 import subprocess
 import tempfile
 import threading
@@ -17,6 +19,7 @@ from compat.run.evidence import DeadChild, Ended, EndedBy, Isolation, Limits
 from compat.run.isolation import HIGHEST_FIRST, Room, wrapped
 from compat.run.meter import Meter
 
+_LOG = logging.getLogger(__name__)
 # What the keeper needs to kill its tree, before it is killed with it.
 _KILL_SECONDS = 1.5
 # A dead tree's memory is given back: gigabytes take a moment.
@@ -140,6 +143,7 @@ class _Tree:
         self, command: Sequence[str], room: Room, level: Isolation, log: int, handles: Sequence[int]
     ) -> None:
         """Start the keeper with its command; when that cannot be, the log says why."""
+        _LOG.info("starting %s", shlex.join(command))
         try:
             with _ahead():
                 self.outer = subprocess.Popen(

@@ -217,7 +217,7 @@ def decode_needs(text: str, source: str) -> Needs:
         _refuse_unsound(needs)
     except (ValueError, RecursionError) as fault:
         hint = "compat why MATRIX python --all --write makes it anew once it is deleted"
-        raise DeclarationError.of(f"has no needs: {fault}", path=source, hint=hint) from None
+        raise DeclarationError.of(f"has no needs: {fault}", path=source, hint=hint) from fault
     return needs
 
 
@@ -238,6 +238,6 @@ def _refuse_unsound(needs: Needs) -> None:
         for text in (*releases, *(run.release for run in needs.changed)):
             Version(text)
     except InvalidVersion as fault:
-        raise ValueError(str(fault)) from None
+        raise ValueError(str(fault)) from fault
     for run in needs.changed:
         parse_outcome(run.outcome)

@@ -212,7 +212,7 @@ def _detected(text: str) -> set[tuple[int, Series, str]]:
     try:
         visitor.minimum_versions()  # without it the output is not whole
     except InvalidVersionException as fault:
-        raise SyntaxError(f"of Python 2: {fault}") from None
+        raise SyntaxError(f"of Python 2: {fault}") from fault
     findings = set()
     for finding in visitor.output_text().splitlines():
         fields = finding.split(":", 5)

@@ -285,7 +285,7 @@ def test_a_place_whose_python_is_missing_names_it_and_is_not_run_again(zoo: Repo
     assert "again" not in err
     code, _, err = zoo.run("run", "zoo", "--subject-from", ".")
     assert code == 3, err
-    assert err.rstrip().endswith(f"compat: 1 cell has no answer: {remedy}")
+    assert err.rstrip().endswith(f"1 cell has no answer: {remedy}")
 
 
 def test_a_wheel_and_a_git_repository_are_checkouts_too(zoo: Repository, tmp_path: Path) -> None:
@@ -325,7 +325,7 @@ def test_a_source_distribution_is_a_checkout_too(zoo: Repository, tmp_path: Path
     code, _, err = zoo.run("diff", "zoo", "--subject-from", str(path))
     assert code == 1, err
     (line,) = [line for line in err.splitlines() if "cannot be built" in line]
-    assert line.startswith(f"compat: {path}: ")
+    assert line.startswith(f"error: {path}: ")
 
 
 def test_a_failing_release_is_mended_by_a_checkout(
@@ -367,7 +367,7 @@ def test_a_checkout_that_is_none_has_one_clear_line(
     ended, _, err = zoo.run("diff", "zoo")
     assert ended == code, err
     (line,) = [line for line in err.splitlines() if words in line]
-    assert line.startswith("compat: .: ")
+    assert line.startswith("error: .: ")
     assert line.endswith(")")
 
 

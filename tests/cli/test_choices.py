@@ -58,7 +58,7 @@ class TestNothingIsKnownYet:
         assert (found.code, found.out) == (1, "")
         assert (
             found.err.splitlines()[-1]
-            == "compat: 2 cells of demo are feasible and none is locked (compat run demo"
+            == "error: 2 cells of demo are feasible and none is locked (compat run demo"
             " 'py*-dep*-demo1.0' runs 2 cells)"
         )
         quick(root, CELL)
@@ -220,14 +220,14 @@ class TestDue:
         found = run("run", "demo", "--due")
         assert (found.code, found.out) == (1, "")
         assert found.err.splitlines() == [
-            "compat: no kept catalogue, asking the index; compat discover demo --write keeps one",
+            "no kept catalogue, asking the index; compat discover demo --write keeps one",
             "nothing is due: the locked cell has a fresh result",
             (
                 "1 more cell is feasible and never locked: compat run demo 'py*-dep*-demo1.0' runs"
                 " the newest"
             ),
             (
-                "compat: there is no cell of demo to run (compat run demo 'GLOB' runs cells again;"
+                "error: there is no cell of demo to run (compat run demo 'GLOB' runs cells again;"
                 " --allow-empty makes this end with 0)"
             ),
         ]

@@ -250,7 +250,7 @@ def test_wrong_words_are_one_line_and_exit_code_2(
     assert ran.code == 2
     assert ran.out == ""
     assert told in ran.err
-    assert ran.err.startswith("compat: ")
+    assert ran.err.startswith("error: ")
     assert ran.err.count("\n") == 1
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.cli.command_table import COMMANDS
+from compat.cli.command_table import FIRST, GROUPS
 
 HERE = Path(__file__).parent.parent.parent
 TRACKED = subprocess.run(
@@ -111,21 +111,23 @@ def test_both_scripts_are_the_command(compat: Installed) -> None:
 
 def test_every_command_helps_in_an_empty_folder(compat: Installed) -> None:
     listed = compat("--help").stdout
-    for name in COMMANDS:
+    names = {name for rows in FIRST.values() for name in rows} | {*GROUPS}
+    for name in names:
         assert re.search(rf"^\W*{name}\b", listed, re.MULTILINE), name
-    helped = {name: compat(name, "--help") for name in ("check", "plan", "run", "publish", "why")}
+    assert not [line for line in listed.splitlines()[1:] if line.endswith("...")]
+    helped = {name: compat(name, "--help") for name in ("check", "plan", "run", "publish", "show")}
     for name, ended in helped.items():
         assert (ended.returncode, ended.stderr) == (0, ""), name
         assert "Example" in ended.stdout, name
 
 
-@pytest.mark.parametrize("command", ["check", "publish", "serve", "doctor"])
+@pytest.mark.parametrize("command", ["check", "publish", "site serve", "doctor"])
 def test_without_a_repository_a_command_says_so_in_one_line(
     compat: Installed, command: str
 ) -> None:
-    ended = compat(command)
+    ended = compat(*command.split())
     assert (ended.returncode, ended.stdout) == (2, "")
-    assert re.fullmatch(r"compat: no folder matrices/ here .*\n", ended.stderr)
+    assert re.fullmatch(r"error: no folder matrices/ here .*\n", ended.stderr)
     assert list(compat.folder.iterdir()) == []
 
 

@@ -152,7 +152,7 @@ def test_its_own_environment_is_read_where_nothing_is_named(
 
 def test_a_line_that_is_not_understood_is_told(doctor: Doctor, freeze: Freeze) -> None:
     answer = doctor("--freeze", freeze(f"{PROVEN}-e ./local\n"), "--python", "3.9")
-    assert "compat: 1 line not understood, such as '-e ./local'" in answer.err
+    assert "warning: 1 line not understood, such as '-e ./local'" in answer.err
 
 
 @pytest.mark.parametrize(

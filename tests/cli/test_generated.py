@@ -201,6 +201,6 @@ def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line
     assert came.code == 2
     assert (
         came.err
-        == "compat: matrices/demo/catalogue.json: lacks dep (compat discover demo --write asks the"
+        == "error: matrices/demo/catalogue.json: lacks dep (compat discover demo --write asks the"
         " index for it)\n"
     )

@@ -67,7 +67,7 @@ def test_what_is_not_sound_is_refused_and_the_rest_is_kept(
     (handed / CELL / "notes.txt").write_text("", encoding="utf-8")
     found = run("record", "demo", "--from", str(handed))
     assert found.code == 1
-    assert f"compat: {CELL}/notes.txt: is not a valid record" in found.err
+    assert f"error: {CELL}/notes.txt: is not a valid record" in found.err
     assert len(list((root / "matrices" / "demo" / "records").glob("*/*.json"))) == 1
 
 

@@ -27,12 +27,12 @@ def test_a_user_without_a_home_gets_one_line(
     ran = run(*words)
     assert ran.code == 2
     assert (
-        ran.err == "compat: this user has no home folder, in which compat would keep its cache "
+        ran.err == "error: this user has no home folder, in which compat would keep its cache "
         "(COMPAT_CACHE_DIR=FOLDER names a folder that can be written)\n"
     )
 
 
-@pytest.mark.parametrize("command", ["lock", "run"])
+@pytest.mark.parametrize("command", ["matrix lock", "run"])
 def test_a_cache_that_cannot_be_made_is_told_in_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:
@@ -41,9 +41,9 @@ def test_a_cache_that_cannot_be_made_is_told_in_one_line(
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.delenv("UV_CACHE_DIR")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    ran = run(command, "demo", CELL)
+    ran = run(*command.split(), "demo", CELL)
     assert ran.code == 2
     assert (
-        ran.err == "compat: the cache folder cannot be made: not a directory "
+        ran.err == "error: the cache folder cannot be made: not a directory "
         "(COMPAT_CACHE_DIR=FOLDER names a folder that can be written)\n"
     )

@@ -204,8 +204,8 @@ def test_a_group_that_no_lock_can_hold_is_said_at_once(run: Run, empty: Path) ->
     (empty / "tests" / "test_a.py").write_text("def test_a(): pass\n")
     drafted = run("init")
     assert drafted.code == 0, drafted.err
-    (line,) = [line for line in drafted.err.splitlines() if line.startswith("compat: ")]
-    assert line.startswith("compat: matrices/my-lib/matrix.toml: suite.groups")
+    (line,) = [line for line in drafted.err.splitlines() if line.startswith("error: ")]
+    assert line.startswith("error: matrices/my-lib/matrix.toml: suite.groups")
     assert "a @ file:///a" in line
 
 
@@ -216,7 +216,7 @@ def test_nothing_is_overwritten(run: Run, empty: Path) -> None:
     again = run("init", "my-lib")
     assert again.code == 2
     assert again.err == (
-        "compat: matrices/my-lib: is there already, and nothing of it was changed"
+        "error: matrices/my-lib: is there already, and nothing of it was changed"
         " (compat check my-lib looks at it)\n"
     )
     assert path.read_text() == "mine = 1\n"
@@ -236,7 +236,7 @@ def test_what_is_drafted_is_told_to_programs(run: Run, empty: Path) -> None:
         ((), None, "name a package: there is no pyproject.toml with a project's name here"),
         ((), "[tool.x]\n", "name a package: there is no pyproject.toml with a project's name here"),
         (("no-such",), None, "the package index has no package 'no-such' (check the name;"),
-        (("my-lib", "--root", "gone"), None, "compat: gone: is not a directory"),
+        (("my-lib", "--root", "gone"), None, "error: gone: is not a directory"),
         ((), "[project\n", "pyproject.toml: is not TOML: "),
         ((), "project = 1\n", "pyproject.toml: project: is not a table"),
         ((), "[project]\nname = 1\n", "pyproject.toml: project.name is not a string"),

@@ -40,7 +40,7 @@ def test_a_malformed_declaration_is_told_line_by_line(
     assert ran.out == ""
     lines = ran.err.splitlines()
     assert lines
-    assert all(line.startswith(f"compat: matrices/demo/{file}") for line in lines)
+    assert all(line.startswith(f"error: matrices/demo/{file}") for line in lines)
     assert all(line.isprintable() for line in lines)
 
 
@@ -51,7 +51,7 @@ def test_a_process_ends_with_2_and_no_traceback(folder: Path) -> None:
         command, cwd=folder.parent.parent, capture_output=True, text=True, timeout=60, check=False
     )
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("compat: matrices/demo/matrix.toml")
+    assert done.stderr.startswith("error: matrices/demo/matrix.toml")
     assert done.stderr.count("\n") == 1
 
 

@@ -307,7 +307,7 @@ def test_init_runs_the_tests_once_and_adds_what_they_lack(
     assert code == 0, err
     text = (tmp_path / "matrices" / "zooown" / "matrix.toml").read_text(encoding="utf-8")
     assert 'requirements = ["pytest", "pyyaml", "attrs"]' in text, err
-    assert "compat: the tests import yaml and attr; added: pyyaml and attrs" in err
+    assert "the tests import yaml and attr; added: pyyaml and attrs" in err
     assert "suite-fault(add what brings the module unknown to suite.requirements" in err
     assert "so the suite is not proven" in err
     (tmp_path / "tests" / "test_b.py").write_text("def test_b(): ...\n")
@@ -465,7 +465,7 @@ def test_tests_that_are_not_there_are_a_fault_of_the_declaration(
     code, out, err = repository.run("run", "zoo")
     assert (code, out) == (2, "")
     assert err == (
-        "compat: matrices/zoo/matrix.toml: suite.tests: the repository has no 'tests'"
+        "error: matrices/zoo/matrix.toml: suite.tests: the repository has no 'tests'"
         " (name its tests)\n"
     )
     outside = tmp_path.parent / f"{tmp_path.name}-outside.py"

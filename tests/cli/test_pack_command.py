@@ -55,5 +55,5 @@ def test_a_wrong_day_is_told(run: Run, root: Path) -> None:
     done = run("pack", "demo", "--before", "yesterday")
     assert (done.code, done.err) == (
         2,
-        "compat: --before: 'yesterday' is not a date such as 2026-11-01\n",
+        "error: --before: 'yesterday' is not a date such as 2026-11-01\n",
     )

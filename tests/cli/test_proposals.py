@@ -289,7 +289,7 @@ def test_a_day_that_is_none_is_refused_in_one_line(demo: Path, run: Run, command
     came = run(command, "demo", "--today", "tomorrow")
     assert (came.code, came.err) == (
         2,
-        "compat: --today: 'tomorrow' is not a date such as 2027-04-01\n",
+        "error: --today: 'tomorrow' is not a date such as 2027-04-01\n",
     )
 
 
@@ -300,7 +300,7 @@ def test_a_matrix_without_a_policy_is_refused_in_one_line(
     (demo / "policy.toml").unlink()
     came = run(command, "demo")
     assert came.code == 2
-    assert came.err.startswith("compat: matrices/demo/policy.toml: this matrix declares no policy")
+    assert came.err.startswith("error: matrices/demo/policy.toml: this matrix declares no policy")
 
 
 class TestOpening:

@@ -22,7 +22,7 @@ def test_a_site_is_written_and_then_left_alone(run: Run, out: Path) -> None:
     assert first.code == 0
     assert (out / "index.html").exists()
     assert (out / "demo/grid/index.html").exists()
-    assert "compat: grid: " in first.err
+    assert "grid: " in first.err
     again = run("publish", "--out", str(out), "--today", "2026-11-22", "--json")
     assert again.json["data"]["changed"] == []
     assert again.json["data"]["unchanged"] > 20

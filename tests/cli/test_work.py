@@ -187,7 +187,7 @@ def test_where_the_disk_has_room_for_fewer_cells_than_asked_it_is_said(
     monkeypatch.setattr(workload, "disk_mb", lambda: free)
     found = run("run", "demo", CELL, RELAXED, "--jobs", "4")
     assert (found.code, sorted(cells.ran)) == (0, sorted([CELL, RELAXED]))
-    assert f"compat: {said} (`disk_mb` of [suite])\n" in found.err
+    assert f"{said} (`disk_mb` of [suite])\n" in found.err
     assert f", {said[0]} at a time: " in found.err
 
 
@@ -211,7 +211,7 @@ def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
     assert sorted(cells.ran) == sorted([CELL, RELAXED])
     assert found.code == 3
     assert (
-        found.err.splitlines()[-1] == "compat: worker 1 stopped and took no more cells: "
+        found.err.splitlines()[-1] == "warning: worker 1 stopped and took no more cells: "
         "its canary cell met OSError in compat itself: no space left on device"
     )
 
@@ -265,7 +265,7 @@ def test_a_lock_without_an_answer_is_told_in_its_place(
     assert found.code == 3
     assert found.out.startswith(f"{RELAXED}  locked")
     assert found.err.splitlines() == [
-        "compat: the index is down",
+        "error: the index is down",
         "2 cells: 1 locked, 1 without an answer",
     ]
 

@@ -11,7 +11,7 @@ from actions import ACTIONS, ELSEWHERE, EXAMPLE, HERE, OWN, WORKFLOWS, called_by
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from compat.cli.command_table import COMMANDS, command_named
+from compat.cli.command_table import COMMANDS, called, command_named
 
 try:
     import tomllib
@@ -178,8 +178,9 @@ def test_each_command_and_session_in_a_workflow_exists() -> None:
         )
     )
     ran = [step.get("run", "") for path in FILES for step in steps(path)]
-    called = re.findall(r"\bcompat (\w+)([^|;\n]*)", "\n".join(ran))
-    assert {name for name, _ in called} >= {
+    typed = re.findall(r"\bcompat (\w[^|;\n]*)", "\n".join(ran))
+    found = [called(words.split()) for words in typed]
+    assert {name for name, _ in found} >= {
         "discover",
         "plan",
         "lock",
@@ -189,9 +190,9 @@ def test_each_command_and_session_in_a_workflow_exists() -> None:
         "watchdog",
         "health",
     }
-    for name, words in called:
+    for name, words in found:
         known = {option for param in commands[name].params for option in param.opts}
-        assert set(re.findall(r"--[a-z-]+", words)) <= known, f"compat {name}{words}"
+        assert set(re.findall(r"--[a-z-]+", " ".join(words))) <= known, f"compat {name} {words}"
     asked = set(re.findall(r"nox (?:-f \S+ )?-s (\w+)", "\n".join(ran)))
     assert asked <= sessions
     assert asked == {"check", "tests", "hard", "interpreters", "distributions"}
