@@ -153,13 +153,17 @@ class CellRun:
         )
         installation = Installation(self.environment, self.steps, self.bytecode)
         if not installation.install():
-            return facts
+            return msgspec.structs.replace(facts, damaged=installation.damaged)
         self.runner = installation.runner
         facts = msgspec.structs.replace(
             facts,
             installed=installed(self._distributions),
             modules=top_modules(self.environment.distributions, self.job.subject),
             startup=tuple(text for each in self._environments for text in each.startup()),
+            plugins=tuple(text for each in self._environments for text in each.plugins())
+            if self.job.suite.tests
+            else (),
+            refused=installation.refused,
             misrecorded=tuple(map(_shown, installation.misrecorded)),
         )
         if set(facts.installed) != set(expected):
