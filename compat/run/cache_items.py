@@ -101,8 +101,8 @@ def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str
         uv_cache = folder / "sandbox" / "uv"
         if any(wheel.is_relative_to(uv_cache) for wheel in wheels):
             prune = [find_uv_bin(), "cache", "prune", "--no-config", "--quiet"]
-            seen = {**variables, "UV_CACHE_DIR": str(uv_cache)}
-            run_resolver(prune, cache, seen, _UV_SECONDS)
+            own = {**variables, "UV_CACHE_DIR": str(uv_cache)}
+            run_resolver(prune, cache, own, _UV_SECONDS)
     for item in items:
         path = cache / item.name
         if item.kind in ("bytecode", "seals"):

@@ -181,14 +181,14 @@ class Environment:
             for distribution in (distributions_in(self.cell, self.site) if full else ())
             for name in distribution.files
         }
-        told = sorted(
+        names_of_files = sorted(
             f"{owners.get(path, 'no package')}: {path.removeprefix('venv/')}" for path in full
         )
         for path in evicted:
             if path not in self._bare:
                 (self.cell / path).unlink()
         self._evicted = frozenset(evicted)
-        return tuple(told)
+        return tuple(names_of_files)
 
     def compare_shared(self) -> tuple[Wrong, ...]:
         """The same as `compare`, of an environment whose bytecode was made before it was shared."""
@@ -323,22 +323,22 @@ class Environment:
         """Return the files that an interpreter runs at its start, as `package: file`: a `.pth` file
         may run code or put folders on the path, and in each of them a module may be found.
         """
-        folders, found = {""}, set()
+        folders, at_start = {""}, set()
         for distribution in self.distributions:
             for name in distribution.files:
                 if name.endswith(".pth") and "/" not in name:
                     lines = self._path_lines(name)
                     folders |= {posixpath.normpath(line) for line in lines or ()}
-                    found |= {f"{distribution.name}: {name}"} if lines is None else set()
+                    at_start |= {f"{distribution.name}: {name}"} if lines is None else set()
         for distribution in self.distributions:
             for name in distribution.files:
                 if _imported_as(name, folders) in _AT_START:
-                    found.add(f"{distribution.name}: {name}")
-        return tuple(sorted(found))
+                    at_start.add(f"{distribution.name}: {name}")
+        return tuple(sorted(at_start))
 
     def plugins(self) -> tuple[str, ...]:
         """Return the plugins that pytest loads where it looks for them, as `package: plugin`."""
-        found = set()
+        loaded = set()
         for distribution in self.distributions:
             for name in filter(_ENTRY_POINTS.fullmatch, distribution.files):
                 try:
@@ -346,8 +346,8 @@ class Environment:
                     plugins = [point.name for point in points if point.group == "pytest11"]
                 except (TypeError, ValueError):
                     plugins = ["of a form that cannot be read"]
-                found |= {f"{distribution.name}: {plugin}" for plugin in plugins}
-        return tuple(sorted(found))
+                loaded |= {f"{distribution.name}: {plugin}" for plugin in plugins}
+        return tuple(sorted(loaded))
 
     def _path_lines(self, name: str) -> list[str] | None:
         """The folders that a `.pth` file names, below site-packages; None where it may run code:
@@ -401,16 +401,16 @@ class Seals:
         self, environment: Environment, pins: Iterable[Pin], wrong: Iterable[Wrong]
     ) -> list[Pin]:
         """Return which of the pins are installed and not as they were."""
-        kept = {pin: self._lines(pin) for pin in pins}
+        noted = {pin: self._lines(pin) for pin in pins}
         held = {d.name: d for d in environment.distributions}
         differing = _differing(environment, wrong)
         # Where no RECORD names a file, any of the wheels may have brought it.
-        beside = {line for lines in kept.values() for line in lines[1:]}
-        if any(kept.values()) and not differing.get("", set()) <= beside:
-            return list(kept)
+        beside = {line for lines in noted.values() for line in lines[1:]}
+        if any(noted.values()) and not differing.get("", set()) <= beside:
+            return list(noted)
         return [
             pin
-            for pin, lines in kept.items()
+            for pin, lines in noted.items()
             if lines
             and pin.name in held
             and (
