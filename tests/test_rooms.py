@@ -77,7 +77,7 @@ EDGES = {
     "compat/github/rest.py": {"requests", "time"},
     "compat/run/foreign.py": {"os", "pathlib"},
     "compat/run/incell/launch.py": {"os"},
-    "compat/run/installed.py": {"os", "pathlib"},
+    "compat/run/installed.py": {"os", "pathlib", "shutil"},
     "compat/run/suitefiles.py": {"pathlib"},
     "compat/run/incell/plugin.py": {"os", "time"},
     "compat/run/incell/raised.py": {"os", "tempfile"},

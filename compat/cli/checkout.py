@@ -50,7 +50,7 @@ def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[Ch
         pythons=tuple(pythons),
         platform=workspace.matrix.platform,
     )
-    folder = sandbox_folder() / "checkouts"
+    folder = sandbox_folder(level) / "checkouts"
     remove_dead_folders(folder)
     scratch = Scratch(folder)
     try:

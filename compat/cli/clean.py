@@ -49,7 +49,8 @@ def clean_command(
     Examples: compat clean --dry-run; compat clean --days 7; compat clean --most 20GB
     """
     cache, limit = cache_folder(), None if not most else _bytes(most)
-    remove_dead_folders(cache / "sandbox" / "cells")
+    for cells in (*cache.glob("sandbox/cells"), *cache.glob("L?/sandbox/cells")):
+        remove_dead_folders(cells)
     items = list(cache_items(cache))
     unused = unused_items(items, now().timestamp(), seconds=days * DAY, most=limit)
     if not dry_run:

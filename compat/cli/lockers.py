@@ -11,6 +11,7 @@ from compat.cli.machine import (
     hidden_places,
     install_variables,
     interpreter,
+    level_folder,
     level_of,
     readable_places,
     sandbox_folder,
@@ -113,7 +114,7 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
         python=python,
         level=level,
         index=workspace.index,
-        variables=install_variables(workspace.index),
+        variables=install_variables(workspace.index, level),
         limits=Limits(
             wall_seconds=BUILD_SECONDS,
             silence_seconds=BUILD_SECONDS,
@@ -122,7 +123,7 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
             output_mb=5,
             disk_mb=suite.disk_mb,
         ),
-        shelf=str(sandbox_folder() / "builds"),
+        shelf=str(level_folder(level) / "builds"),
         hidden=hidden_places(),
         readable=readable_places(python),
     )

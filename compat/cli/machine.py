@@ -92,13 +92,20 @@ def cache_folder() -> Path:
         raise UsageError.of(message, hint=_OTHER_CACHE) from None
 
 
-def sandbox_folder() -> Path:
-    """Return where cells are made, and the cache of uv that they are linked from: one file system,
-    one mount.
+def level_folder(level: Isolation) -> Path:
+    """Return where is cached what cells of an isolation level may have written, or come from: no
+    other level reads it.
+    """
+    return cache_folder() / level
+
+
+def sandbox_folder(level: Isolation = "L3") -> Path:
+    """Return where cells of the level are made, and the cache of uv that they are linked from: one
+    file system, one mount. Lockers use that of L3, to which no cell can write.
 
     Raises UsageError where it cannot be made or written: nothing can be installed or locked then.
     """
-    folder = cache_folder() / "sandbox"
+    folder = level_folder(level) / "sandbox"
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
@@ -170,11 +177,11 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
     if python is None:
         raise UsageError.of(f"this machine has no Python for {job.cell}")
     tag, magic = bytecode_of(python)
-    cache, sandbox = cache_folder(), sandbox_folder()
+    cache, sandbox = level_folder(level), sandbox_folder(level)
     (sandbox / "uv").mkdir(parents=True, exist_ok=True)
     return Bench(
         worker=worker,
-        evidence=str(cache / "evidence"),
+        evidence=str(cache_folder() / "evidence"),
         bytecode=str(cache / "bytecode"),
         sandbox=str(sandbox),
         python=python,
@@ -182,7 +189,7 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
         magic=magic,
         level=level,
         index=index,
-        variables=install_variables(index),
+        variables=install_variables(index, level),
         host=host_class(),
         hidden=hidden_places(),
         readable=readable_places(python),
@@ -191,17 +198,12 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
     )
 
 
-def install_variables(index: IndexSettings) -> tuple[tuple[str, str], ...]:
+def install_variables(index: IndexSettings, level: Isolation = "L3") -> tuple[tuple[str, str], ...]:
     visible = {key: environ()[key] for key in _INSTALL_SEES if key in environ()}
     if index.cert is not None:
         visible["SSL_CERT_FILE"] = index.cert
-    return tuple(
-        sorted(
-            (
-                visible | {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox_folder() / "uv")}
-            ).items()
-        )
-    )
+    own = {"PATH": "/usr/bin:/bin", "UV_CACHE_DIR": str(sandbox_folder(level) / "uv")}
+    return tuple(sorted((visible | own).items()))
 
 
 def hidden_places() -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class ThisMachine:
 
     def cells(self) -> Path:
         """Return the folder in which cells are made."""
-        return sandbox_folder() / "cells"
+        return sandbox_folder(self._level) / "cells"
 
     def bench(self, job: Job, worker: str, keep: bool) -> Bench:
         """Return what a worker runs the job with."""

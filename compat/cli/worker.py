@@ -18,11 +18,11 @@ from packaging.version import Version
 from compat.cli.fleet_machine import address_of
 from compat.cli.machine import (
     bench_of,
-    cache_folder,
     disk_mb,
     environ,
     forget_environment,
     interpreter,
+    level_folder,
     level_of,
     machine_places,
     now,
@@ -158,7 +158,7 @@ class WorkerHere:
         self._level = level
         self._index = index
         self.places = machine_places()
-        cells = sandbox_folder() / "cells"
+        cells = sandbox_folder(level) / "cells"
         remove_dead_folders(cells)
         self._scratch = Scratch(cells)
 
@@ -172,7 +172,7 @@ class WorkerHere:
 
     def suites(self) -> Path:
         """Return the folder for suites that came with orders."""
-        return cache_folder() / "suites"
+        return level_folder(self._level) / "suites"
 
     def bench(self, job: Job, merged: bool) -> Bench:
         """Return what to run the job with; with `merged`, all indexes count as one."""

@@ -18,7 +18,7 @@ from compat.run.steps import Enter
 # So many cells in a row that fail at their install, or by the machine, say more about the worker
 # than about the cells.
 BREAKER = 5
-_RETRIED = frozenset(("network", "index", "sandbox", "worker", "killed"))
+_RETRIED = frozenset(("network", "index", "cache", "sandbox", "worker", "killed"))
 # By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
 _OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
 

@@ -145,16 +145,18 @@ def tried_capabilities(evidence: Evidence, redacted: Redact) -> tuple[Capability
 
 def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[str, ...]:
     """What was noticed of the suite, of the packages and of a processor that lacks an instruction,
-    one sentence each; both lists of packages say `package: file`.
+    one sentence each; the lists of packages say `package: file`.
     """
     at_start = (f"runs code at the interpreter's start: {text}" for text in evidence.startup)
     wrong = (f"RECORD does not fit the wheel's own file: {text}" for text in evidence.misrecorded)
+    kept_out = (f"left out, as it belongs to the interpreter: {text}" for text in evidence.refused)
+    plugins = (f"pytest loads a plugin of {text}" for text in evidence.plugins)
     lacking = (
         (f"the processor that lacks the instruction is an {evidence.processor}",)
         if evidence.processor and lacks_instruction(outcome)
         else ()
     )
-    remarks = (*lacking, *evidence.suite_notes, *at_start, *wrong)
+    remarks = (*lacking, *evidence.suite_notes, *kept_out, *at_start, *plugins, *wrong)
     return tuple(redacted(remark)[:300] for remark in remarks)[:_MOST_REMARKS]
 
 

@@ -15,10 +15,14 @@ from typing import Literal, get_args
 from uv import find_uv_bin
 
 from compat.files import remove_tree
+from compat.lock.lockfile import Pin
 from compat.lock.tool import run_resolver
+from compat.run.isolation import HIGHEST_FIRST
 from compat.value import Value
 
-CacheKind = Literal["packages", "bytecode", "evidence", "cells", "builds", "suites", "runners"]
+CacheKind = Literal[
+    "packages", "bytecode", "evidence", "cells", "builds", "suites", "runners", "seals"
+]
 CACHE_KINDS: tuple[CacheKind, ...] = get_args(CacheKind)
 # What was used so recently may be in use.
 IN_USE_SECONDS = 3600.0
@@ -40,22 +44,31 @@ class CacheItem(Value, frozen=True, kw_only=True):
 
 
 def cache_items(cache: Path) -> Iterator[CacheItem]:
-    """Yield what the cache folder holds; cells are those that were kept for people to look at. Of
-    packages each wheel is an item.
+    """Yield what the cache folder holds, of each isolation level and from before there were folders
+    by level; cells are those that were kept for people to look at. Of packages each wheel is an
+    item.
     """
-    yield from _wheels(cache)
-    patterns: dict[CacheKind, str] = {
-        "bytecode": "bytecode/*/??/*",
-        "evidence": "evidence/*/*/*",
-        "cells": "sandbox/cells/kept-*",
-        "builds": "sandbox/builds/*",
-        "suites": "suites/*",
-        "runners": "runners/*",
-    }
-    for kind, pattern in patterns.items():
-        for path in sorted(cache.glob(pattern)):
+    folders = _level_folders(cache)
+    for folder in folders:
+        yield from _wheels(cache, folder / "sandbox" / "uv")
+    patterns: tuple[tuple[CacheKind, str], ...] = (
+        ("bytecode", "bytecode/*/??/*"),
+        ("evidence", "evidence/*/*/*"),
+        ("cells", "sandbox/cells/kept-*"),
+        ("builds", "builds/*"),
+        ("builds", "sandbox/builds/*"),  # where no step writes it now
+        ("suites", "suites/*"),
+        ("runners", "runners/*"),
+        ("seals", "seals/*"),
+    )
+    for kind, pattern in patterns:
+        for path in sorted(path for folder in folders for path in folder.glob(pattern)):
             size, used = _taken(path)
             yield CacheItem(kind=kind, name=str(path.relative_to(cache)), size=size, used=used)
+
+
+def _level_folders(cache: Path) -> list[Path]:
+    return [cache, *(cache / level for level in HIGHEST_FIRST)]
 
 
 def unused_items(
@@ -76,7 +89,7 @@ def unused_items(
 
 
 def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str, str]) -> None:
-    """Remove the items; `variables` is what uv sees of the environment, its cache included.
+    """Remove the items; `variables` is what uv sees of the environment.
 
     Raises ToolFailed when uv does not answer, and OSError when something cannot be removed.
     """
@@ -84,31 +97,48 @@ def remove_items(items: Sequence[CacheItem], cache: Path, variables: Mapping[str
     for wheel in wheels:
         for path in (wheel, *(wheel.with_name(wheel.name + end) for end in _ABOUT_A_WHEEL)):
             path.unlink(missing_ok=True)
-    if wheels:
-        prune = [find_uv_bin(), "cache", "prune", "--no-config", "--quiet"]
-        run_resolver(prune, cache, variables, _UV_SECONDS)
+    for folder in _level_folders(cache):
+        uv_cache = folder / "sandbox" / "uv"
+        if any(wheel.is_relative_to(uv_cache) for wheel in wheels):
+            prune = [find_uv_bin(), "cache", "prune", "--no-config", "--quiet"]
+            own = {**variables, "UV_CACHE_DIR": str(uv_cache)}
+            run_resolver(prune, cache, own, _UV_SECONDS)
     for item in items:
         path = cache / item.name
-        if item.kind == "bytecode":
+        if item.kind in ("bytecode", "seals"):
             path.unlink(missing_ok=True)
         elif item.kind != "packages":
             remove_tree(path)
 
 
-def _wheels(cache: Path) -> Iterator[CacheItem]:
-    """The wheels of uv's cache, each with the folder that holds its files; a package may stand in
-    one of several indexes.
-    """
-    folders: dict[Path, list[Path]] = {}
-    for root, links, names in os.walk(cache / "sandbox" / "uv"):
-        if not root.startswith(os.fspath(cache / "sandbox" / "uv" / "wheels-v")):
+def forget_wheels(uv_cache: Path, pins: Iterable[Pin]) -> None:
+    """Make uv fetch the wheels of these pins again, but leave the locks of installs that run."""
+    wanted = {(pin.name, str(pin.version)) for pin in pins}
+    for wheel, pointers in _pointers(uv_cache).items() if wanted else ():
+        if (wheel.parent.name, wheel.name.partition("-")[0]) in wanted:
+            for pointer in pointers:
+                if pointer.suffix != ".lock":
+                    pointer.unlink(missing_ok=True)
+
+
+def _pointers(uv_cache: Path) -> dict[Path, list[Path]]:
+    """What uv's cache has about each wheel; a package may stand in one of several indexes."""
+    pointers: dict[Path, list[Path]] = {}
+    for root, links, names in os.walk(uv_cache):
+        if not root.startswith(os.fspath(uv_cache / "wheels-v")):
             links[:] = [name for name in links if name.startswith("wheels-v")]
             continue
         for name in (*links, *names):
             path = Path(root, name)
             if name in names or path.is_symlink():
                 end = next((end for end in _ABOUT_A_WHEEL if name.endswith(end)), "")
-                folders.setdefault(path.with_name(name.removesuffix(end)), []).append(path)
+                pointers.setdefault(path.with_name(name.removesuffix(end)), []).append(path)
+    return pointers
+
+
+def _wheels(cache: Path, uv_cache: Path) -> Iterator[CacheItem]:
+    """The wheels of one of uv's caches, each with the folder that holds its files."""
+    folders = _pointers(uv_cache)
     for wheel, pointers in sorted(folders.items()):
         # The link leads to the folder that holds the wheel's files.
         size, used = _sum(map(_taken, sorted({pointer.resolve() for pointer in pointers})))

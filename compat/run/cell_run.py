@@ -153,13 +153,15 @@ class CellRun:
         )
         installation = Installation(self.environment, self.steps, self.bytecode)
         if not installation.install():
-            return facts
+            return msgspec.structs.replace(facts, damaged=installation.damaged)
         self.runner = installation.runner
         facts = msgspec.structs.replace(
             facts,
             installed=installed(self._distributions),
             modules=top_modules(self.environment.distributions, self.job.subject),
             startup=tuple(text for each in self._environments for text in each.startup()),
+            plugins=self._plugins(),
+            refused=installation.refused,
             misrecorded=tuple(map(_shown, installation.misrecorded)),
         )
         if set(facts.installed) != set(expected):
@@ -189,6 +191,11 @@ class CellRun:
         )
         self._learn("events.jsonl")
         return self._after(facts)
+
+    def _plugins(self) -> tuple[str, ...]:
+        """Those of pytest that are loaded: only for a project's own tests does it look for any."""
+        environments = self._environments if self.job.suite.tests else ()
+        return tuple(text for each in environments for text in each.plugins())
 
     def _after(self, facts: Evidence) -> Evidence:
         """Say how much is installed, look again at it when it was changed, and name the tests that

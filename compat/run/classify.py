@@ -49,6 +49,8 @@ def _install(evidence: Evidence) -> Failed | None:
     step = _ended(evidence, "install", "install")
     if isinstance(step, Failed):
         return step
+    if evidence.damaged:
+        return Failed(stage="install", cause="cache", subject=evidence.damaged[0])
     if step.ended.exit_code == 0:
         return None
     if (killed := _killed("install", step, "")) is not None:

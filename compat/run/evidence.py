@@ -146,13 +146,16 @@ class Evidence(Value, frozen=True):
     times as long. `modified_files` names files of the environment, the suite or the plugin that
     the run changed. `misrecorded` names files that are not what the RECORD of their freshly
     downloaded wheel says, and `startup` those that the interpreter runs at its start, each as
-    `package: file`. `uncollected` are tests that the suite has and that pytest was not seen to
-    collect. `pytest_exit` is the exit code that pytest announced, and `report_fault` what
-    cannot be in a report. `module` is what was to be imported, and `modules` are those that the
-    subject's distribution has at its top. `owners` has the package of each top-level module
-    that is not called like its package; only where something failed. `processor` is the level of
-    the processor's instructions. `tier` is how much of the
-    suite was asked for; of the core alone `unasked` are tests that ran and are none of it.
+    `package: file`. `refused` are files of wheels that belong to the interpreter and were taken
+    away, `plugins` those of pytest that the packages bring, where pytest looks for them, and
+    `damaged` the packages that the cache held otherwise than the index had sent them.
+    `uncollected` are tests that the suite has and that pytest was not seen to collect.
+    `pytest_exit` is the exit code that pytest announced, and `report_fault` what cannot be in a
+    report. `module` is what was to be imported, and `modules` are those that the subject's
+    distribution has at its top. `owners` has the package of each top-level module that is not
+    called like its package; only where something failed. `processor` is the level of the
+    processor's instructions. `tier` is how much of the suite was asked for; of the core alone
+    `unasked` are tests that ran and are none of it.
     `suite_notes` are sentences about what could not be made sure of this suite.
     `internal_error` is what ended pytest itself while tests ran, and `left_out` has each test
     that was not asked, after the mark that says why, or `newer`.
@@ -180,6 +183,9 @@ class Evidence(Value, frozen=True):
     modified_files: tuple[str, ...] = ()
     misrecorded: tuple[str, ...] = ()
     startup: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
     postponed: tuple[str, ...] = ()
     uncollected: tuple[str, ...] = ()
     owners: tuple[tuple[str, str], ...] = ()

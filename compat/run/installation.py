@@ -1,6 +1,7 @@
 """Installs a lock into a cell's environment, and holds each file against its RECORD."""
 
 import contextlib
+import importlib.metadata
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -15,7 +16,8 @@ from compat.lock.lockfile import Pin, lock_digest
 from compat.lock.uv import index_arguments
 from compat.run.builds import Order, Workshop, build_all
 from compat.run.bytecode import BytecodeStore, sources
-from compat.run.installed import Environment, Wrong, is_known_misrecorded, remember
+from compat.run.cache_items import forget_wheels
+from compat.run.installed import Environment, Seals, Wrong
 from compat.run.steps import StepRunner
 
 
@@ -30,11 +32,15 @@ class Installation:
         self.job, self.bench, self.cell = steps.job, steps.bench, steps.cell
         self.misrecorded: tuple[Wrong, ...] = ()
         self._misrecorded_beside: tuple[Wrong, ...] = ()
+        # What is not what the locked hash brought, and what no wheel may bring.
+        self.damaged: tuple[str, ...] = ()
+        self.refused: tuple[str, ...] = ()
         # The packages of the suite and of pytest, apart from the library's.
         self.runner: Environment | None = None
         self.pins = self.job.lock.pins
         self._bytecode = bytecode
-        self._known = Path(self.bench.sandbox) / "misrecorded"
+        interpreter = f"{self.bench.tag} uv {importlib.metadata.version('uv')}"
+        self._seals = Seals(Path(self.bench.bytecode).with_name("seals"), interpreter)
 
     def install(self) -> bool:
         """Make the environment and install the lock, with hashes; the given pin under a Python that
@@ -75,7 +81,8 @@ class Installation:
         local = [*install, "--no-index", "--offline"]
         built = [[*local, *map(str, wheels)]] if wheels else []
         built += [[*local, *self._write_local(local_wheels)]] if local_wheels else []
-        if not self._install_checked(make, commands, built):
+        fetched = [pin for pin in self.pins if pin not in (*sources, *local_wheels)]
+        if not self._install_checked(make, commands, built, fetched):
             return False
         if self.runner is None:
             self._split()
@@ -102,9 +109,11 @@ class Installation:
             return None
         runner = Environment(shelf, self.environment.site)
         wrong = runner.compare_shared()
+        only = self.job.lock.suite_only or ()
+        pins = [pin for pin in self.job.lock.pins if pin.name in only]
         names = {distribution.name for distribution in runner.distributions}
-        if names == {*(self.job.lock.suite_only or ())} and is_known_misrecorded(
-            self._known, wrong
+        if names == {*only} and not (
+            self._seals.unknown(pins) or self._seals.broken(runner, pins, wrong)
         ):
             self._misrecorded_beside = wrong
             return runner
@@ -134,34 +143,33 @@ class Installation:
                 runner.cell = shelf
 
     def _install_checked(
-        self, make: list[str], commands: list[list[str]], built: list[list[str]]
+        self,
+        make: list[str],
+        commands: list[list[str]],
+        built: list[list[str]],
+        fetched: list[Pin],
     ) -> bool:
-        """Install, and hold each file against its RECORD; what differs is downloaded and installed
-        once more.
+        """Install, and hold each file against its RECORD, and what was `fetched` against what it
+        was when it came from the index.
 
-        The first time it may be the cache that differs. What a fresh download of the locked hash
-        brings is the wheel's own: of 548 unpacked wheels that were looked at on 22 November 2026,
-        3 had one wrong line in their RECORD.
+        What is in the cache and was never seen to come is fetched again, so what differs then is
+        the wheel's own: of 548 unpacked wheels that were looked at on 22 November 2026, 3 had one
+        wrong line in their RECORD.
         """
+        new, cache = self._seals.unknown(fetched), Path(dict(self.bench.variables)["UV_CACHE_DIR"])
+        forget_wheels(cache, new)
         if not self._install_once(make, commands, built):
             return False
-        self.misrecorded = wrong = self.environment.compare()
-        if not is_known_misrecorded(self._known, wrong):
-            pins, packages = (
-                {pin.name for pin in self.pins},
-                {item.package.partition("=")[0] for item in wrong},
-            )
-            # A file that no RECORD names can have come with any package.
-            names = sorted(packages if packages <= pins else pins)
-            clean = [find_uv_bin(), "cache", "clean", "--no-config", "--quiet", *names]
-            shutil.rmtree(self.cell / "venv")
-            if not self.steps.run("install", clean, dict(self.bench.variables), network=True):
-                return False
-            if not self._install_once(make, commands, built):
-                return False
-            self.misrecorded = self.environment.compare()
-            remember(self._known, self.misrecorded)
-        self.misrecorded += self._misrecorded_beside
+        self.refused = self.environment.evict()
+        wrong = self.environment.compare()
+        damaged = self._seals.broken(self.environment, fetched, wrong)
+        if damaged:
+            self._seals.forget(damaged)
+            forget_wheels(cache, damaged)
+            self.damaged = tuple(f"{pin.name}=={pin.version}" for pin in damaged)
+            return False
+        self._seals.keep(self.environment, new, wrong)
+        self.misrecorded = wrong + self._misrecorded_beside
         return True
 
     def _install_once(
@@ -181,13 +189,15 @@ class Installation:
             return False
         self.steps.enter("install")
         self.environment.is_bare()
-        for command in commands:
-            with self.environment.startup_put_aside():
-                if not self._install_cached(command, variables):
-                    return False
-        for command in built:
-            with self.environment.startup_put_aside():
-                if not self.steps.run("install", command, own, network=False):
+        # No later command finds anything of a wheel in the environment: uv asks the interpreter
+        # there about itself, and what is installed could answer.
+        for number, command in enumerate((*commands, *built)):
+            with self.environment.beside() if number else contextlib.nullcontext():
+                if not (
+                    self._install_cached(command, variables)
+                    if command in commands
+                    else self.steps.run("install", command, own, network=False, own_only=True)
+                ):
                     return False
         return True
 
@@ -223,7 +233,7 @@ class Installation:
         shop = Workshop(
             python=bench.python, level=bench.level, index=bench.index, variables=bench.variables,
             limits=self.steps.limits("install"), hidden=bench.hidden, readable=bench.readable,
-            shelf=f"{bench.sandbox}/builds",
+            shelf=str(Path(bench.bytecode).with_name("builds")),
         )  # fmt: skip
         return build_all(
             orders,

@@ -11,8 +11,12 @@ import contextlib
 import csv
 import email.parser
 import hashlib
+import importlib.machinery
+import importlib.metadata
 import os
 import posixpath
+import re
+import shutil
 import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -21,6 +25,9 @@ from typing import NamedTuple
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from compat import files
+from compat.files import remove_tree
+from compat.lock.lockfile import Pin
 from compat.run.disk import MIB
 from compat.run.evidence import Installed
 from compat.run.foreign import open_plain, read_bytes
@@ -33,10 +40,21 @@ _CODE = (".py", ".pyc", ".so", ".pth")
 # The interpreter imports these at its start when it finds them:
 # https://docs.python.org/3/library/site.html
 _AT_START = ("sitecustomize", "usercustomize")
-_START_FILES = tuple(f"{module}.py" for module in _AT_START)
+_PACKAGE = "__init__"
+# Where pytest finds its plugins, through importlib.metadata: in either form of a distribution.
+_ENTRY_POINTS = re.compile(r"[^/]+\.(?:dist|egg)-info/entry_points\.txt")
+# An installer writes these anew, whatever the wheel: they differ from cell to cell.
+_OF_INSTALLER = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+# The lines of a script that name its interpreter; a long path is put into three of /bin/sh.
+_LAUNCHER = re.compile(rb"#!(?:/bin/sh\n'{3}exec' [^\n]*\n' '{3}|[^\n]*)\n")
 # Sorted last: what other files of this kind put on the path comes before.
 _JOINED = "zz_compat_layers.pth"
-_WEAK = frozenset(("md5", "sha1"))
+# An algorithm of no fixed length (shake) has no digest to compare.
+_STRONG = frozenset(
+    name
+    for name in hashlib.algorithms_guaranteed - {"md5", "sha1"}
+    if hashlib.new(name).digest_size
+)
 # Namespaces go so deep: google.cloud.storage.
 _DEEPEST_MODULE = 3
 
@@ -75,7 +93,8 @@ class Wrong(NamedTuple):
     """A file that is not as its RECORD says, below site-packages, with the package and the hash
     that it has.
 
-    The package is "" when no RECORD names the file, and the hash is "" when it is not a plain file.
+    The package, `name==version`, is "" when no RECORD names the file, and the hash is "" when it is
+    not a plain file.
     """
 
     package: str
@@ -93,7 +112,8 @@ class Environment:
         self.site = site
         self._code_folders = (site, "venv/bin")
         self.distributions: tuple[Distribution, ...] = ()
-        self._bare: frozenset[str] = frozenset()
+        self._bare: Mapping[str, FileState] = {}
+        self._evicted: frozenset[str] = frozenset()
         self._hashes: dict[str, str] = {}
         self._states: dict[str, FileState] = {}
         self._compiled: frozenset[str] = frozenset()
@@ -103,12 +123,77 @@ class Environment:
         return self.cell / self.site
 
     def is_bare(self) -> None:
-        """Take what is there now for the environment's own: nothing has been installed."""
-        self._bare = frozenset(_states(self.cell, self._code_folders))
+        """Take what is there now for the interpreter's own, and keep a copy of it: nothing has been
+        installed.
+        """
+        self._bare = _states(self.cell, ("venv",))
+        shutil.copytree(self.cell / "venv", self.cell / "bare", symlinks=True)
+
+    @contextlib.contextmanager
+    def beside(self) -> Iterator[None]:
+        """Put what is installed aside, for an installer asks the interpreter of the environment
+        about itself: it finds a bare one, and what it installs there joins the rest afterwards.
+        """
+        before, venv = self.cell / "before", self.cell / "venv"
+        venv.rename(before)
+        shutil.copytree(self.cell / "bare", venv, symlinks=True)
+        yield
+        venv.rename(self.cell / "added")
+        before.rename(venv)
+        for path in _states(self.cell, ("added",)):
+            target = self.cell / path.replace("added", "venv", 1)
+            if path.replace("added", "venv", 1) not in self._bare:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                (self.cell / path).replace(target)
+        remove_tree(self.cell / "added")
+
+    def evict(self) -> tuple[str, ...]:
+        """Restore what is the interpreter's own, take away what wheels put beside it, and return
+        those files as `package: file`; no code of the cell ran yet.
+
+        An interpreter reads its settings from its environment's root, or else from the folder of
+        its executable, before any code runs: https://docs.python.org/3/library/site.html. So no
+        wheel keeps a file at the root, beside site-packages in the folder of the standard library,
+        or by the name of a file that the bare environment has; data in folders of its own it does.
+        """
+        library = posixpath.dirname(self.site)
+        names = {posixpath.basename(path) for path in self._bare}
+        states = _states(self.cell, ("venv",), but=self.site)
+        evicted = [
+            path
+            for path in states.keys() - self._bare.keys()
+            if posixpath.dirname(path) == "venv"
+            or path.startswith(f"{library}/")
+            or posixpath.basename(path) in names
+        ]
+        for path, state in self._bare.items():
+            place, copy = self.cell / path, self.cell / "bare" / path.removeprefix("venv/")
+            if path in states and (states[path] == state or _is_copy(place, copy)):
+                continue
+            evicted.append(path)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            remove_tree(place)
+            shutil.copy2(copy, place, follow_symlinks=False)
+        # The installer leaves an empty lock there.
+        full = [path for path in evicted if path in self._bare or states[path].size]
+        owners = {
+            posixpath.normpath(f"{self.site}/{name}"): distribution.name
+            for distribution in (distributions_in(self.cell, self.site) if full else ())
+            for name in distribution.files
+        }
+        names_of_files = sorted(
+            f"{owners.get(path, 'no package')}: {path.removeprefix('venv/')}" for path in full
+        )
+        for path in evicted:
+            if path not in self._bare:
+                (self.cell / path).unlink()
+        self._evicted = frozenset(evicted)
+        return tuple(names_of_files)
 
     def compare_shared(self) -> tuple[Wrong, ...]:
         """The same as `compare`, of an environment whose bytecode was made before it was shared."""
-        self._bare = frozenset(filter(_is_cached, _states(self.cell, self._code_folders)))
+        states = _states(self.cell, self._code_folders)
+        self._bare = {path: state for path, state in states.items() if _is_cached(path)}
         return self.compare()
 
     def split(self, names: Collection[str], other: "Environment") -> None:
@@ -159,38 +244,42 @@ class Environment:
         for distribution in self.distributions:
             for name, expected in distribution.files.items():
                 path = posixpath.normpath(f"{self.site}/{name}")
+                if path in self._evicted:
+                    continue
                 self._hashes[path] = (
                     _hash_of_path(self.cell / path, expected) if path.startswith("venv/") else ""
                 )
                 if expected and self._hashes[path] != expected:
-                    wrong.add(
-                        Wrong(
-                            f"{distribution.name}=={distribution.version}", name, self._hashes[path]
-                        )
-                    )
-        for path in (
-            _states(self.cell, self._code_folders).keys() - self._bare - self._hashes.keys()
-        ):
-            wrong.add(Wrong("", path.removeprefix(f"{self.site}/"), ""))
+                    package = f"{distribution.name}=={distribution.version}"
+                    wrong.add(Wrong(package, name, self._hashes[path]))
+        states = _states(self.cell, self._code_folders)
+        for path in states.keys() - self._bare.keys() - self._hashes.keys():
+            digest = _hash_of_path(self.cell / path, "")
+            wrong.add(Wrong("", path.removeprefix(f"{self.site}/"), digest))
         return tuple(sorted(wrong))
 
-    @contextlib.contextmanager
-    def startup_put_aside(self) -> Iterator[None]:
-        """Give the files that an interpreter runs at its start another name meanwhile; no code of
-        the cell ran yet.
+    def record_of(self, distribution: Distribution) -> str:
+        """Return a digest of what a wheel's RECORD says, equal in each cell; to be called after
+        `compare`. For a file without a hash there, and for a script, which is written for its cell,
+        it is of the file's own content.
         """
-        names = [
-            path
-            for path in self.packages.iterdir()
-            if path.suffix == ".pth" or path.name.startswith(_AT_START)
-        ]
-        for path in names:
-            path.rename(path.with_name(f"{path.name}.aside"))
+        info = re.compile(rf"[^/]+\.dist-info/(?:{'|'.join(map(re.escape, _OF_INSTALLER))})")
+        rows = []
+        for name, expected in sorted(distribution.files.items()):
+            path = posixpath.normpath(f"{self.site}/{name}")
+            script = self._script(path) if path.startswith("venv/bin/") else ""
+            if not info.fullmatch(name):
+                rows.append(f"{name}\0{script or expected or self._hashes.get(path, '')}\n")
+        return hashlib.sha256("".join(rows).encode(errors="surrogateescape")).hexdigest()
+
+    def _script(self, path: str) -> str:
+        """The digest of a script without the lines that name its interpreter; empty for others."""
         try:
-            yield
-        finally:
-            for path in names:
-                path.with_name(f"{path.name}.aside").rename(path)
+            content = read_bytes(self.cell, path, _MOST_METADATA)
+        except OSError:
+            return ""
+        match = _LAUNCHER.match(content)
+        return hashlib.sha256(content[match.end() :]).hexdigest() if match else ""
 
     def settle(self, *folders: str) -> None:
         """Take what is in these folders of the cell now for what code may find and must leave."""
@@ -231,21 +320,43 @@ class Environment:
             (self.cell / path).unlink(missing_ok=True)
 
     def startup(self) -> tuple[str, ...]:
-        return tuple(
-            f"{distribution.name}: {name}"
-            for distribution in self.distributions
-            for name in sorted(distribution.files)
-            if "/" not in name
-            and (name in _START_FILES or (name.endswith(".pth") and self._runs_code(name)))
-        )
+        """Return the files that an interpreter runs at its start, as `package: file`: a `.pth` file
+        may run code or put folders on the path, and in each of them a module may be found.
+        """
+        folders, at_start = {""}, set()
+        for distribution in self.distributions:
+            for name in distribution.files:
+                if name.endswith(".pth") and "/" not in name:
+                    lines = self._path_lines(name)
+                    folders |= {posixpath.normpath(line) for line in lines or ()}
+                    at_start |= {f"{distribution.name}: {name}"} if lines is None else set()
+        for distribution in self.distributions:
+            for name in distribution.files:
+                if _imported_as(name, folders) in _AT_START:
+                    at_start.add(f"{distribution.name}: {name}")
+        return tuple(sorted(at_start))
 
-    def _runs_code(self, name: str) -> bool:
-        """Whether a `.pth` file has a line that begins with `import`, which is executed."""
-        try:
-            lines = read_bytes(self.cell, f"{self.site}/{name}", _MOST_METADATA).splitlines()
-        except OSError:
-            return False
-        return any(line.startswith((b"import ", b"import\t")) for line in lines)
+    def plugins(self) -> tuple[str, ...]:
+        """Return the plugins that pytest loads where it looks for them, as `package: plugin`."""
+        loaded = set()
+        for distribution in self.distributions:
+            for name in filter(_ENTRY_POINTS.fullmatch, distribution.files):
+                try:
+                    points = _Listed(_content(self.cell, f"{self.site}/{name}")).entry_points
+                    plugins = [point.name for point in points if point.group == "pytest11"]
+                except (TypeError, ValueError):
+                    plugins = ["of a form that cannot be read"]
+                loaded |= {f"{distribution.name}: {plugin}" for plugin in plugins}
+        return tuple(sorted(loaded))
+
+    def _path_lines(self, name: str) -> list[str] | None:
+        """The folders that a `.pth` file names, below site-packages; None where it may run code:
+        which signs end a line, and what stands before the first, differs from Python to Python.
+        """
+        content = _content(self.cell, f"{self.site}/{name}", _MOST_METADATA)
+        if b"import" in content or len(content) == _MOST_METADATA:
+            return None
+        return content.decode(errors="replace").splitlines()
 
     def _is_as_before(self, path: str, state: FileState) -> bool:
         before, known = self._states[path], self._hashes.get(path)
@@ -257,24 +368,92 @@ class Environment:
             return False
 
 
-def is_known_misrecorded(folder: Path, wrong: Iterable[Wrong]) -> bool:
-    """Return whether all that differs from RECORD is what a fresh download brought before, see
-    `remember`.
-    """
-    return all(item.digest and (folder / _key(item)).exists() for item in wrong)
+class _Listed(importlib.metadata.Distribution):
+    """A distribution that has these entry points, and nothing else."""
+
+    def __init__(self, points: bytes) -> None:
+        self._points = points.decode(errors="replace")
+
+    def read_text(self, filename: str) -> str | None:
+        return self._points if filename == "entry_points.txt" else None
+
+    def locate_file(self, path: object) -> Path:
+        raise NotImplementedError
 
 
-def remember(folder: Path, wrong: Iterable[Wrong]) -> None:
-    """Remember, in a folder that no cell can write to at L3, what freshly downloaded wheels differ
-    in.
+class Seals:
+    """What each wheel was when the installer had just fetched it and held it against the hash of
+    its lock: the digest of its RECORD, and the files that differ from that.
+
+    They are in a folder that no step of a cell can write to at L3, by the hashes of the pin. What
+    comes from a cache is held against them, so who changes a file and its RECORD there is found.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+
+    def __init__(self, folder: Path, interpreter: str) -> None:
+        """Take the folder, and what decides which of a pin's wheels is installed and how."""
+        self._folder = folder
+        self._interpreter = interpreter
+
+    def unknown(self, pins: Iterable[Pin]) -> list[Pin]:
+        return [pin for pin in pins if not self._place(pin).exists()]
+
+    def broken(
+        self, environment: Environment, pins: Iterable[Pin], wrong: Iterable[Wrong]
+    ) -> list[Pin]:
+        """Return which of the pins are installed and not as they were."""
+        noted = {pin: self._lines(pin) for pin in pins}
+        held = {d.name: d for d in environment.distributions}
+        differing = _differing(environment, wrong)
+        # Where no RECORD names a file, any of the wheels may have brought it.
+        beside = {line for lines in noted.values() for line in lines[1:]}
+        if any(noted.values()) and not differing.get("", set()) <= beside:
+            return list(noted)
+        return [
+            pin
+            for pin, lines in noted.items()
+            if lines
+            and pin.name in held
+            and (
+                lines[0] != environment.record_of(held[pin.name])
+                or not differing.get(pin.name, set()) <= set(lines[1:])
+            )
+        ]
+
+    def keep(self, environment: Environment, pins: Iterable[Pin], wrong: Iterable[Wrong]) -> None:
+        """Keep what these pins are now: each has just been fetched."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        held = {d.name: d for d in environment.distributions}
+        differing = _differing(environment, wrong)
+        for pin in pins:
+            if pin.name in held:
+                own = differing.get(pin.name, set()) | differing.get("", set())
+                lines = [environment.record_of(held[pin.name]), *sorted(own)]
+                files.write(self._place(pin), "".join(f"{line}\n" for line in lines))
+
+    def forget(self, pins: Iterable[Pin]) -> None:
+        for pin in pins:
+            self._place(pin).unlink(missing_ok=True)
+
+    def _lines(self, pin: Pin) -> list[str]:
+        return (files.read_if_there(self._place(pin)) or b"").decode().splitlines()
+
+    def _place(self, pin: Pin) -> Path:
+        text = "\n".join((self._interpreter, pin.name, str(pin.version), *pin.hashes))
+        return self._folder / hashlib.sha256(text.encode()).hexdigest()
+
+
+def _differing(environment: Environment, wrong: Iterable[Wrong]) -> dict[str, set[str]]:
+    """The digests of what is not as RECORD says, by package; not of a file that is as another's
+    RECORD says: two wheels bring it, and one of them came last.
+    """
+    rows = {row for d in environment.distributions for row in d.files.items()}
+    differing: dict[str, set[str]] = {}
     for item in wrong:
-        (folder / _key(item)).touch()
-
-
-def _key(wrong: Wrong) -> str:
-    return hashlib.sha256("\0".join(wrong).encode(errors="surrogateescape")).hexdigest()
+        if not item.package or (item.path, item.digest) not in rows:
+            text = "\0".join((item.path, item.digest)).encode(errors="surrogateescape")
+            name = item.package.partition("=")[0]
+            differing.setdefault(name, set()).add(hashlib.sha256(text).hexdigest())
+    return differing
 
 
 def installed(distributions: Iterable[Distribution]) -> tuple[Installed, ...]:
@@ -373,8 +552,7 @@ def _rows(record: bytes) -> Iterator[tuple[str, str]]:
             if row and row[0]:
                 expected = row[1].rstrip("=") if len(row) > 1 else ""
                 algorithm = expected.partition("=")[0]
-                is_usable = algorithm in hashlib.algorithms_guaranteed and algorithm not in _WEAK
-                yield posixpath.normpath(row[0]), expected if is_usable else ""
+                yield posixpath.normpath(row[0]), expected if algorithm in _STRONG else ""
     except csv.Error:
         return
 
@@ -403,13 +581,36 @@ def _hash(descriptor: int, expected: str) -> str:
     return f"{algorithm}={base64.urlsafe_b64encode(digest.digest()).rstrip(b'=').decode()}"
 
 
+def _imported_as(path: str, folders: Collection[str]) -> str:
+    """The module that a file, below site-packages, is at the top of one of these folders, by the
+    suffixes of the import system; empty where it is none.
+    """
+    folder, name = posixpath.split(path)
+    module, dot, end = name.partition(".")
+    suffixes = (*importlib.machinery.SOURCE_SUFFIXES, *importlib.machinery.BYTECODE_SUFFIXES)
+    # That of an extension module has the interpreter's tag before `.so`, which need not be ours.
+    if dot + end not in suffixes and not name.endswith(".so"):
+        return ""
+    if module == _PACKAGE:
+        folder, module = posixpath.split(folder)
+    return module if folder in folders else ""
+
+
+def _is_copy(path: Path, copy: Path) -> bool:
+    """Whether a file is as its copy; a link is by what it names."""
+    if path.is_symlink() or copy.is_symlink():
+        both = path.is_symlink() and copy.is_symlink()
+        return both and os.readlink(path) == os.readlink(copy)
+    return path.is_file() and path.read_bytes() == copy.read_bytes()
+
+
 def _is_cached(path: str) -> bool:
     return path.endswith(".pyc") and "/__pycache__/" in path
 
 
-def _states(cell: Path, folders: Iterable[str]) -> dict[str, FileState]:
-    """Return the state of all files in these folders of the cell, by path; links stand for
-    themselves.
+def _states(cell: Path, folders: Iterable[str], but: str = "") -> dict[str, FileState]:
+    """Return the state of all files in these folders of the cell, by path, but of none in one of
+    them; links stand for themselves.
 
     What cannot be listed, such as a path that is too long, is left out: what stood there then
     counts as removed.
@@ -423,7 +624,7 @@ def _states(cell: Path, folders: Iterable[str]) -> dict[str, FileState]:
                 for entry in entries:
                     path = f"{folder}/{entry.name}"
                     if entry.is_dir(follow_symlinks=False):
-                        waiting.append(path)
+                        waiting += [path] if path != but else []
                         continue
                     states[path] = FileState.of(entry.stat(follow_symlinks=False))
         except OSError:

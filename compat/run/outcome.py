@@ -48,6 +48,7 @@ Cause = Literal[
     "killed",
     "network",
     "index",
+    "cache",
     "sandbox",
     "worker",
     "cancelled",
@@ -60,8 +61,8 @@ CAUSES: tuple[Cause, ...] = get_args(Cause)
 # processor lacks an instruction is one: it says nothing of the same files on another.
 SPURIOUS: frozenset[Cause] = frozenset(
     (
-        *("disk", "output", "processes", "network", "index", "sandbox", "worker", "cancelled"),
-        *("illegal-instruction", "build-tool", "source-only", "suite-fault"),
+        *("disk", "output", "processes", "network", "index", "cache", "sandbox", "worker"),
+        *("cancelled", "illegal-instruction", "build-tool", "source-only", "suite-fault"),
     )
 )
 # Spurious until two runs of the same lock and suite end so: a machine that is slow or short of

@@ -69,20 +69,25 @@ class StepRunner:
         *,
         network: bool,
         is_trial: bool = False,
+        own_only: bool = False,
     ) -> bool:
         """Run one command as (a part of) a step; return whether it ended well. Of a trial that did
-        not nothing is noted, as another command comes in its place.
+        not nothing is noted, as another command comes in its place. An install that needs its
+        `own_only` writes to its cell, not to the cache that cells share.
         """
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
         is_install, home = name == "install", self.cell / "home"
-        own = () if is_install else (self.cell, *self.readable)
+        sandbox = Path(self.bench.sandbox)
+        shelf = Path(self.bench.bytecode).with_name("builds")
+        own = (sandbox, shelf) if is_install else (self.cell, *self.readable)
+        written = (self.cell if own_only else sandbox,)
         readable = (*self.bench.readable, self.job.links, *map(str, own))
         room = Room(
             cwd=self.cell if is_install else home,
             variables=tuple(sorted(variables.items())),
             log=part,
-            writable=(Path(self.bench.sandbox),) if is_install else (home, *self.writable),
+            writable=written if is_install else (home, *self.writable),
             readable=tuple(Path(folder) for folder in readable if folder),
             hidden=tuple(Path(folder) for folder in self.bench.hidden),
             network=network,

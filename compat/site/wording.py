@@ -143,6 +143,7 @@ _CAUSES: dict[Cause, tuple[str, str]] = {
     ),
     "network": ("the network failed ({0})", "network failure"),
     "index": ("the package index failed ({0})", "package index failure"),
+    "cache": ("the cached files of {0} are not those of the index", "damaged package cache"),
     "sandbox": ("the sandbox failed ({0})", "sandbox failure"),
     "killed": ("the process was killed in {0}", "process killed"),
     "worker": ("the machine was in trouble ({0})", "machine failure"),

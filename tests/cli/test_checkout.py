@@ -134,7 +134,7 @@ def test_a_checkout_that_changes_nothing_is_as_before_and_leaves_nothing(zoo: Re
     code, out, err = zoo.run("diff", "zoo", "--json")
     assert (code, json.loads(out)["data"]["counts"]["same"]) == (0, 1)
     assert "Of the release 1 cell had a fresh result and was not run again." in err
-    assert not list((zoo.cache / "sandbox" / "checkouts").iterdir())
+    assert not list((zoo.sandbox / "checkouts").iterdir())
 
 
 def test_what_breaks_is_named_with_its_cell_and_run_once_more(zoo: Repository) -> None:

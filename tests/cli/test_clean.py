@@ -13,13 +13,17 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from packaging.version import Version
 from support.fake_index import FakeIndex
 from support.ran import Ran
 from support.zoo import Animal, Repository, pytest_and_its_needs, wheel
 from uv import find_uv_bin
 
 from compat.cli import app, clean, machine
+from compat.index.settings import IndexSettings
 from compat.run.cache_items import IN_USE_SECONDS, CacheItem, cache_items, unused_items
+from compat.run.canary import canary
+from compat.run.isolation import HIGHEST_FIRST
 
 GOOD = Animal(name="good", story="It works.", outcome="pass")
 Later = Callable[..., Ran]
@@ -133,6 +137,27 @@ def test_of_a_package_only_the_wheels_go_that_were_not_used(
     assert installed("1.0")
 
 
+def test_levels_share_no_cache(
+    tmp_path: Path, cleaned: Later, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COMPAT_CACHE_DIR", str(tmp_path / "cache"))
+    job = canary(tmp_path, Version(".".join(map(str, sys.version_info[:3]))))
+    index = IndexSettings(index_url="")
+    held: list[set[str]] = []
+    for level in HIGHEST_FIRST:
+        bench = machine.bench_of(job, "worker", index, level, False)
+        uv = dict(bench.variables)["UV_CACHE_DIR"]
+        held.append({bench.sandbox, bench.bytecode, bench.canaries, uv})
+        kept = Path(bench.sandbox, "cells", "kept-1")
+        seal, tree = (Path(bench.bytecode).with_name(name) for name in ("seals", "runners"))
+        for file in (kept / "file", seal / "digest", tree / "tree" / "file"):
+            file.parent.mkdir(parents=True)
+            file.write_text("x")
+    assert len(set.union(*held)) == sum(map(len, held))
+    removed = sizes(cleaned(9, "--days", "1", "--json"), "removed_items")
+    assert (removed["cells"], removed["seals"], removed["runners"]) == (4, 4, 4)
+
+
 def test_what_was_not_used_for_long_goes_and_a_cell_runs_again(
     used: Repository, later: Later
 ) -> None:
@@ -143,7 +168,7 @@ def test_what_was_not_used_for_long_goes_and_a_cell_runs_again(
     assert sizes(later(0, "--dry-run", "--json"), "bytes") == everything
     assert sizes(later(31, "--json"), "removed_bytes") == everything
     assert sum(sizes(later(0, "--dry-run", "--json"), "bytes").values()) == 0
-    assert not list((used.cache / "sandbox" / "uv").glob("archive-v*/*"))
+    assert not list((used.sandbox / "uv").glob("archive-v*/*"))
     assert len(used.records()) == 1
     code, _, err = used.run("run", "zoo", used.cell)
     assert code == 0, err

@@ -219,7 +219,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(good: Repository) -> None:
     assert {json.loads(path.read_text())["outcome"] for path in good.records()} == {"pass"}
     evidence = list((good.cache / "evidence" / "zoo" / good.cell).glob("*/evidence.json"))
     assert len(evidence) >= 2
-    assert list((good.cache / "sandbox" / "cells").iterdir()) == []
+    assert list((good.sandbox / "cells").iterdir()) == []
 
 
 def test_the_folder_of_a_killed_run_is_swept_by_the_next(slow: Repository) -> None:
@@ -229,7 +229,7 @@ def test_the_folder_of_a_killed_run_is_swept_by_the_next(slow: Repository) -> No
         time.sleep(0.1)
     process.kill()
     process.communicate()
-    cells = slow.cache / "sandbox" / "cells"
+    cells = slow.sandbox / "cells"
     assert len(list(cells.iterdir())) == 1
     (slow.root / "matrices" / "zoo" / "suite" / "test_animal.py").write_text(GOOD.suite)
     code, _, err = slow.run("run", "zoo", slow.cell)

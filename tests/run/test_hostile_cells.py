@@ -2,11 +2,15 @@
 to.
 """
 
+import base64
+import hashlib
 import io
 import re
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.hostile import allowed
@@ -14,8 +18,12 @@ from support.lair import Lair
 
 from compat.results.judged import judged, record_of
 from compat.results.record import INSTALLED
+from compat.run import steps
 from compat.run.classify import classify
-from compat.run.evidence import Evidence, Isolation
+from compat.run.evidence import Ended, Evidence, Isolation
+from compat.run.installed import Environment
+from compat.run.isolation import Room
+from compat.run.supervise import run_limited
 
 LEVELS: tuple[Isolation, ...] = ("L3", "L2", "L1")
 RED = "import animal\n\ndef test_red():\n    assert False, 'this is red'\n"
@@ -55,6 +63,12 @@ def wrong_hash(after: str) -> Callable[[str, bytes], bytes]:
         return packed.getvalue()
 
     return remade
+
+
+def row(text: str) -> str:
+    """What RECORD says of a file with this text."""
+    digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    return f"sha256={digest},{len(text.encode())}"
 
 
 def outcome(evidence: Evidence) -> str:
@@ -127,24 +141,83 @@ class TestOneCellAndTheNext:
         later = lair.run({}, {"test_a.py": RED})
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
 
-    def test_a_cache_that_was_changed_already_is_noticed_before_the_import(
-        self, lair: Lair
+    @pytest.mark.parametrize("is_record_edited", [False, True])
+    def test_a_wheel_that_was_changed_in_the_cache_is_found_out_and_fetched_again(
+        self, lair: Lair, is_record_edited: bool
     ) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
         text = source.read_text()
-        source.write_text(text.replace("self.ihook.pytest_pyfunc_call(pyfuncitem=self)", "pass", 1))
+        lied = text.replace("self.ihook.pytest_pyfunc_call(pyfuncitem=self)", "pass", 1)
+        source.write_text(lied)
+        if is_record_edited:
+            (record,) = source.parent.parent.glob("pytest-*.dist-info/RECORD")
+            record.write_text(record.read_text().replace(row(text), row(lied)))
+            assert row(lied) in record.read_text()
+        assert outcome(lair.run({}, {"test_a.py": RED})).startswith("install-fail:cache(pytest==")
         later = lair.run({}, {"test_a.py": RED})
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
         assert later.misrecorded == ()
 
-    def test_a_file_that_was_put_into_the_cache_is_noticed_before_the_import(
-        self, lair: Lair
-    ) -> None:
+    def test_a_wheel_of_the_cache_that_nobody_saw_come_is_fetched_again(self, lair: Lair) -> None:
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+        (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
+        text = source.read_text()
+        source.write_text(text.replace("self.ihook.pytest_pyfunc_call(pyfuncitem=self)", "pass", 1))
+        for seal in (lair.folder / "seals").iterdir():
+            seal.unlink()
+        later = lair.run({}, {"test_a.py": RED})
+        assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
+
+    def test_a_file_that_was_put_into_the_cache_is_found_out(self, lair: Lair) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
         (source.parent.parent / "zz.pth").write_text("import os; os._exit(0)\n")
+        assert outcome(lair.run({}, {"test_a.py": GREEN})).startswith("install-fail:cache(")
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+
+    @pytest.mark.parametrize("place", ["data/pyvenv.cfg", "data/bin/pyvenv.cfg"])
+    def test_no_code_of_a_wheel_runs_in_an_install(self, lair: Lair, place: str) -> None:
+        mark = lair.folder / "sandbox" / "uv" / "mark"
+        library = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        writes = f"import posix; posix.close(posix.open({str(mark)!r}, posix.O_CREAT))\n"
+        evidence = lair.run(
+            {},
+            {"test_a.py": GREEN},
+            before={
+                f"before1-1.0.data/{place}": "home = venv/evil/bin\n",
+                f"before1-1.0.data/data/evil/lib/{library}/encodings/__init__.py": writes,
+                f"before1-1.0.data/data/evil/lib/{library}/os.py": "",
+                "before1-1.0.data/data/evil/bin/x": "",
+                f"before1-1.0.data/data/lib/{library}/encodings/__init__.py": writes,
+                "before1-1.0.data/data/share/before/kept": "data",
+                # Longer than a name may be, once anything is put behind it.
+                f"{'n' * 250}.pth": writes,
+            },
+        )
+        assert not mark.exists() or lair.level != "L3"
+        assert outcome(evidence) == "pass", evidence.steps[0].log
+        told = f"before1: {place.removeprefix('data/')}"
+        assert {*evidence.refused} == {told, f"before1: lib/{library}/encodings/__init__.py"}
+        assert evidence.startup == (f"before1: {'n' * 250}.pth",)
+        remarks = record_of([judged(evidence)], "uv").remarks
+        assert f"left out, as it belongs to the interpreter: {told}" in remarks
+
+    def test_an_install_from_files_of_its_own_does_not_write_to_the_shared_cache(
+        self, lair: Lair, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        rooms = []
+
+        def noted(command: list[str], room: Room, *rest: Any, **options: Any) -> Ended:
+            rooms.append((command, room))
+            return run_limited(command, room, *rest, **options)
+
+        monkeypatch.setattr(steps, "run_limited", noted)
+        lair.run({}, {"test_a.py": GREEN}, is_local=True)
+        (own,) = (room for command, room in rooms if "local.txt" in command)
+        cell = lair.folder / "sandbox" / "cells" / "worker-1" / "cell"
+        assert own.writable == (cell,)
+        assert dict(own.variables)["UV_CACHE_DIR"] == str(cell / "cache")
 
     def test_a_start_up_file_does_not_run_while_more_is_installed(self, lair: Lair) -> None:
         mark = lair.folder / "sandbox" / "uv" / "mark"
@@ -165,7 +238,8 @@ class TestOneCellAndTheNext:
         evidence = lair.run({}, {"test_a.py": GREEN}, remade=wrong_hash("animal.py,sha256="))
         assert outcome(evidence) == "pass"
         assert evidence.misrecorded == ("lair1==1.0: animal.py",)
-        assert len(list((lair.folder / "sandbox" / "misrecorded").iterdir())) == 1
+        again = lair.run({}, {"test_a.py": GREEN}, remade=wrong_hash("animal.py,sha256="))
+        assert outcome(again) == "pass"
 
     def test_bytecode_that_an_import_leaves_beside_a_source_is_never_loaded(
         self, lair: Lair
@@ -354,3 +428,54 @@ class TestTheSupervisor:
             "import-fail:"
         )
         assert (elsewhere / "import.json").exists()
+
+
+class TestWhatRunsAtTheStart:
+    """It is told, whatever its form."""
+
+    @pytest.mark.parametrize(
+        ("name", "files"),
+        [
+            ("sitecustomize.py", {}),
+            ("sitecustomize/__init__.py", {}),
+            ("sitecustomize/__init__.cpython-311-x86_64-linux-gnu.so", {}),
+            ("sitecustomize.cpython-312-x86_64-linux-gnu.so", {}),
+            ("sitecustomize.abi3.so", {}),
+            ("sitecustomize.pyc", {}),
+            ("usercustomize/__init__.py", {}),
+            ("deep/sitecustomize.py", {"a.pth": "deep\n"}),
+            ("a.pth", {"a.pth": "# \u2028import os\n"}),
+            ("a.pth", {"a.pth": "\ufeffimport os\n"}),
+        ],
+    )
+    def test_a_file_is_told(self, tmp_path: Path, name: str, files: dict[str, str]) -> None:
+        assert environment(tmp_path, {name: "", **files}).startup() == (f"it: {name}",)
+
+    @pytest.mark.parametrize(
+        "name", ["deep/sitecustomize.py", "sitecustomize.txt", "sitecustomize/more.py", "a.pth"]
+    )
+    def test_what_does_not_run_is_not_told(self, tmp_path: Path, name: str) -> None:
+        assert environment(tmp_path, {name: "shallow\n"}).startup() == ()
+
+    @pytest.mark.parametrize("form", ["dist", "egg"])
+    def test_a_plugin_of_pytest_is_told(self, tmp_path: Path, form: str) -> None:
+        files = {f"it-1.0.{form}-info/entry_points.txt": "[[pytest11]]\nsly = it\n[x]\ny = z\n"}
+        assert environment(tmp_path, files).plugins() == ("it: sly",)
+
+    def test_a_record_with_a_digest_of_no_fixed_length_is_one_without(self, tmp_path: Path) -> None:
+        held = environment(tmp_path, {"it.py": ""}, "it.py,shake_128=AAAA,0\n")
+        assert [item.path for item in held.compare()] == []
+
+
+def environment(folder: Path, files: dict[str, str], record: str = "") -> Environment:
+    """An environment into which the package `it` was installed with these files."""
+    site = folder / "site"
+    files = {**files, "it-1.0.dist-info/METADATA": "Name: it\nVersion: 1.0\n"}
+    rows = "".join(f"{name},,\n" for name in files)
+    files["it-1.0.dist-info/RECORD"] = f"{rows}it-1.0.dist-info/RECORD,,\n{record}"
+    for name, text in files.items():
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text(text, encoding="utf-8")
+    held = Environment(folder, "site")
+    held.compare()
+    return held

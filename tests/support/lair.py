@@ -39,11 +39,13 @@ class Lair:
         suite: dict[str, str],
         remade: Callable[[str, bytes], bytes] | None = None,
         before: dict[str, str] | None = None,
+        is_local: bool = False,
     ) -> Evidence:
         """Run a suite with a package that has these files, and return the evidence.
 
         `remade` makes another archive of the name and the content of its wheel. With `before`, the
-        files of another package, that one is installed first, and this one by a command of its own.
+        files of another package, that one is installed first, and this one by a command of its own;
+        so it is where its wheel `is_local`, like a checkout's.
         """
         self.runs += 1
         home = self.folder / f"run{self.runs}"
@@ -86,6 +88,11 @@ class Lair:
             ),
             suite_folder=str(tests),
             links=str(links),
+            wheels=(
+                (hashlib.sha256(made).hexdigest(), str(links / f"{name}-1.0-py3-none-any.whl")),
+            )
+            if is_local
+            else (),
         )
         return CellRun(job, self.bench(home), THEN, threading.Event()).run()
 

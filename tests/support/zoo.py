@@ -6,6 +6,7 @@ import base64
 import hashlib
 import io
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -19,6 +20,7 @@ import psutil
 from msgspec import toml
 from packaging.requirements import Requirement
 
+from compat.run.supervise import levels
 from support.documents import toml as written
 from support.fake_index import FakeIndex, File, body, in_json
 
@@ -245,14 +247,19 @@ class Repository:
         """Return the files of the records."""
         return sorted((self.root / "matrices" / "zoo" / "records").glob("*/*.json"))
 
+    @property
+    def sandbox(self) -> Path:
+        """Where cells are, at the highest level that this machine allows."""
+        return self.cache / levels(os.environ)[0] / "sandbox"
+
     def alive(self) -> list[int]:
         """Return the processes whose folder or arguments lie in a cell of this cache."""
-        marker = str(self.cache / "sandbox" / "cells")
+        marker = re.compile(re.escape(str(self.cache)) + "/L[0-3]/sandbox/cells")
         return [
             process.pid
             for process in psutil.process_iter(["cmdline", "cwd"])
-            if marker in " ".join(process.info["cmdline"] or ())
-            or marker in (process.info["cwd"] or "")
+            if marker.search(" ".join(process.info["cmdline"] or ()))
+            or marker.search(process.info["cwd"] or "")
         ]
 
 

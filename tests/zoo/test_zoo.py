@@ -90,7 +90,7 @@ def test_what_runs_the_tests_is_made_once_and_made_again_when_it_was_changed(
 
     def shared() -> dict[str, int]:
         assert repository.run("run", "zoo", repository.cell)[0] == 0
-        folders = (tmp_path / "cache" / "runners").iterdir()
+        folders = (tmp_path / "cache" / "L3" / "runners").iterdir()
         return {folder.name: folder.stat().st_ino for folder in folders}
 
     (first,) = made = shared()
@@ -99,7 +99,7 @@ def test_what_runs_the_tests_is_made_once_and_made_again_when_it_was_changed(
     lock = (tmp_path / "matrices" / "zoo" / "locks" / f"{repository.cell}.txt").read_text()
     assert "pytest" in lock.partition("# suite-only: ")[2].splitlines()[0].split()
     # Another file in the place of a link: what uv has stays as it is.
-    (module,) = (tmp_path / "cache" / "runners" / first).rglob("_pytest/nodes.py")
+    (module,) = (tmp_path / "cache" / "L3" / "runners" / first).rglob("_pytest/nodes.py")
     module.unlink()
     module.write_text("raise SystemExit(0)\n")
     again = shared()
