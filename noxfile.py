@@ -87,12 +87,20 @@ def site(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the quick tests; `-- long` runs the others: real index, browser, real time limits."""
+    """Run the quick tests; `-- long` runs the others and all examples of each property.
+
+    The others ask the real index, open browsers, wait for time limits or play whole workflows.
+    """
     session.install("-e", EXTRAS, *groups("test"))
     is_long = session.posargs[:1] == ["long"]
-    part = f"{'' if is_long else 'not '}(real_index or browser or slow) and not benchmark"
+    others = "real_index or browser or slow"
+    part = ["-m", f"not ({others}) and not benchmark"]
+    if is_long:
+        # Hypothesis marks each property as its own.
+        part = ["-m", f"({others} or hypothesis) and not benchmark", "--hypothesis-profile=all"]
     # More than the two processors of a small machine: some tests only wait for time limits.
-    session.run("pytest", "-n", "3", "-m", part, *session.posargs[is_long:])
+    workers = ("-n", "3", "--dist", "worksteal")
+    session.run("pytest", *workers, *part, *session.posargs[is_long:])
 
 
 @nox.session
@@ -100,7 +108,12 @@ def hard(session: nox.Session) -> None:
     """Repeat kills, orphans and hostile cells, and try every real library; 40 to 120 minutes."""
     session.install("-e", EXTRAS, *groups("test"), "pytest-repeat>=0.9.4")
     often, pytest = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}, ("pytest", "-n", "2")
-    session.run(*pytest, "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
+    session.run(
+        *pytest,
+        *("tests/results/test_writers.py", "tests/cli/test_generated.py"),
+        "--hypothesis-profile=all",
+        env=often,
+    )
     session.run(*pytest, "--count", "20", "tests/run/test_supervise_orphans.py")
     hostile = ("tests/run/test_hostile_cells.py", "tests/run/test_hostile_archives.py")
     session.run(*pytest, "--count", "3", *hostile, *session.posargs)

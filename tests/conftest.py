@@ -16,12 +16,17 @@ from support.untested import untested
 
 from compat.index.settings import settings
 
-# In CI Hypothesis takes such settings by itself. A busy machine is no fault of the code.
-hypothesis.settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-if "CI" not in os.environ:
-    hypothesis.settings.load_profile("patient")
+# The quick part tries a property on a tenth of its examples, the long part on all of them. A busy
+# machine is no fault of the code.
+for name, count in (("few", 10), ("all", 100)):
+    hypothesis.settings.register_profile(
+        name,
+        hypothesis.settings.get_profile("ci" if "CI" in os.environ else "default"),
+        max_examples=count,
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile("few")
 
 
 def index_answers() -> bool:
