@@ -2,6 +2,8 @@
 is timed.
 """
 
+import datetime
+import fcntl
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +17,10 @@ from support.local_index import DEMO, fill
 from support.untested import untested
 
 from compat.index.settings import settings
+from compat.workspace import Workspace
+
+MATRICES = Path(__file__).parent.parent / "matrices"
+DERIVED = datetime.date(2026, 11, 26)
 
 # The quick part tries a property on a tenth of its examples, the long part on all of them. A busy
 # machine is no fault of the code.
@@ -83,6 +89,23 @@ def index() -> Iterator[FakeIndex]:
 def tools() -> list[tuple[str, str, bytes]]:
     """Wheels of pytest and all that it needs, for an index that a cell installs from."""
     return zoo.pytest_and_its_needs()
+
+
+@pytest.fixture(scope="session")
+def matrices_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder with what is derived of the committed matrices on DERIVED: one worker derives
+    it, the others read it.
+    """
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+    folder = place / "matrices-cache"
+    folder.mkdir(exist_ok=True)
+    with (place / "matrices-cache.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for matrix in ("tff", "pip-tools"):
+            assert Workspace(MATRICES / matrix, DERIVED, lambda: folder).known.entries
+    return folder
 
 
 @pytest.fixture(scope="module")
