@@ -5,7 +5,7 @@ is timed.
 import datetime
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -20,7 +20,6 @@ from compat.index.settings import settings
 from compat.workspace import Workspace
 
 MATRICES = Path(__file__).parent.parent / "matrices"
-DERIVED = datetime.date(2026, 11, 26)
 
 # The quick part tries a property on a tenth of its examples, the long part on all of them. A busy
 # machine is no fault of the code.
@@ -92,20 +91,24 @@ def tools() -> list[tuple[str, str, bytes]]:
 
 
 @pytest.fixture(scope="session")
-def matrices_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache folder with what is derived of the committed matrices on DERIVED: one worker derives
-    it, the others read it.
+def derived(tmp_path_factory: pytest.TempPathFactory) -> Callable[[datetime.date], Path]:
+    """Give a cache folder with what is derived of the committed matrices on a day: one worker
+    derives it, the others read it.
     """
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = place.parent
-    folder = place / "matrices-cache"
-    folder.mkdir(exist_ok=True)
-    with (place / "matrices-cache.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for matrix in ("tff", "pip-tools"):
-            assert Workspace(MATRICES / matrix, DERIVED, lambda: folder).known.entries
-    return folder
+
+    def of(day: datetime.date) -> Path:
+        folder = place / f"derived-{day}"
+        folder.mkdir(exist_ok=True)
+        with (place / f"derived-{day}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for matrix in ("tff", "pip-tools"):
+                assert Workspace(MATRICES / matrix, day, lambda: folder).known.entries
+        return folder
+
+    return of
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """What this repository keeps under matrices/ is sound, without asking any index."""
 
 import datetime
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,7 @@ from compat.results.snapshot import Snapshot
 from compat.workspace import Workspace
 
 MATRICES = Path(__file__).parent.parent / "matrices"
-DAY = datetime.date(2026, 11, 26)  # that of the fixture `matrices_cache`
+DAY = datetime.date(2026, 11, 26)
 LOCKS = [
     path for name in ("pip-tools", "tff") for path in sorted(MATRICES.glob(f"{name}/locks/*.txt"))
 ]
@@ -41,9 +42,9 @@ def test_a_kept_lock_is_whole_and_names_neither_host_nor_path(path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def tff(matrices_cache: Path) -> Snapshot:
+def tff(derived: Callable[[datetime.date], Path]) -> Snapshot:
     """What the committed records say."""
-    return Workspace(MATRICES / "tff", DAY, lambda: matrices_cache).known
+    return Workspace(MATRICES / "tff", DAY, lambda: derived(DAY)).known
 
 
 def test_no_record_refutes_a_known_issue(tff: Snapshot) -> None:
@@ -119,8 +120,10 @@ def test_what_is_kept_of_other_platforms_names_neither_host_nor_path() -> None:
         assert " /" not in text
 
 
-def test_a_raise_drops_what_only_a_package_that_is_gone_rules_out(matrices_cache: Path) -> None:
-    known = Workspace(MATRICES / "tff", DAY, lambda: matrices_cache).snapshot
+def test_a_raise_drops_what_only_a_package_that_is_gone_rules_out(
+    derived: Callable[[datetime.date], Path],
+) -> None:
+    known = Workspace(MATRICES / "tff", DAY, lambda: derived(DAY)).snapshot
     dropped = {
         str(proposal.proposed): [str(version) for version in gone.versions]
         for proposal in proposals(known, DAY)
