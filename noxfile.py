@@ -20,6 +20,7 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.error_on_external_run = True
 
 HERE = Path(__file__).parent
+EXTRAS = ".[site,sources]"
 LOCKS = sorted((path.parts[-3], path.stem) for path in HERE.glob("matrices/*/locks/*.txt"))
 
 
@@ -28,17 +29,20 @@ def groups(*names: str) -> list[str]:
     return list(nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), *names))
 
 
-def compat(session: nox.Session) -> str:
+def compat(session: nox.Session, extra: str = "") -> str:
     """Return the command `compat`, from an environment that pyproject.toml's changes renew."""
     environment = HERE / ".nox" / "compat"
     stamp = environment / "stamp"
     digest = hashlib.sha256((HERE / "pyproject.toml").read_bytes()).hexdigest()
+    pip = (str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet")
     if not stamp.exists() or stamp.read_text(encoding="utf-8") != digest:
         session.log("making the environment of compat itself; this is needed once")
         session.run(sys.executable, "-m", "venv", "--clear", str(environment), external=True)
-        pip = (str(environment / "bin" / "python"), "-m", "pip", "install", "--quiet")
         session.run(*pip, "-e", str(HERE), external=True)
         stamp.write_text(digest, encoding="utf-8")
+    if extra and not (environment / extra).exists():
+        session.run(*pip, "-e", f"{HERE}[{extra}]", external=True)
+        (environment / extra).touch()
     return str(environment / "bin" / "compat")
 
 
@@ -77,25 +81,39 @@ def site(session: nox.Session) -> None:
     """Publish the site into public/ and show it; in CI, or with -- --no-serve, only publish."""
     options = [option for option in session.posargs if option != "--no-serve"]
     verb = "publish" if "CI" in os.environ or "--no-serve" in session.posargs else "serve"
-    session.run(compat(session), verb, "--out", str(HERE / "public"), *options, external=True)
+    command = compat(session, "site")
+    session.run(command, verb, "--out", str(HERE / "public"), *options, external=True)
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Run the quick tests; `-- long` runs the others: real index, browser, real time limits."""
-    session.install("-e", ".", *groups("test"))
+    """Run the quick tests; `-- long` runs the others and all examples of each property.
+
+    The others ask the real index, open browsers, wait for time limits or play whole workflows.
+    """
+    session.install("-e", EXTRAS, *groups("test"))
     is_long = session.posargs[:1] == ["long"]
-    part = f"{'' if is_long else 'not '}(real_index or browser or slow) and not benchmark"
+    others = "real_index or browser or slow"
+    part = ["-m", f"not ({others}) and not benchmark"]
+    if is_long:
+        # Hypothesis marks each property as its own.
+        part = ["-m", f"({others} or hypothesis) and not benchmark", "--hypothesis-profile=all"]
     # More than the two processors of a small machine: some tests only wait for time limits.
-    session.run("pytest", "-n", "3", "-m", part, *session.posargs[is_long:])
+    workers = ("-n", "3", "--dist", "worksteal")
+    session.run("pytest", *workers, *part, *session.posargs[is_long:])
 
 
 @nox.session
 def hard(session: nox.Session) -> None:
     """Repeat kills, orphans and hostile cells, and try every real library; 40 to 120 minutes."""
-    session.install("-e", ".", *groups("test"), "pytest-repeat>=0.9.4")
+    session.install("-e", EXTRAS, *groups("test"), "pytest-repeat>=0.9.4")
     often, pytest = {"COMPAT_KILLS": "1000", "COMPAT_EXAMPLES": "300"}, ("pytest", "-n", "2")
-    session.run(*pytest, "tests/results/test_writers.py", "tests/cli/test_generated.py", env=often)
+    session.run(
+        *pytest,
+        *("tests/results/test_writers.py", "tests/cli/test_generated.py"),
+        "--hypothesis-profile=all",
+        env=often,
+    )
     session.run(*pytest, "--count", "20", "tests/run/test_supervise_orphans.py")
     hostile = ("tests/run/test_hostile_cells.py", "tests/run/test_hostile_archives.py")
     session.run(*pytest, "--count", "3", *hostile, *session.posargs)
@@ -107,7 +125,7 @@ def hard(session: nox.Session) -> None:
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure compat beside other tools: [-- PART or option...]; `-- tests` asserts the bounds."""
-    session.install("-e", ".", *groups("test"))
+    session.install("-e", EXTRAS, *groups("test"))
     if session.posargs[:1] == ["tests"]:
         session.run("pytest", "-m", "benchmark", "-s", *session.posargs[1:])
     else:
@@ -128,7 +146,7 @@ def distributions(session: nox.Session) -> None:
 @nox.session
 def check(session: nox.Session) -> None:
     """Lint, format and types; the declarations and their schemas; the workflows."""
-    session.install("-e", ".", *groups("check"))
+    session.install("-e", EXTRAS, *groups("check"))
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
@@ -153,7 +171,8 @@ def requirements(session: nox.Session) -> None:
     """Renew .ci/requirements.txt, the pinned and hashed dependencies that workflows install."""
     output = (".ci/requirements.txt", "--no-header", "--quiet", "--upgrade", *session.posargs)
     inputs = ("pyproject.toml", "--group", "build", "--group", "sessions")
-    form = ("--universal", "--python-version", "3.10", "--generate-hashes")
+    extras = ("--extra", "site", "--extra", "sources")
+    form = (*extras, "--universal", "--python-version", "3.10", "--generate-hashes")
     session.run("uv", "pip", "compile", *inputs, *form, "--output-file", *output, external=True)
 
 

@@ -2,8 +2,10 @@
 is timed.
 """
 
+import datetime
+import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -15,13 +17,21 @@ from support.local_index import DEMO, fill
 from support.untested import untested
 
 from compat.index.settings import settings
+from compat.workspace import Workspace
 
-# In CI Hypothesis takes such settings by itself. A busy machine is no fault of the code.
-hypothesis.settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
-)
-if "CI" not in os.environ:
-    hypothesis.settings.load_profile("patient")
+MATRICES = Path(__file__).parent.parent / "matrices"
+
+# The quick part tries a property on a tenth of its examples, the long part on all of them. A busy
+# machine is no fault of the code.
+for name, count in (("few", 10), ("all", 100)):
+    hypothesis.settings.register_profile(
+        name,
+        hypothesis.settings.get_profile("ci" if "CI" in os.environ else "default"),
+        max_examples=count,
+        deadline=None,
+        suppress_health_check=[hypothesis.HealthCheck.too_slow],
+    )
+hypothesis.settings.load_profile("few")
 
 
 def index_answers() -> bool:
@@ -78,6 +88,27 @@ def index() -> Iterator[FakeIndex]:
 def tools() -> list[tuple[str, str, bytes]]:
     """Wheels of pytest and all that it needs, for an index that a cell installs from."""
     return zoo.pytest_and_its_needs()
+
+
+@pytest.fixture(scope="session")
+def derived(tmp_path_factory: pytest.TempPathFactory) -> Callable[[datetime.date], Path]:
+    """Give a cache folder with what is derived of the committed matrices on a day: one worker
+    derives it, the others read it.
+    """
+    place = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        place = place.parent
+
+    def of(day: datetime.date) -> Path:
+        folder = place / f"derived-{day}"
+        folder.mkdir(exist_ok=True)
+        with (place / f"derived-{day}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for matrix in ("tff", "pip-tools"):
+                assert Workspace(MATRICES / matrix, day, lambda: folder).known.entries
+        return folder
+
+    return of
 
 
 @pytest.fixture(scope="module")

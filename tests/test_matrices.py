@@ -1,6 +1,7 @@
 """What this repository keeps under matrices/ is sound, without asking any index."""
 
 import datetime
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,12 @@ from compat.lock.kept_lock import kept_lock
 from compat.policy.propose import proposals
 from compat.results.attribution import holds
 from compat.results.entry import Entry
-from compat.results.record_files import RecordFiles
 from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot
 from compat.workspace import Workspace
 
 MATRICES = Path(__file__).parent.parent / "matrices"
+DAY = datetime.date(2026, 11, 26)
 LOCKS = [
     path for name in ("pip-tools", "tff") for path in sorted(MATRICES.glob(f"{name}/locks/*.txt"))
 ]
@@ -41,12 +42,9 @@ def test_a_kept_lock_is_whole_and_names_neither_host_nor_path(path: Path) -> Non
 
 
 @pytest.fixture(scope="module")
-def tff(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
-    """What the committed records say, on the day of the newest one."""
-    cache = tmp_path_factory.mktemp("cache")
-    store = RecordFiles(MATRICES / "tff")
-    newest = max(record.started for cell in store.cells() for record in store.records(cell))
-    return Workspace(MATRICES / "tff", newest.date(), lambda: cache).known
+def tff(derived: Callable[[datetime.date], Path]) -> Snapshot:
+    """What the committed records say."""
+    return Workspace(MATRICES / "tff", DAY, lambda: derived(DAY)).known
 
 
 def test_no_record_refutes_a_known_issue(tff: Snapshot) -> None:
@@ -98,7 +96,7 @@ def test_each_known_capability_of_the_first_matrix_fails_where_its_entry_says(
 
 
 def test_each_release_of_the_first_matrix_is_answered_for_on_each_platform() -> None:
-    workspace = Workspace(MATRICES / "tff", datetime.date(2026, 11, 23), no_cache)
+    workspace = Workspace(MATRICES / "tff", DAY, no_cache)
     matrix, catalogue = workspace.matrix, workspace.kept_catalogue
     assert catalogue is not None
     installs = workspace.platforms.installs(matrix, catalogue, not_kept)
@@ -122,12 +120,13 @@ def test_what_is_kept_of_other_platforms_names_neither_host_nor_path() -> None:
         assert " /" not in text
 
 
-def test_a_raise_drops_what_only_a_package_that_is_gone_rules_out(tmp_path: Path) -> None:
-    day = datetime.date(2026, 11, 26)
-    known = Workspace(MATRICES / "tff", day, lambda: tmp_path).snapshot
+def test_a_raise_drops_what_only_a_package_that_is_gone_rules_out(
+    derived: Callable[[datetime.date], Path],
+) -> None:
+    known = Workspace(MATRICES / "tff", DAY, lambda: derived(DAY)).snapshot
     dropped = {
         str(proposal.proposed): [str(version) for version in gone.versions]
-        for proposal in proposals(known, day)
+        for proposal in proposals(known, DAY)
         for gone in proposal.lost
         if proposal.axis == gone.axis == "python" and proposal.kind == "raise"
     }

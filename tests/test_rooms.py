@@ -32,8 +32,6 @@ ROOMS = (
 WORLD = frozenset(
     [
         "requests",
-        "requests_cache",
-        "remotezip",
         "subprocess",
         "os",
         "shutil",
@@ -61,8 +59,8 @@ EDGES = {
     "compat/workspace.py": {"pathlib"},
     "compat/site/publication.py": {"os", "pathlib"},
     "compat/index/interpreters.py": {"pathlib"},
-    "compat/index/metadata.py": {"pathlib", "remotezip", "requests", "shutil", "tempfile"},
-    "compat/index/pages.py": {"pathlib", "requests", "requests_cache", "sqlite3"},
+    "compat/index/metadata.py": {"pathlib", "requests", "shutil", "tempfile"},
+    "compat/index/pages.py": {"pathlib", "requests", "sqlite3", "time"},
     "compat/index/pypi.py": {"pathlib", "requests"},
     "compat/index/settings.py": {"subprocess"},
     "compat/index/transport.py": {"requests", "tempfile", "time"},

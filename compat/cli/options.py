@@ -2,6 +2,7 @@
 
 import datetime
 import difflib
+import importlib.util
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -63,6 +64,15 @@ At = Annotated[
     list[str] | None,
     typer.Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),
 ]
+
+
+def needs_extra(extra: str, module: str) -> None:
+    """Raise UsageError, with the command that installs it, where what only some commands need is
+    missing.
+    """
+    if importlib.util.find_spec(module) is None:
+        hint = f"pip install 'compat-matrix[{extra}]'"
+        raise UsageError.of(f"this command needs {module}, which is not installed", hint=hint)
 
 
 def matrices_folder(root: Path | None) -> Path:

@@ -9,7 +9,7 @@ import typer
 
 from compat import files, pipeline
 from compat.cli.machine import environ, today
-from compat.cli.options import Json, Root, matrices_folder, matrix_names, workspace_of
+from compat.cli.options import Json, Root, matrices_folder, matrix_names, needs_extra, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.errors import CompatError, UsageError
 from compat.github.rest import owner_and_name
@@ -132,6 +132,7 @@ def publish_site(
     repository: str = "",
 ) -> Written:
     """Write the site of these matrices, in their order; without names of all, largest first."""
+    needs_extra("site", "PIL")
     matrices = matrices_folder(root)
     workspaces = [workspace_of(name, root, day=day) for name in names or matrix_names(matrices)]
     if not workspaces:

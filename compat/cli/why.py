@@ -16,6 +16,7 @@ from compat.cli.options import (
     MatrixName,
     Root,
     kept_version,
+    needs_extra,
     workspace_of,
 )
 from compat.cli.output import envelope, prose, say
@@ -95,6 +96,8 @@ def why_command(
         _tell_package(known, chosen, release, as_json)
         return
     needs = kept_needs(workspace.folder)
+    if write or try_it:
+        needs_extra("sources", "vermin")
     if write:
         from compat.cli.why_needs import needs_read
 

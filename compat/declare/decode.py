@@ -35,8 +35,7 @@ def _decode(text: bytes, source: str, kind: type[Declaration]) -> Declaration:
     try:
         return msgspec.convert(parsed, kind, dec_hook=decode_custom)
     except msgspec.ValidationError:
-        # Imported here because it brings jsonschema along: a tenth of a second that sound
-        # declarations never need.
+        # Sound declarations never need it.
         from compat.declare.schema_faults import explained
 
         raise DeclarationError(*explained(parsed, kind, source)) from None

@@ -1,20 +1,20 @@
 """The `declare` room's explanation of a document that does not decode: every fault of it, found by
 its JSON schema.
+
+It reads the keywords of JSON Schema that msgspec writes for declared types. It names the very key,
+follows the one branch that was meant, and does not repeat for every entry what is wrong with the
+whole.
 """
 
 import datetime
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
 from itertools import islice
 from typing import Any
 
 import msgspec
-from jsonschema import Draft202012Validator, FormatChecker, ValidationError
-from jsonschema.protocols import Validator
-from jsonschema.validators import extend
 
-from compat.declare.faults import Finding, Part, Path, capped, choice, faults_of, kind_of, shown
+from compat.declare.faults import Finding, Path, capped, choice, faults_of, kind_of, shown
 from compat.declare.matrix import decode_custom, parse_condition, parse_pin
 from compat.declare.parsing import parse_requirement, parse_specifier, parse_version
 from compat.declare.schema import REFERENCE, definitions
@@ -24,15 +24,13 @@ from compat.value import StrictValue
 # Enough to fill a screen several times; a hostile document would have tens of thousands.
 MOST_FOUND = 500
 
-Errors = Iterator[ValidationError]
-
-_KIND_NAMES = {
-    "array": "an array",
-    "boolean": "a boolean",
-    "date": "a date",
-    "integer": "an integer",
-    "object": "a table",
-    "string": "a string",
+_KINDS: dict[str, tuple[type, str]] = {
+    "array": (list, "an array"),
+    "boolean": (bool, "a boolean"),
+    "date": (datetime.date, "a date"),
+    "integer": (int, "an integer"),
+    "object": (dict, "a table"),
+    "string": (str, "a string"),
 }
 
 
@@ -59,176 +57,131 @@ def explained(document: dict[str, Any], kind: type[StrictValue], source: str) ->
     """Return the faults of a document that is not of that kind: at most one a key, sorted by
     place.
     """
-    errors = _validator(kind).iter_errors(document)
-    collected = list(islice(errors, MOST_FOUND))
-    first: dict[Path, ValidationError] = {}
-    for error in collected:
-        first.setdefault(tuple(error.absolute_path), error)
-    findings = (_finding(error, path) for path, error in first.items())
-    return capped(faults_of(source, findings), source, complete=len(collected) < MOST_FOUND)
+    collected = list(islice(_faults(document, {"$ref": REFERENCE + kind.__name__}, ()), MOST_FOUND))
+    first: dict[Path, Finding] = {}
+    for finding in collected:
+        first.setdefault(finding.path, finding)
+    return capped(faults_of(source, first.values()), source, complete=len(collected) < MOST_FOUND)
 
 
-def _finding(error: ValidationError, path: Path) -> Finding:
-    code, message = _told(error)
-    return Finding(code, path, message, _remedy(error, path))
+def _faults(value: Any, schema: dict[str, Any], path: Path) -> Iterator[Finding]:
+    if "$ref" in schema:
+        yield from _reference(value, schema["$ref"], path)
+        return
+    if "anyOf" in schema:
+        yield from _any_of(value, schema, path)
+        return
+    if "enum" in schema:
+        if value not in schema["enum"]:
+            message = f"{shown(value)} is not allowed; {choice(str(value), schema['enum'])}"
+            yield Finding("bad-value", path, message)
+        return
+    name = "date" if schema.get("format") == "date" else schema.get("type")
+    if name == "date" and isinstance(value, str):
+        name = "string"
+    # In Python a boolean is an integer and a moment a date; in TOML they are not.
+    if name is not None and type(value) is not _KINDS[name][0]:
+        yield _wrong_type(name, value, path)
+    elif isinstance(value, dict):
+        yield from _of_table(value, schema, path)
+    elif isinstance(value, list):
+        yield from _of_bounds(len(value), schema, path, "Items", f"has {len(value)} entries")
+        for index, entry in enumerate(value[: schema.get("maxItems")]):
+            yield from _faults(entry, schema["items"], (*path, index))
+    elif isinstance(value, str):
+        yield from _of_text(value, schema, path)
+    elif isinstance(value, int):
+        yield from _of_bounds(value, schema, path, "imum", f"{shown(value)} is out of range")
 
 
-def _told(error: ValidationError) -> tuple[str, str]:
-    bound: Any = error.validator_value
-    schema: Any = error.schema
-    instance: Any = error.instance
-    match error.validator:
-        case "enum":
-            return "bad-value", f"{shown(instance)} is not allowed; {choice(str(instance), bound)}"
-        case "pattern":
-            return "bad-value", f"{shown(instance)} is not {schema['description']}"
-        case "minLength" | "maxLength":
-            return "bad-value", f"has {len(instance)} characters; {_range(schema, 'Length')}"
-        case "minItems" | "maxItems":
-            return "bad-value", f"has {len(instance)} entries; {_range(schema, 'Items')}"
-        case "minimum" | "maximum":
-            return "bad-value", f"{shown(instance)} is out of range; {_range(schema, 'imum')}"
-        case "format":
-            return _FORMATS[bound][0], str(error.cause)
-    return str(error.validator), error.message
-
-
-def _range(schema: Any, ending: str) -> str:
+def _of_bounds(
+    number: int, schema: dict[str, Any], path: Path, ending: str, wrong: str
+) -> Iterator[Finding]:
     least, most = schema.get(f"min{ending}"), schema.get(f"max{ending}")
-    return f"allowed: at most {most}" if least is None else f"allowed: {least} to {most}"
+    if (least is not None and number < least) or (most is not None and number > most):
+        allowed = f"at most {most}" if least is None else f"{least} to {most}"
+        yield Finding("bad-value", path, f"{wrong}; allowed: {allowed}")
 
 
-def _remedy(error: ValidationError, path: Path) -> str:
-    if error.validator != "wrong-type":
-        return ""
-    match error.validator_value, error.instance:
-        case "string", int() | float() | datetime.date() if not isinstance(error.instance, bool):
-            return f'put it in quotes: "{shown(error.instance)}"'
-        case "array", dict() if len(path) == 1:
-            return f"write [[{path[0]}]] instead of [{path[0]}]"
-        case "object", list() if len(path) == 1:
-            return f"write [{path[0]}] instead of [[{path[0]}]]"
-    return ""
+def _of_text(text: str, schema: dict[str, Any], path: Path) -> Iterator[Finding]:
+    if "pattern" in schema and re.search(schema["pattern"], text) is None:
+        yield Finding("bad-value", path, f"{shown(text)} is not {schema['description']}")
+    if "format" in schema:
+        code, parse = _FORMATS[schema["format"]]
+        try:
+            parse(text)
+        except ValueError as error:
+            yield Finding(code, path, str(error))
+    yield from _of_bounds(len(text), schema, path, "Length", f"has {len(text)} characters")
 
 
-# The keywords below differ from jsonschema's own: they name the very key, follow the one branch
-# that was meant, and do not repeat for every entry what is wrong with the whole. The code stands in
-# the error's `validator`.
+def _of_table(table: dict[str, Any], schema: dict[str, Any], path: Path) -> Iterator[Finding]:
+    known = schema.get("properties", {})
+    allowed = schema.get("additionalProperties", True)
+    for key, value in table.items():
+        if key in known:
+            yield from _faults(value, known[key], (*path, key))
+        elif allowed is False:
+            message = f"unknown key {shown(key)}; {choice(key, sorted(known))}"
+            yield Finding("unknown-key", (*path, key), message)
+        elif allowed is not True:
+            yield from _faults(value, allowed, (*path, key))
+    for key in schema.get("required", ()):
+        if key not in table:
+            yield Finding("missing-key", path, f"missing key {key!r}")
 
 
-@cache
-def _validator(kind: type[StrictValue]) -> Validator:
-    keywords = {
-        "$ref": _reference,
-        "additionalProperties": _additional_properties,
-        "anyOf": _any_of,
-        "items": _items,
-        "required": _required,
-        "type": _type,
-    }
-    formats = FormatChecker(formats=())
-    for name, (_, parse) in _FORMATS.items():
-        formats.checks(name, raises=ValueError)(_check(parse))
-    extend_untyped: Any = extend
-    extended: type[Validator] = extend_untyped(Draft202012Validator, keywords)
-    return extended({"$ref": REFERENCE + kind.__name__}, format_checker=formats)
-
-
-def _check(parse: Callable[[str], object]) -> Callable[[object], bool]:
-    def check(value: object) -> bool:
-        if isinstance(value, str):
-            parse(value)
-        return True
-
-    return check
-
-
-def _reference(validator: Any, reference: str, instance: Any, schema: Any) -> Errors:
+def _reference(value: Any, reference: str, path: Path) -> Iterator[Finding]:
     # Follow a reference; where the schema finds nothing, ask the type itself, which knows its
     # invariants.
     name = reference.removeprefix(REFERENCE)
     sound = True
-    for error in validator.descend(instance, definitions()[name]):
+    for finding in _faults(value, definitions()[name], path):
         sound = False
-        yield error
-    if sound:
-        yield from _misfit(name, instance)
-
-
-def _misfit(name: str, instance: Any) -> Errors:
+        yield finding
+    if not sound:
+        return
     kind = next(kind for kind in StrictValue.__subclasses__() if kind.__name__ == name)
     try:
-        msgspec.convert(instance, kind, dec_hook=decode_custom)
+        msgspec.convert(value, kind, dec_hook=decode_custom)
     except msgspec.ValidationError as error:
         message = str(error)
         match = _MSGSPEC_PATH.search(message)
         parts = _MSGSPEC_PART.finditer(match["path"]) if match else ()
-        yield ValidationError(
-            _MSGSPEC_PATH.sub("", message),
-            validator="bad-value",
-            path=[part["key"] or int(part["index"]) for part in parts],
-        )
+        inner = (part["key"] or int(part["index"]) for part in parts)
+        yield Finding("bad-value", (*path, *inner), _MSGSPEC_PATH.sub("", message))
 
 
-def _any_of(validator: Any, branches: list[dict[str, Any]], instance: Any, schema: Any) -> Errors:
+def _any_of(value: Any, schema: dict[str, Any], path: Path) -> Iterator[Finding]:
     # Follow the branch that the discriminator names, or else the first: the others are null, which
     # TOML has not.
     if "discriminator" not in schema:
-        yield from validator.descend(instance, branches[0])
-    elif not isinstance(instance, dict):
-        yield _wrong_type("object", instance)
+        yield from _faults(value, schema["anyOf"][0], path)
+    elif not isinstance(value, dict):
+        yield _wrong_type("object", value, path)
     else:
         key, mapping = schema["discriminator"]["propertyName"], schema["discriminator"]["mapping"]
-        word = instance.get(key)
-        if key not in instance:
+        word = value.get(key)
+        if key not in value:
             message = f"missing key {key!r}; {choice('', mapping)}"
-            yield ValidationError(message, validator="missing-key", path=[key])
+            yield Finding("missing-key", (*path, key), message)
         elif not isinstance(word, str):
-            yield _wrong_type("string", word, key)
+            yield _wrong_type("string", word, (*path, key))
         elif word not in mapping:
             message = f"{shown(word)} is not allowed; {choice(word, mapping)}"
-            yield ValidationError(message, validator="bad-value", path=[key])
+            yield Finding("bad-value", (*path, key), message)
         else:
-            yield from validator.descend(instance, {"$ref": mapping[word]})
+            yield from _faults(value, {"$ref": mapping[word]}, path)
 
 
-def _items(validator: Any, items: dict[str, Any], instance: Any, schema: Any) -> Errors:
-    if isinstance(instance, list):
-        for index, entry in enumerate(instance[: schema.get("maxItems")]):
-            yield from validator.descend(entry, items, path=index)
-
-
-def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Errors:
-    known = schema.get("properties", {})
-    if not isinstance(instance, dict):
-        return
-    for key in instance.keys() - known.keys():
-        if allowed is False:
-            message = f"unknown key {shown(key)}; {choice(key, sorted(known))}"
-            yield ValidationError(message, validator="unknown-key", path=[key])
-        else:
-            yield from validator.descend(instance[key], allowed, path=key)
-
-
-def _required(validator: Any, required: list[str], instance: Any, schema: Any) -> Errors:
-    for key in required if isinstance(instance, dict) else ():
-        if key not in instance:
-            yield ValidationError(f"missing key {key!r}", validator="missing-key", path=[key])
-
-
-def _type(validator: Any, name: str, instance: Any, schema: Any) -> Errors:
-    if schema.get("format") == "date" and not isinstance(instance, str):
-        if type(instance) is not datetime.date:
-            yield _wrong_type("date", instance)
-    elif not validator.is_type(instance, name) or (
-        name == "integer" and isinstance(instance, float)
-    ):
-        yield _wrong_type(name, instance)
-
-
-def _wrong_type(name: str, instance: Any, *path: Part) -> ValidationError:
-    got = shown(instance) if isinstance(instance, bool | int | float | str) else kind_of(instance)
-    message = f"expected {_KIND_NAMES[name]}, got {got}"
-    return ValidationError(
-        message, validator="wrong-type", validator_value=name, instance=instance, path=path
-    )
+def _wrong_type(name: str, value: Any, path: Path) -> Finding:
+    got = shown(value) if isinstance(value, bool | int | float | str) else kind_of(value)
+    remedy = ""
+    match name, value:
+        case "string", int() | float() | datetime.date() if not isinstance(value, bool):
+            remedy = f'put it in quotes: "{shown(value)}"'
+        case "array", dict() if len(path) == 1:
+            remedy = f"write [[{path[0]}]] instead of [{path[0]}]"
+        case "object", list() if len(path) == 1:
+            remedy = f"write [{path[0]}] instead of [[{path[0]}]]"
+    return Finding("wrong-type", path, f"expected {_KINDS[name][1]}, got {got}", remedy)

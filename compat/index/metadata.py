@@ -5,6 +5,8 @@ the whole wheel.
 import contextlib
 import csv
 import hashlib
+import io
+import re
 import shutil
 import struct
 import tempfile
@@ -20,7 +22,6 @@ from packaging.metadata import parse_email
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
-from remotezip import RemoteZip, RemoteZipError  # type: ignore[import-untyped]
 from urllib3.exceptions import HTTPError
 
 from compat import files
@@ -39,6 +40,10 @@ NO_SUCH_FILE = (
     410,
     501,
 )  # storage services answer 403 for a file that is not there
+
+TAIL = 65_536 + 22  # bytes in which the end of an archive stands, with the longest comment
+LEAST = 16_384  # bytes to ask for at once
+_CONTENT_RANGE = re.compile(r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", re.ASCII)
 
 NETWORK = (requests.RequestException, HTTPError)
 DAMAGED = (
@@ -105,15 +110,11 @@ class MetadataReader:
         if not artifact.is_wheel:
             return {}
         try:
-            with RemoteZip(artifact.url, session=self._web) as wheel:
+            with zipfile.ZipFile(RangedFile(self._web, artifact.url)) as wheel:
                 members = [info for info in wheel.infolist() if _is_record(info.filename)]
                 if len(members) != 1 or members[0].file_size > self._limits.max_metadata_bytes:
                     return {}
                 return _recorded(wheel.read(members[0]))
-        except RemoteZipError as error:
-            if isinstance(error.__context__, requests.RequestException):
-                raise unreachable(error, f"the list of files of {artifact.filename}") from error
-            return {}
         except (*NETWORK, OSError) as error:
             raise unreachable(error, f"the list of files of {artifact.filename}") from error
         except DAMAGED:
@@ -165,19 +166,12 @@ class MetadataReader:
         # Return METADATA read by range requests; None when the index does not answer them, or not
         # soundly.
         try:
-            with RemoteZip(artifact.url, session=self._web) as wheel:
+            with zipfile.ZipFile(RangedFile(self._web, artifact.url)) as wheel:
                 return _metadata_member(wheel, artifact.filename, self._limits)
         except NotMetadata:
             raise
-        except RemoteZipError as error:
-            # RemoteZip wraps what our session raised; a network that is down would not deliver the
-            # wheel either.
-            if isinstance(error.__context__, requests.RequestException) and not isinstance(
-                error.__context__, BadStatus
-            ):
-                raise error.__context__ from None
-            return None
-        except DAMAGED:
+        except (BadStatus, *DAMAGED):
+            # Any other trouble of the network would not deliver the wheel either.
             return None
 
     def _from_whole_wheel(self, artifact: Artifact) -> bytes:
@@ -210,6 +204,59 @@ class MetadataReader:
                 self._folder / f"{artifact.sha256}.json",
                 msgspec.json.encode(saved_metadata).decode() + "\n",
             )
+
+
+class RangedFile(io.RawIOBase):
+    """A file of an index of which only what is read is fetched, by range requests.
+
+    Raises zipfile.BadZipFile when the server answers them otherwise than RFC 9110 says.
+    """
+
+    def __init__(self, web: Web, url: str) -> None:
+        self._web, self._url = web, url
+        # Outside of ZipFile, which takes any trouble while it looks for the end for a damaged file.
+        self._start, self._size, self._content = self._fetched(f"-{TAIL}")
+        self._position = 0
+
+    def _fetched(self, wanted: str) -> tuple[int, int, bytes]:
+        headers = {"Range": f"bytes={wanted}", "Accept-Encoding": "identity"}
+        response = self._web.get(self._url, headers=headers, stream=True)
+        announced = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
+        if response.status_code != requests.codes.partial_content or announced is None:
+            raise zipfile.BadZipFile("no range in answer to a range request")
+        first, last, size = map(int, announced.groups())
+        content = response.content
+        if not first <= last < size or len(content) != last - first + 1:
+            raise zipfile.BadZipFile("another range than the one announced")
+        return first, size, content
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        if start + offset < 0:
+            raise OSError("before the begin of the file")
+        self._position = start + offset
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        end = self._size if size < 0 else min(self._position + size, self._size)
+        if end <= self._position:
+            return b""
+        offset = self._position - self._start
+        if offset < 0 or end > self._start + len(self._content):
+            last = min(max(end, self._position + LEAST), self._size) - 1
+            self._start, _, self._content = self._fetched(f"{self._position}-{last}")
+            offset = 0
+            if self._start != self._position:
+                raise zipfile.BadZipFile("another range than the one asked for")
+        content = self._content[offset : offset + end - self._position]
+        self._position += len(content)
+        return content
 
 
 @contextlib.contextmanager

@@ -4,16 +4,13 @@ or JSON.
 
 import datetime
 import re
-import warnings
 from collections.abc import Iterable
 from functools import lru_cache, partial
 from itertools import islice
 from pathlib import Path
 
 import msgspec
-import pypi_simple
 import requests
-from dateutil.parser import isoparse
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import (
@@ -28,15 +25,14 @@ from urllib3.exceptions import HTTPError
 
 from compat.errors import NoPage, one_line
 from compat.index.metadata import MetadataReader
-from compat.index.pages import KeptPages
+from compat.index.pages import ACCEPTED, IndexPage, KeptPages, ListedFile, listed, page_of
 from compat.index.release import Artifact, Package, Published, Release
 from compat.index.settings import IndexSettings, is_remote
 from compat.index.transport import BadStatus, ResponseLimits, Web, without_login
 from compat.index.trouble import unreachable
 from compat.value import Value
 
-# What requests, pypi-simple and pydantic raise over a page: the last two have ValueError and
-# RecursionError in common.
+# What requests and the readers of JSON and HTML raise over a page.
 UNREADABLE = (
     requests.RequestException,
     HTTPError,
@@ -140,62 +136,45 @@ class PyPISource:
         url = f"{without_login(index).rstrip('/')}/{name}/"
         cached = self._pages.get(url)
         before = None if cached is None else self._kept_files(cached, name)
-        if cached is not None and before is not None and not (cached.is_expired or self._refresh):
+        if (
+            cached is not None
+            and before is not None
+            and self._pages.is_fresh(cached)
+            and not self._refresh
+        ):
             return before
         try:
-            response = self._web.get(url, headers={"Accept": pypi_simple.ACCEPT_JSON_PREFERRED})
-            files = files_of(response, name)
+            response = self._web.get(url, headers={"Accept": ACCEPTED})
+            page = page_of(response)
+            files = files_of(page, name)
         except UNREADABLE as error:
             if cached is not None and before is not None:
-                return Files(files=before.files, stale_since=_utc(cached.created_at))
+                return Files(files=before.files, stale_since=cached.received)
             if isinstance(error, BadStatus) and error.status == requests.codes.not_found:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
-        self._pages.keep(url, response)
+        self._pages.keep(url, page)
         return files
 
-    def _kept_files(self, response: requests.Response, name: str) -> Files | None:
+    def _kept_files(self, page: IndexPage, name: str) -> Files | None:
         try:
-            return files_of(response, name)
-        except (
-            *UNREADABLE,
-            AttributeError,
-            TypeError,
-        ):  # a damaged entry need not even be a response
+            return files_of(page, name)
+        except UNREADABLE:
             return None
 
 
-def files_of(response: requests.Response, name: str) -> Files:
+def files_of(page: IndexPage, name: str) -> Files:
     """Return the files on a project page that can be used: wheels and sdists of that name with a
     readable version.
 
     Raises ValueError for a page without any: a portal's or a wrong server's page must not pass for
     an empty project.
     """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", pypi_simple.UnexpectedRepoVersionWarning)
-        listed = _listed(response, name)
-    files = tuple(artifact for file in listed if (artifact := _artifact(file, name)) is not None)
+    artifacts = (_artifact(file, name) for file in listed(page))
+    files = tuple(artifact for artifact in artifacts if artifact is not None)
     if not files:
         raise ValueError("no usable file on the page")
     return Files(files=files)
-
-
-def _listed(response: requests.Response, name: str) -> list[pypi_simple.DistributionPackage]:
-    """Return what the page lists.
-
-    PEP 700 gives upload times in JSON only. Some indexes state them in HTML too, as
-    `data-upload-time`, which uv reads and pypi-simple 1.8 does not (2026-11-22).
-    """
-    if "html" not in response.headers.get("content-type", "text/html"):
-        return pypi_simple.ProjectPage.from_response(response, name).packages
-    page = pypi_simple.RepositoryPage.from_html(response.content, response.url)
-    files = []
-    for link in page.links:
-        file = pypi_simple.DistributionPackage.from_link(link, name)
-        file.upload_time = _time(link.attrs.get("data-upload-time"))
-        files.append(file)
-    return files
 
 
 def package_of(name: str, answers: Iterable[Files]) -> Package:
@@ -217,7 +196,7 @@ def package_of(name: str, answers: Iterable[Files]) -> Package:
     return Package(name=name, releases=tuple(releases), stale_since=min(stale, default=None))
 
 
-def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version, Artifact] | None:
+def _artifact(file: ListedFile, name: str) -> tuple[Version, Artifact] | None:
     # Return the file as an artifact; None for what cannot be installed or read, which a page may
     # well list.
     if not _FILENAME.fullmatch(file.filename) or not is_remote(file.url):
@@ -232,16 +211,17 @@ def _artifact(file: pypi_simple.DistributionPackage, name: str) -> tuple[Version
         return None
     if named != name:
         return None
-    sha256 = file.digests.get("sha256", "").lower()
+    reason = file.yanked if isinstance(file.yanked, str) else ""
+    sha256 = file.hashes.get("sha256", "").lower()
     return version, Artifact(
         filename=file.filename,
         url=without_login(file.url),
         tags=_shared(tags),
         requires_python=_specifier(file.requires_python or ""),
-        uploaded=None if file.upload_time is None else _utc(file.upload_time),
+        uploaded=_time(file.upload_time),
         sha256=sha256 if _SHA256.fullmatch(sha256) else None,
-        yanked=file.is_yanked,
-        yank_reason=one_line(" ".join((file.yanked_reason or "").split())[:_LONGEST_REASON]),
+        yanked=file.yanked is not False,
+        yank_reason=one_line(" ".join(reason.split())[:_LONGEST_REASON]),
         has_metadata=file.has_metadata,
     )
 
@@ -261,18 +241,12 @@ def _specifier(text: str) -> SpecifierSet | None:
         return None
 
 
-def _time(text: object) -> datetime.datetime | None:
+def _time(text: str | None) -> datetime.datetime | None:
     # Return the moment of an ISO 8601 text: Python 3.10's own reader takes neither `Z` nor every
     # fraction.
     try:
-        return isoparse(text) if isinstance(text, str) else None
-    except (ValueError, OverflowError):
+        time = msgspec.convert(text, datetime.datetime)
+    except msgspec.ValidationError:
         return None
-
-
-def _utc(time: datetime.datetime) -> datetime.datetime:
-    return (
-        time.replace(tzinfo=datetime.timezone.utc)
-        if time.tzinfo is None
-        else time.astimezone(datetime.timezone.utc)
-    )
+    utc = datetime.timezone.utc
+    return time.replace(tzinfo=utc) if time.tzinfo is None else time.astimezone(utc)

@@ -138,9 +138,10 @@ def is_remote(url: str) -> bool:
 
 
 def _public_index() -> str:
-    from pypi_simple import PYPI_SIMPLE_ENDPOINT  # the library loads for longer than most questions
+    # pip comes with pip-tools; it loads for longer than most questions.
+    from pip._internal.models.index import PyPI
 
-    return PYPI_SIMPLE_ENDPOINT
+    return PyPI.simple_url
 
 
 def _pip_config_list() -> str:

@@ -73,10 +73,7 @@ class BadStatus(requests.RequestException):
 
 
 class Web:
-    """A session with the index.
-
-    Serves as the session of RemoteZip, too: every request keeps the limits.
-    """
+    """A session with the index: every request keeps the limits."""
 
     def __init__(self, settings: IndexSettings, limits: ResponseLimits) -> None:
         """Open nothing yet. The user names and passwords of the indexes are sent to their own hosts

@@ -6,7 +6,6 @@ import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.matrix import Axis
@@ -16,7 +15,7 @@ from compat.policy.as_of import AsOf, package_words
 from compat.policy.evaluation import Evaluation, evaluation_on
 from compat.policy.floor_steps import FloorStep, steps_of
 from compat.policy.proposal import Affected
-from compat.policy.window import hold_words, rule_of, window_of
+from compat.policy.window import hold_words, months_later, rule_of, window_of
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue, derive
 
@@ -101,7 +100,7 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
     Of the moves that are due it has the newest that the calendar allows, and below it the best that
     runs support. Of packages only what has come out is known, of Python also what upstream plans.
     """
-    until = day + relativedelta(years=years)
+    until = months_later(day, 12 * years)
     evaluation = evaluation_on(snapshot, day)
     coming: list[ScheduledMove] = []
     bars: list[Bar] = []

@@ -13,7 +13,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import msgspec
-from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis
@@ -31,7 +30,7 @@ from compat.policy.proposal import (
     Objection,
     Proposal,
 )
-from compat.policy.window import hold_words, move_day, window_of
+from compat.policy.window import hold_words, months_later, move_day, window_of
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
@@ -152,7 +151,7 @@ class _Mover:
         uploaded = next((r.uploaded for r in releases if r.version == ran), None)
         if uploaded is None:
             return
-        on = move_day(uploaded.date() + relativedelta(months=months), self.as_of.policy)
+        on = move_day(months_later(uploaded.date(), months), self.as_of.policy)
         if on > self.as_of.day:
             what = f"{package_and_version(self.axis, ran)}, the lowest of {to} that ran,"
             when = f"came out on {uploaded.date()}: the calendar allows it from {on} on"

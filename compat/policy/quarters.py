@@ -5,12 +5,11 @@ fall into it.
 import datetime
 from collections.abc import Iterator
 
-from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.parsing import Name
 from compat.policy.calendar import Schedule, ScheduledMove
-from compat.policy.window import DAY
+from compat.policy.window import DAY, months_later
 from compat.value import StrictValue
 
 
@@ -44,7 +43,7 @@ def quarters(made: Schedule) -> tuple[Quarter, ...]:
 def _quarters(schedule: Schedule) -> Iterator[Quarter]:
     begin = schedule.day.replace(day=1, month=3 * _number(schedule.day) - 2)
     while begin <= schedule.until:
-        after: datetime.date = begin + relativedelta(months=3)
+        after = months_later(begin, 3)
         on = max(begin, schedule.day)
         then = max(
             (minimum for minimum in schedule.minimums if minimum.on <= on),

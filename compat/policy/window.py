@@ -2,10 +2,10 @@
 which floor.
 """
 
+import calendar
 import datetime
 from collections.abc import Iterable, Sequence
 
-from dateutil.relativedelta import relativedelta
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis, PackageAxis
@@ -114,10 +114,17 @@ def slots(came: Sequence[VersionRelease], window: Window, policy: Policy) -> tup
     return tuple(rises)
 
 
+def months_later(day: datetime.date, months: int) -> datetime.date:
+    """Return the same day of a later month, or the last of that month where it is shorter."""
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    last = calendar.monthrange(year, month + 1)[1]
+    return day.replace(year=year, month=month + 1, day=min(day.day, last))
+
+
 def move_day(day: datetime.date, policy: Policy) -> datetime.date:
     step = STEPS[policy.cadence]
     first = day.replace(day=1, month=(day.month - 1) // step * step + 1)
-    return first if first == day else first + relativedelta(months=step)
+    return first if first == day else months_later(first, step)
 
 
 def allowed_on(
@@ -158,8 +165,7 @@ def _allowed(
 ) -> datetime.date | None:
     version_release = releases[index]
     if window.months is not None:
-        day: datetime.date = version_release.released + relativedelta(months=window.months)
-        return day
+        return months_later(version_release.released, window.months)
     if window.minors is not None:
         newest = index + window.minors - 1
         return (

@@ -1,14 +1,17 @@
 """Which object of a package a release lacks or changed, as its sources tell: nothing is run."""
 
+from __future__ import annotations
+
 import logging
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Literal, TypeVar
-
-import griffe
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from compat.value import Value
+
+if TYPE_CHECKING:
+    import griffe
 
 # `f() got an unexpected keyword argument 'x'`, `f() missing 1 required positional argument: 'x'`,
 # `f() takes 2 positional arguments but 3 were given`, with a class before the name or not.
@@ -22,7 +25,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
 
 
 T = TypeVar("T")
-_Found = griffe.Object | griffe.Alias
+_Found: TypeAlias = "griffe.Object | griffe.Alias"
 
 
 class ApiChange(Value, frozen=True, kw_only=True):
@@ -96,6 +99,8 @@ def _found(folder: str, name: str) -> _Found | None:
 
 def _loaded(folder: str, name: str, is_whole: bool) -> _Found | None:
     """A module and, where it is a whole package, all below it; None where it cannot be read."""
+    import griffe
+
     loader = griffe.GriffeLoader(search_paths=[folder], allow_inspection=False)
 
     def load() -> _Found:
@@ -144,6 +149,8 @@ def _changed_calls(
 
 
 def _functions(parent: _Found, wanted: str) -> Iterator[griffe.Function]:
+    import griffe
+
     for name, member in parent.members.items():
         if isinstance(member, griffe.Alias):
             continue

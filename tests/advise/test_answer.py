@@ -2,8 +2,9 @@
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.known import (
     CAPABILITIES,
     DAY,
@@ -385,7 +386,7 @@ REQUESTS = st.builds(
 
 
 @given(shelves(), REQUESTS)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_every_answer_is_honest(shelf: Shelf, request: Request) -> None:
     found = advisor(shelf)
     answer = found.answer(request)
@@ -422,7 +423,7 @@ def criteria(found: Advisor, proof: Combination, request: Request) -> tuple[int,
 
 
 @given(shelves(), REQUESTS)
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_no_answer_is_dominated_by_another_that_is_known(shelf: Shelf, request: Request) -> None:
     found = advisor(shelf)
     answer = found.answer(request)
@@ -441,7 +442,7 @@ def test_no_answer_is_dominated_by_another_that_is_known(shelf: Shelf, request: 
 
 
 @given(shelves(), REQUESTS)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_the_table_alone_gives_the_same_answer(shelf: Shelf, request: Request) -> None:
     found = advisor(shelf)
     table, answer = (

@@ -7,6 +7,7 @@ The anchor is DECIDE, which finds 65 % of known issues at 92 % precision.
 import datetime
 import random
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +79,8 @@ PROVEN = (
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> dict[str, KnownFacts]:
-    cache = tmp_path_factory.mktemp("cache")
+def known(derived: Callable[[datetime.date], Path]) -> dict[str, KnownFacts]:
+    cache = derived(DAY)
     return {name: facts(MATRICES / name, cache) for name in ("tff", "pip-tools")}
 
 

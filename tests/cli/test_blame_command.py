@@ -110,6 +110,7 @@ def backwards(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repo
     return repository(tmp_path, cache, index, tools, module, spokenlib=lib)
 
 
+@pytest.mark.slow
 def test_what_an_older_release_never_had_is_not_said_to_be_removed(backwards: Repository) -> None:
     dated = f"{backwards.cell}+dated"
     code, out, err = backwards.run("blame", "zoo", backwards.cell, dated)
@@ -123,6 +124,7 @@ def test_what_an_older_release_never_had_is_not_said_to_be_removed(backwards: Re
     assert cause["packages"][0]["api"]["kind"] == "added"
 
 
+@pytest.mark.slow
 def test_what_breaks_only_together_is_named_as_a_pair(
     tmp_path: Path, cache: Path, index: FakeIndex, tools: Any
 ) -> None:

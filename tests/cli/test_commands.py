@@ -1,6 +1,7 @@
 """The commands as people and programs see them: words in; stdout, stderr and an exit code out."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -342,3 +343,26 @@ def test_a_cell_that_the_plan_rules_out_is_shown_with_its_obstacle_and_not_offer
     assert row["obstacle"] == obstacle
     both = run("run", "demo", cell, "py3.11-dep1-demo1.0", "--dry-run")
     assert (both.code, "1 cell to lock and run" in both.out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("module", "extra", "words"),
+    [
+        ("PIL", "site", ("publish",)),
+        ("griffe", "sources", ("blame", "demo", CELL)),
+        ("vermin", "sources", ("why", "demo", "python", "--write")),
+    ],
+)
+def test_a_command_names_the_extra_that_it_needs_before_it_does_anything(
+    run: Run,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    module: str,
+    extra: str,
+    words: tuple[str, ...],
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    ran = run(*words)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"pip install 'compat-matrix[{extra}]'" in ran.err
+    assert not (root / "public").exists()

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from support import floors
+from support.examples import examples
 from support.generated import DAY, Repository, digest_of_suite, lock_of, repositories
 from support.ran import Ran
 
@@ -37,8 +38,8 @@ def _settings(usual: int) -> settings:
     """So many examples. None is made smaller: a command takes too long for the thousands of tries
     that need it.
     """
-    return settings(
-        max_examples=EXAMPLES or usual,
+    return examples(
+        EXAMPLES or usual,
         derandomize=not EXAMPLES,
         database=None,
         phases=(Phase.explicit, Phase.generate),

@@ -28,9 +28,9 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 # What asks an index or GitHub, runs cells, writes pages or explains faults.
 HEAVY = {
-    *("requests", "requests_cache", "urllib3", "pypi_simple", "remotezip", "bs4"),
-    *("jinja2", "markdown_it", "icalendar", "PIL", "tomlkit", "jsonschema", "psutil"),
-    *("pydantic", "python_discovery", "compat.fleet.batch", "compat.fleet.local"),
+    *("requests", "urllib3", "compat.index.pages"),
+    *("jinja2", "markdown_it", "PIL", "tomlkit", "psutil"),
+    *("python_discovery", "compat.fleet.batch", "compat.fleet.local"),
     *("compat.site.edition", "compat.site.pages.render", "compat.github.rest", "compat.lock.uv"),
     *("compat.run.supervise", "compat.run.keeper", "compat.index.pypi"),
 }

@@ -3,8 +3,11 @@
 import time
 from pathlib import Path
 
+import pytest
 from support.fake_index import FakeIndex
 from support.zoo import Animal, Repository, serve, wheel
+
+pytestmark = pytest.mark.slow
 
 VERSIONS = ("1.0", "2.0", "3.0", "4.0")
 # The second release is red, so that the reports have more than one word to agree on.

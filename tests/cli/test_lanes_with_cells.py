@@ -81,6 +81,7 @@ def test_pip_tools_says_that_it_asks_no_index_of_a_lane(
     )
 
 
+@pytest.mark.slow
 def test_a_checkout_is_asked_in_the_lanes_too(zoo: Repository) -> None:
     # It works with what is out, and neither with the lowest that it declares nor with what comes.
     module = "import other\n\nALIVE = other.OLD and other.NEW\n"

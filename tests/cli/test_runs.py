@@ -32,6 +32,7 @@ def slow(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repositor
     return Repository(tmp_path, cache, index, SLOW, tools)
 
 
+@pytest.mark.slow
 def test_what_ran_is_due_no_more_until_something_changes(
     good: Repository, index: FakeIndex
 ) -> None:
@@ -140,6 +141,7 @@ def test_judging_again_changes_nothing_that_was_judged_alike(good: Repository) -
     assert len(good.records()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("number", "expected"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_an_interruption_keeps_what_ran_and_leaves_no_process(
     slow: Repository, number: int, expected: int
@@ -157,6 +159,7 @@ def test_an_interruption_keeps_what_ran_and_leaves_no_process(
     assert slow.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{slow.cell}  spurious-last")
 
 
+@pytest.mark.slow
 def test_an_interrupted_search_for_a_floor_leaves_no_record(slow: Repository) -> None:
     words = ("--axis", "animal", "--at", f"python={SERIES}", "--recipe", "fresh")
     process = slow.start("floor", "zoo", *words)
@@ -171,6 +174,7 @@ def test_an_interrupted_search_for_a_floor_leaves_no_record(slow: Repository) ->
     assert slow.records() == []
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_compat_at_once_even_when_a_worker_hangs(slow: Repository) -> None:
     program = """
 import threading
@@ -211,6 +215,7 @@ main()
         process.communicate()
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_do_not_disturb_each_other(good: Repository) -> None:
     assert good.run("lock", "zoo", good.cell)[0] == 0
     twins = [good.start("run", "zoo", good.cell) for _ in range(2)]
@@ -222,6 +227,7 @@ def test_two_runs_at_once_do_not_disturb_each_other(good: Repository) -> None:
     assert list((good.sandbox / "cells").iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_folder_of_a_killed_run_is_swept_by_the_next(slow: Repository) -> None:
     process = slow.start("run", "zoo", slow.cell)
     deadline = time.monotonic() + 120

@@ -97,6 +97,7 @@ def test_only_the_core_runs_and_the_whole_suite_stays_due(bird: Repository) -> N
     assert (cell["verdict"], cell["evidence"]) == ("partial", "tested")
 
 
+@pytest.mark.slow
 def test_a_package_that_hides_a_test_of_the_core_is_not_believed(tmp_path: Path) -> None:
     """What the cell collects is held against the suite's own files, in this tier too."""
     hiding = Animal(

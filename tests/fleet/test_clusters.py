@@ -18,6 +18,8 @@ import pytest
 from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs, serve, wheel
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("distributed", reason="the extra fleet is not installed")
 
 VERSIONS = ("1.0", "1.1", "1.2", "1.3")

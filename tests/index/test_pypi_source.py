@@ -259,7 +259,7 @@ def test_a_cache_that_another_program_laid_out_does_not_break_a_run(
     index: FakeIndex, quick: ResponseLimits, tmp_path: Path
 ) -> None:
     with contextlib.closing(sqlite3.connect(tmp_path / "pages.sqlite")) as connection:
-        connection.execute("CREATE TABLE responses (something TEXT)")
+        connection.execute("CREATE TABLE pages (something TEXT)")
     index.page("thing", in_json(FILES))
     assert len(source(index, quick, tmp_path).package("thing").releases) == 3
 
@@ -302,7 +302,7 @@ def test_a_kept_page_that_cannot_be_read_is_asked_for_again_without_a_word(
     index.page("thing", in_json(FILES))
     source(index, quick, tmp_path).package("thing")
     with contextlib.closing(sqlite3.connect(tmp_path / "pages.sqlite")) as connection, connection:
-        connection.execute("UPDATE responses SET value = ?", (value,))
+        connection.execute("UPDATE pages SET page = ?", (value,))
     assert len(source(index, quick, tmp_path).package("thing").releases) == 3
     assert len(index.asked) == 2
     assert capfd.readouterr().err == ""
@@ -381,7 +381,7 @@ def test_a_login_goes_to_its_own_index_and_into_nothing_else(
     assert "Authorization" not in other_index.asked[0].headers
     assert "s3cret" not in repr(package)
     kept = (tmp_path / "pages.sqlite").read_bytes()
-    assert b"responses" in kept
+    assert b"CREATE TABLE pages" in kept
     for secret in (b"s3cret", b"dXNlcjpzM2NyZXQ"):
         assert secret not in kept
 

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-import pypi_simple
 import pytest
+from pip._internal.models.index import PyPI
 
 from compat.errors import UsageError
 from compat.index.settings import IndexSettings, read_listing, settings, without_credentials
@@ -60,13 +60,13 @@ def test_a_folder_named_pip_is_not_taken_for_pip(
 ) -> None:
     (tmp_path / "pip.py").write_text("print('global.index-url=\\'https://wrong.example/\\'')")
     monkeypatch.chdir(tmp_path)
-    assert settings().index_url == pypi_simple.PYPI_SIMPLE_ENDPOINT
+    assert settings().index_url == PyPI.simple_url
 
 
 def test_without_pip_the_public_index_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "https://env.example/simple")
     monkeypatch.setattr("sys.executable", "/no/such/python")
-    assert settings() == IndexSettings(index_url=pypi_simple.PYPI_SIMPLE_ENDPOINT)
+    assert settings() == IndexSettings(index_url=PyPI.simple_url)
 
 
 def test_what_is_given_wins_each_on_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +84,7 @@ def test_what_is_given_wins_each_on_its_own(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_local_index_is_left_out_and_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", "file:///opt/simple")
     found = settings()
-    assert found.index_url == pypi_simple.PYPI_SIMPLE_ENDPOINT
+    assert found.index_url == PyPI.simple_url
     assert found.left_out == ("file:///opt/simple",)
 
 

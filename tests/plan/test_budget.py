@@ -4,8 +4,9 @@ import random
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from compat.plan.budget import MOST_SHARDS, Budget, Packing, Task, packed, rounds, tasks_that_fit
 
@@ -48,7 +49,7 @@ def test_the_longest_of_5000_cells_shards_takes_at_most_a_tenth_more_than_the_me
 
 
 class TestLaws:
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(
         st.lists(st.floats(min_value=1, max_value=900), min_size=20, max_size=200),
         st.integers(1, MOST_SHARDS),
@@ -60,7 +61,7 @@ class TestLaws:
         found = packed(tasks_of((seconds * 5000)[:5000]), Budget(seconds=WIDE, shards=shards))
         assert found.alone is not None or found.longest <= 1.1 * found.mean
 
-    @settings(max_examples=200, deadline=None)
+    @examples(200)
     @given(some_tasks, budgets)
     @example(
         tasks_of([15.0, 544.0, 530.0, 759.0, 745.0]),
@@ -76,7 +77,7 @@ class TestLaws:
         assert all(shard.tasks for shard in found.shards)
         assert found.longest <= budget.seconds + 1e-6
 
-    @settings(max_examples=200, deadline=None)
+    @examples(200)
     @given(some_tasks, budgets)
     def test_no_shard_takes_more_than_the_mean_and_the_longest_cell(
         self, tasks: list[Task], budget: Budget
@@ -85,7 +86,7 @@ class TestLaws:
         longest = max((task.seconds for task in tasks), default=0.0)
         assert found.longest <= found.mean + longest + 1e-6
 
-    @settings(max_examples=100, deadline=None)
+    @examples(100)
     @given(some_tasks, budgets, st.randoms(use_true_random=False))
     def test_the_same_cells_are_packed_the_same_way_in_whatever_order_they_come(
         self, tasks: list[Task], budget: Budget, chance: random.Random
@@ -93,7 +94,7 @@ class TestLaws:
         wide = Budget(seconds=WIDE, shards=budget.shards, overhead=budget.overhead)
         assert packed(sorted(tasks, key=lambda _: chance.random()), wide) == packed(tasks, wide)
 
-    @settings(max_examples=100, deadline=None)
+    @examples(100)
     @given(some_tasks, budgets)
     def test_every_cell_comes_in_some_run_unless_it_is_longer_than_a_whole_shard(
         self, tasks: list[Task], budget: Budget

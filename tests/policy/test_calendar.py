@@ -2,9 +2,10 @@
 
 import datetime
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from icalendar import Calendar
+from support.examples import examples
 from support.floors import DAY, FLOORS, bad, cell, declared, green, hold, policy, seen, window
 
 from compat.declare.load import Declared
@@ -130,7 +131,7 @@ class TestTheCalendarFile:
     st.sampled_from(["monthly", "quarterly", "half-yearly", "yearly"]),
     st.dates(DATE(2022, 6, 1), DATE(2032, 1, 1)),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_moves_are_dated_in_order_and_rise(months: int, cadence: str, day: datetime.date) -> None:
     found = made(declared(FLOORS, policy(default_months=months, cadence=cadence)), day)
     assert [move.on for move in found.moves] == sorted(move.on for move in found.moves)

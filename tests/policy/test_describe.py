@@ -7,8 +7,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.floors import DAY, bad, cell, declared, green, hold, policy, ran, red, seen
 
 from compat.declare.load import Declared
@@ -100,7 +101,7 @@ HOSTILE = st.text(st.characters(codec="utf-8"), max_size=60) | st.sampled_from(
 
 
 @given(HOSTILE)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_what_a_run_said_cannot_come_alive(words: str) -> None:
     subject = words.replace("\n", " ").replace("\r", " ").replace(")", "")
     try:

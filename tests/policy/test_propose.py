@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
+from support.examples import examples
 from support.floors import (
     DAY,
     DEP,
@@ -460,7 +461,7 @@ def proven_at(known: Snapshot, axis: str, version: Version, witnesses: int) -> b
 
 
 @given(worlds)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_a_floor_never_passes_the_last_proven_cell(world: tuple[list[Record], Declared]) -> None:
     made, ask = world
     known = seen(made, ask)
@@ -471,7 +472,7 @@ def test_a_floor_never_passes_the_last_proven_cell(world: tuple[list[Record], De
 
 
 @given(worlds)
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_proposing_again_after_a_move_proposes_nothing_more_of_that_axis(
     world: tuple[list[Record], Declared],
 ) -> None:
@@ -487,7 +488,7 @@ def test_proposing_again_after_a_move_proposes_nothing_more_of_that_axis(
 
 
 @given(worlds, st.randoms())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_same_day_gives_the_same_proposals(
     world: tuple[list[Record], Declared], chance: random.Random
 ) -> None:
@@ -500,7 +501,7 @@ def test_the_same_day_gives_the_same_proposals(
 
 
 @given(worlds)
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_infrastructure_trouble_changes_nothing(world: tuple[list[Record], Declared]) -> None:
     made, ask = world
     trouble = [ran(name, "install-fail:network", ago) for name in CELLS[::2] for ago in (1, 0)]
@@ -513,7 +514,7 @@ def test_infrastructure_trouble_changes_nothing(world: tuple[list[Record], Decla
     asks,
     st.sampled_from(["spurious", "flaky", "old", "other suite"]),
 )
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_spurious_flaky_and_stale_evidence_never_opens_a_move(
     names: list[str], ask: Declared, doubt: str
 ) -> None:
@@ -529,7 +530,7 @@ def test_spurious_flaky_and_stale_evidence_never_opens_a_move(
 
 
 @given(worlds)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_no_raise_is_to_a_version_younger_than_its_window(
     world: tuple[list[Record], Declared],
 ) -> None:
@@ -545,7 +546,7 @@ def test_no_raise_is_to_a_version_younger_than_its_window(
 
 
 @given(worlds)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_holds_and_bad_versions_are_heeded(world: tuple[list[Record], Declared]) -> None:
     made, ask = world
     assert ask.policy is not None
@@ -561,7 +562,7 @@ def test_holds_and_bad_versions_are_heeded(world: tuple[list[Record], Declared])
 
 
 @given(worlds)
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_raises_and_schedule_name_one_version_for_one_day(
     world: tuple[list[Record], Declared],
 ) -> None:

@@ -4,9 +4,10 @@ import datetime
 import itertools
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
+from support.examples import examples
 from support.floors import DAY, DEPS, FLOORS, declared, policy, seen
 
 from compat.declare.load import Declared
@@ -72,7 +73,7 @@ def test_without_a_policy_there_is_none() -> None:
     floor=st.sampled_from(DEPS),
     cadence=st.sampled_from(["monthly", "quarterly", "half-yearly", "yearly"]),
 )
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_every_move_is_in_one_quarter_and_quarters_leave_no_day_out(
     day: datetime.date, months: int, floor: str, cadence: str
 ) -> None:

@@ -3,9 +3,10 @@
 import datetime
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from packaging.specifiers import SpecifierSet
 from support.editions import matrix_report
+from support.examples import examples
 from support.floors import (
     DAY,
     LOCK,
@@ -211,7 +212,7 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
 
 
 @given(worlds)
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_nothing_works_by_a_proposal_whose_cells_do_not_all_support_it(
     world: tuple[list[Record], Declared],
 ) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import requests
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from support.examples import examples
 from support.github_server import NAME, TOKEN, Repository, Server
 
 from compat.github.client import GitHub
@@ -326,5 +326,5 @@ def test_a_commit_that_a_person_adds_after_the_merge_is_kept() -> None:
     assert there.refs[BRANCHES.own] == added
 
 
-Histories.TestCase.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)
+Histories.TestCase.settings = examples(60, stateful_step_count=15)
 TestHistories = Histories.TestCase

@@ -7,9 +7,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
+from support.examples import examples
 from support.made_records import LOCK, OTHER_LOCK, OTHER_SUITE, START, SUITE, capabilities, ran
 from support.world import catalogue_of, matrix_of, world
 
@@ -393,7 +394,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
 
 
 @given(worlds())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_no_declaration_makes_more_green_than_the_runs_allow(picture: Snapshot) -> None:
     attribution = Attribution(
         picture.matrix, ((entry.cell, entry.verdict) for entry in picture.known)

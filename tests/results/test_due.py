@@ -3,8 +3,9 @@
 import datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.made_records import CELL, LOCK, OTHER_LOCK, OTHER_SUITE, START, SUITE, ran, runs
 
 from compat.results.due import Due, due
@@ -100,7 +101,7 @@ def test_a_run_from_the_future_has_not_been_yet() -> None:
 
 
 class TestLaws:
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(
         st.lists(runs(), max_size=6),
         st.sampled_from(["pass", "test-fail:assertion(sum)", "lock-fail:yanked(jax)"]),
@@ -108,14 +109,14 @@ class TestLaws:
     def test_what_has_just_been_recorded_is_not_due(self, history: list[Record], told: str) -> None:
         assert reasons(*history, ran(told, day=10)) == []
 
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(st.lists(runs(), max_size=6))
     def test_a_cell_with_a_stale_verdict_or_none_is_due(self, history: list[Record]) -> None:
         found = verdict(CELL, history, PRESENT, lock_digest=LOCK)
         if found.stale or found.kind == "unknown":
             assert reasons(*history)
 
-    @settings(max_examples=100, deadline=None)
+    @examples(100)
     @given(st.lists(runs(), max_size=6), st.randoms(use_true_random=False))
     def test_the_order_of_the_records_does_not_matter(
         self, history: list[Record], chance: object

@@ -14,8 +14,9 @@ from itertools import groupby, pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.made_records import CELL, LOCK, OTHER_LOCK, START, SUITE, capabilities, full, ran, runs
 
 import compat.results.index as module
@@ -170,9 +171,7 @@ class TestReading:
         assert index.of_cell(store, "py3.9-tf2.9-tff9") == ()
         assert index.every_row(store)[CELL] == index.of_cell(store, CELL)
 
-    @settings(
-        max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-    )
+    @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(history=st.lists(runs(), max_size=5))
     def test_verdicts_and_what_is_due_are_those_of_the_files(
         self, tmp_path_factory: pytest.TempPathFactory, history: list[Record]

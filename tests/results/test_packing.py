@@ -9,8 +9,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.made_records import CELL, LOCK, NOW, OTHER_LOCK, START, full, ran, records
 
 import compat.results.record_batches as record_batches
@@ -54,7 +55,7 @@ def batches(store: RecordFiles) -> list[Path]:
 
 
 class TestTheSameRecord:
-    @settings(max_examples=60, deadline=None)
+    @examples(60)
     @given(st.lists(records(), min_size=1, max_size=4))
     def test_a_batch_says_what_its_records_say(self, found: list[Record]) -> None:
         named = [(f"{number:08x}", record) for number, record in enumerate(found)]
@@ -66,7 +67,7 @@ class TestTheSameRecord:
             for digits, record in named
         }
 
-    @settings(max_examples=20, deadline=None)
+    @examples(20)
     @given(st.lists(records(), min_size=1, max_size=4), st.randoms())
     def test_the_same_records_make_the_same_bytes(self, found: list[Record], chance) -> None:
         named = [(f"{number:08x}", record) for number, record in enumerate(found)]

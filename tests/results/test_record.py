@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support.corpus import each
+from support.examples import examples
 from support.made_records import (
     NOW,
     START,
@@ -47,7 +48,7 @@ class TestText:
         assert text.endswith("}\n")
         assert '\n  "format": 5,\n' in text
 
-    @settings(max_examples=200, deadline=None)
+    @examples(200)
     @given(records())
     def test_decode_after_encode_is_identity(self, record: Record) -> None:
         text = encode_record(record)
@@ -229,7 +230,7 @@ class TestWhatCannotBeARecord:
         with pytest.raises(RecordError, match=told):
             encode_record(ran("pass", **more))
 
-    @settings(max_examples=50, deadline=None)
+    @examples(50)
     @given(moments)
     def test_any_moment_in_utc_can_be_a_start(self, moment: Any) -> None:
         assert read_back(ran("pass", started=moment)).started.tzinfo == UTC

@@ -6,8 +6,9 @@ import re
 import time
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
+from support.examples import examples
 
 from compat.results.redact import redacted
 
@@ -213,7 +214,7 @@ _secrets = st.lists(st.from_regex(r"[a-z0-9!/+]{6,12}", fullmatch=True), max_siz
 
 
 class TestLaws:
-    @settings(max_examples=1000, deadline=None)
+    @examples(1000)
     @given(_hostile, _secrets)
     @example("C:\\" * 30, [])
     @example("'/" * 30, [])
@@ -222,24 +223,24 @@ class TestLaws:
         once = redacted(text, secrets)
         assert redacted(once, secrets) == once
 
-    @settings(max_examples=250, deadline=None)
+    @examples(250)
     @given(_hostile)
     def test_only_what_can_be_seen_is_left(self, text: str) -> None:
         assert all(char.isprintable() or char in "\n\t" for char in redacted(text))
         redacted(text).encode()
 
-    @settings(max_examples=250, deadline=None)
+    @examples(250)
     @given(_hostile, _hostile, _secrets)
     def test_no_known_secret_is_left(self, before: str, after: str, secrets: list[str]) -> None:
         left = redacted(before + "".join(secrets) + after, secrets)
         assert not [secret for secret in secrets if secret in left]
 
-    @settings(max_examples=250, deadline=None)
+    @examples(250)
     @given(_hostile)
     def test_no_line_is_a_workflow_command(self, text: str) -> None:
         assert not re.search(r"(?m)^\s*::|##\[|##vso\[", redacted(text))
 
-    @settings(max_examples=250, deadline=None)
+    @examples(250)
     @given(
         st.from_regex(r"/(?:[a-z]{1,6}/){1,5}[a-z]{1,6}\.py", fullmatch=True),
         st.sampled_from(" \n'\"(=,:;>|\t"),

@@ -7,8 +7,9 @@ import typing
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from support.examples import examples
 from support.made_records import (
     CELL,
     LOCK,
@@ -484,7 +485,7 @@ histories = st.lists(runs(), max_size=7)
 
 
 class TestLaws:
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(histories, st.randoms(use_true_random=False))
     def test_a_verdict_does_not_depend_on_the_order_of_the_records(
         self, history: list[Record], chance: object
@@ -497,7 +498,7 @@ class TestLaws:
         other = ran("pass", capabilities=capabilities(sum="yes", mean="yes"))
         assert judged(one, other) == judged(other, one)
 
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(st.lists(st.tuples(runs(), st.integers(1, 3)), max_size=4))
     def test_it_does_not_depend_on_whether_runs_share_what_they_came_to(
         self, answers: list[tuple[Record, int]]
@@ -517,14 +518,14 @@ class TestLaws:
         ]
         assert judged(*shared) == judged(*apart)
 
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(histories, st.lists(runs(told=SPURIOUS), min_size=1, max_size=3))
     def test_spurious_records_never_change_a_verdict(
         self, history: list[Record], spurious: list[Record]
     ) -> None:
         assert but_for_age(judged(*history, *spurious)) == but_for_age(judged(*history))
 
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(histories)
     def test_nothing_is_green_that_failed_on_the_newest_lock_and_suite(
         self, history: list[Record]
@@ -554,7 +555,7 @@ class TestLaws:
             for key in keys
         )
 
-    @settings(max_examples=150, deadline=None)
+    @examples(150)
     @given(histories)
     def test_a_tested_verdict_has_its_dates_in_order_and_a_reason(
         self, history: list[Record]
@@ -565,7 +566,7 @@ class TestLaws:
         if found.since is not None and found.latest is not None:
             assert found.since <= found.latest <= PRESENT.day
 
-    @settings(max_examples=100, deadline=None)
+    @examples(100)
     @given(histories)
     def test_an_identical_record_changes_nothing_but_the_count_of_doubts(
         self, history: list[Record]

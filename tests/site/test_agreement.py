@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from msgspec.structs import replace
 from support.editions import edition, files
+from support.examples import examples
 from support.known import DAY, DEMO, MATRIX, SUITE, Shelf, repository, shelves
 
 from compat.advise.answer import Recommended
@@ -53,9 +54,7 @@ because = "The index no longer has the package that sums."
 when = { demo = "==1.0" }
 """
 DECLARED = decode_matrix((DEMO["matrix"] + KNOWN).encode(), "matrix.toml")
-SLOW = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SLOW = examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def said(entry: Entry) -> dict[str, Any]:
@@ -241,7 +240,7 @@ def test_the_database_agrees(shelf: Shelf, tmp_path: Path) -> None:
 
 
 @given(shelf=shelves())
-@settings(parent=SLOW, max_examples=15)
+@examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_command_line_agrees(
     shelf: Shelf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

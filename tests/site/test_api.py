@@ -7,10 +7,11 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from jsonschema import Draft202012Validator, FormatChecker
 from referencing import Registry, Resource
 from support.editions import URL, edition, files
+from support.examples import examples
 from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, statuses
 
 from compat.plan.cell import RECIPES
@@ -56,7 +57,7 @@ def validator(found: dict[str, Any], name: str) -> Draft202012Validator:
 
 class TestSchemas:
     @given(shelves())
-    @settings(max_examples=25, deadline=None)
+    @examples(25)
     def test_every_document_fits_its_schema(self, shelf: Shelf) -> None:
         found = documents(shelf)
         for path, document in found.items():

@@ -6,8 +6,9 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from support.editions import URL, edition, files
+from support.examples import examples
 from support.known import Shelf, lock_of, proven, ran, shelves, statuses
 from support.printed import SITE
 
@@ -90,9 +91,7 @@ def test_each_run_has_the_metrics_that_it_measured(tmp_path: Path) -> None:
 
 
 @given(shelf=shelves())
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_path: Path) -> None:
     made = [files(edition(shelf), downloads)["download/demo.sqlite"] for _ in range(2)]
     assert made[0] == made[1]

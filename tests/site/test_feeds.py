@@ -4,8 +4,9 @@ import datetime
 from collections import Counter
 from xml.etree import ElementTree
 
-from hypothesis import given, settings
+from hypothesis import given
 from support.editions import URL, edition, files
+from support.examples import examples
 from support.known import DAY, Shelf, lock_of, proven, ran, shelves
 
 from compat.site.exports.feeds import feeds
@@ -68,7 +69,7 @@ def test_a_silence_is_told_once_and_keeps_its_day() -> None:
 
 
 @given(shelves())
-@settings(max_examples=50, deadline=None)
+@examples(50)
 def test_feeds_hold_only_the_past_and_no_id_twice(shelf: Shelf) -> None:
     found = files(edition(shelf), feeds)
     assert {path.removeprefix("feed/demo/").removesuffix(".atom") for path in found} == NAMES
@@ -83,7 +84,7 @@ def test_feeds_hold_only_the_past_and_no_id_twice(shelf: Shelf) -> None:
 
 
 @given(shelves())
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_an_entry_stays_as_it_was_when_days_go_by(shelf: Shelf) -> None:
     today = {entry["id"]: entry for entry in feed(shelf, "all")}
     later = {entry["id"]: entry for entry in feed(shelf, "all", DAY + datetime.timedelta(days=30))}

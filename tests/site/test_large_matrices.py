@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support.editions import edition, files
+from support.examples import examples
 from support.known import CELLS, DAY, SUITE, Shelf, lock_of, proven, ran, shelves, statuses
 from support.printed import SITE, Addresses, printed, whole
 
@@ -239,7 +240,7 @@ class TestRecords:
         assert whole(edition(EVERY)).keys() <= one
 
     @given(shelves())
-    @settings(max_examples=30, deadline=None)
+    @examples(30)
     def test_what_is_remembered_is_what_is_read(self, shelf: Shelf) -> None:
         parts = RememberedParts(shelf)
         for entry in shelf.picture().known:

@@ -8,9 +8,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.editions import edition
+from support.examples import examples
 from support.known import DAY, Shelf, lock_of, ran, shelves
 from support.printed import SITE, every_state
 
@@ -45,7 +46,7 @@ def repaired() -> Shelf:
 @given(before=shelves(), after=shelves(), days=st.sampled_from([0, 1, 100]))
 @example(before=every_state(), after=repaired(), days=0)
 @example(before=repaired(), after=every_state(), days=0)
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_a_mended_site_is_the_one_that_is_made_at_once(
     before: Shelf, after: Shelf, days: int
 ) -> None:

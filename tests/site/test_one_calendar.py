@@ -20,6 +20,8 @@ from compat.cli import publish
 from compat.cli.machine import today
 from compat.site.wording import day as in_words
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 MATRICES = ("tff", "pip-tools")
 # The day after today: with a day before it, even one that a run over midnight leaves behind, the

@@ -5,10 +5,11 @@ for its own two.
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 from support.editions import edition, files
+from support.examples import examples
 from support.known import Shelf, lock_of, ran, statuses
 from support.printed import Addresses, printed
 
@@ -144,7 +145,7 @@ def test_it_is_made_again_only_when_one_of_its_two_changes() -> None:
         min_size=1,
     )
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_it_says_what_the_api_says_of_the_two(cells: dict[str, dict[str, str]]) -> None:
     of = edition(shelf(**{cell: can(**found) for cell, found in cells.items()}))
     told = {

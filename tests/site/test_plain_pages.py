@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from support.editions import edition, files
+from support.examples import examples
 from support.known import CELLS, Shelf, answered, lock_of, ran, repository, shelves
 
 from compat.cli.options import workspace_of
@@ -23,9 +24,7 @@ from compat.site.pages.render import Printer, assets
 from compat.site.status import STYLES, is_admitted, place_style
 
 CELL = "py3.8-dep1-demo1.0"
-SLOW = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+SLOW = examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def page(of: Edition, path: str) -> str:

@@ -5,8 +5,9 @@ gives the same.
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from support.editions import edition
+from support.examples import examples
 from support.known import Shelf, proven, shelves
 from support.printed import Addresses, broken_links, every_state, page_of, printed, whole
 
@@ -139,7 +140,7 @@ def test_no_link_inside_the_site_is_broken(of: Edition) -> None:
 
 
 @given(shelves())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_any_store_can_be_printed(shelf: Shelf) -> None:
     for path, html in printed(edition(shelf)).items():
         assert html.rstrip().endswith("</html>"), path

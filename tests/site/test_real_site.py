@@ -16,6 +16,8 @@ from compat.cli import publish
 from compat.results.record_files import RecordFiles
 from compat.site.pages.weights import KIB, weights
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parent.parent.parent
 DAY = datetime.date(2027, 1, 1)
 

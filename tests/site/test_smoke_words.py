@@ -5,8 +5,9 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from support.editions import edition
+from support.examples import examples
 from support.known import Shelf, lock_of, ran, shelves, statuses
 from support.one_truth import differences
 from support.printed import Addresses, printed, put, whole
@@ -115,9 +116,7 @@ def test_a_page_opens_with_what_its_badge_says_where_the_lock_has_changed_since(
 
 
 @given(shelf=shelves())
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@examples(10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_whatever_ran_no_badge_says_otherwise_than_its_page(tmp_path: Path, shelf: Shelf) -> None:
     put(tmp_path, whole(edition(shelf)))
     assert [line for line in differences(tmp_path, "demo")[1] if line.startswith("badge")] == []

@@ -201,7 +201,9 @@ def test_each_command_and_session_in_a_workflow_exists() -> None:
 def test_what_the_workflows_install_is_what_the_project_asks_for() -> None:
     project = tomllib.loads((HERE / "pyproject.toml").read_text(encoding="utf-8"))
     groups = project["dependency-groups"]
-    texts = (*project["project"]["dependencies"], *groups["build"], *groups["sessions"])
+    extras = project["project"]["optional-dependencies"]
+    texts = [*project["project"]["dependencies"], *groups["build"], *groups["sessions"]]
+    texts += [*extras["site"], *extras["sources"]]
     text = (HERE / ".ci" / "requirements.txt").read_text(encoding="utf-8")
     pinned: dict[str, list[str]] = {}
     for name, version in re.findall(r"^([a-z0-9][a-z0-9._-]*)==([^ ;\\]+)", text, re.MULTILINE):

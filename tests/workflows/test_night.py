@@ -25,6 +25,8 @@ from compat.results.plain_answers import decode_answers, encode_answers
 from compat.results.record import decode_record
 from compat.results.record_files import RecordFiles
 
+pytestmark = pytest.mark.slow
+
 PATCH = ".".join(map(str, sys.version_info[:3]))
 WORKFLOW = read(HERE / ".github" / "workflows" / "library.yml")
 CALLER = read(EXAMPLE / ".github" / "workflows" / "compat.yml")

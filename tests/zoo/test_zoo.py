@@ -5,6 +5,7 @@ golden outcome.
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fake_index import FakeIndex
@@ -22,7 +23,16 @@ FAULTY = [
 ALL = [animal for animal in animals() if animal not in FAULTY]
 
 
-@pytest.mark.parametrize("animal", FAULTY, ids=lambda animal: animal.name)
+def first_of_each_stage(among: list[Animal]) -> list[Any]:
+    """Return all of them as parameters; the quick part runs the first that ends at each stage."""
+    first = {animal.outcome.partition(":")[0]: animal for animal in reversed(among)}
+    return [
+        pytest.param(animal, marks=() if animal in first.values() else pytest.mark.slow)
+        for animal in among
+    ]
+
+
+@pytest.mark.parametrize("animal", first_of_each_stage(FAULTY), ids=lambda animal: animal.name)
 def test_a_fault_of_the_suite_is_told_and_never_recorded(
     animal: Animal,
     tmp_path: Path,
@@ -45,7 +55,7 @@ def test_a_fault_of_the_suite_is_told_and_never_recorded(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("animal", ALL, ids=lambda animal: animal.name)
+@pytest.mark.parametrize("animal", first_of_each_stage(ALL), ids=lambda animal: animal.name)
 def test_an_animal_comes_to_its_golden_outcome(
     animal: Animal,
     level: str,
@@ -80,6 +90,7 @@ def test_there_are_at_least_twenty_animals_and_none_is_green_without_having_run(
     assert passing == {"orphans", "unpacks-at-import"}
 
 
+@pytest.mark.slow
 def test_what_runs_the_tests_is_made_once_and_made_again_when_it_was_changed(
     tmp_path: Path, index: FakeIndex, tools: list[tuple[str, str, bytes]]
 ) -> None:

@@ -6,16 +6,15 @@ text.
 """
 
 import datetime
+import re
 from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
-from icalendar import Alarm, Calendar, Event
 
 from compat.advise.request import label
 from compat.github.markdown import plain
 from compat.policy.calendar import MinimumVersions, Schedule, ScheduledMove
 from compat.site.edition import Edition, MatrixReport, SiteFile
-from compat.site.encode import moment
 from compat.site.paths import calendar_path
 from compat.site.wording import day as in_words
 from compat.site.wording import plain_dates
@@ -79,32 +78,48 @@ def minimums(schedule: Schedule, labels: Mapping[str, str]) -> str:
 
 
 def _calendar(product: str, name: str, events: Iterable[DayEvent]) -> str:
-    calendar = Calendar()
-    calendar.add("prodid", f"-//compat//{product}//EN")
-    calendar.add("version", "2.0")
-    calendar.add("x-wr-calname", name)
-    for event in events:
-        calendar.add_component(_component(event))
-    text: str = calendar.to_ical().decode()
-    return text
+    lines = [
+        "BEGIN:VCALENDAR",
+        "VERSION:2.0",
+        f"PRODID:-//compat//{product}//EN",
+        f"X-WR-CALNAME:{_escaped(name)}",
+        *(line for event in events for line in _event(event)),
+        "END:VCALENDAR",
+    ]
+    return "".join(f"{_folded(line)}\r\n" for line in lines)
 
 
-def _component(event: DayEvent) -> Event:
-    component = Event()
-    component.add("uid", event.uid)
-    component.add("dtstamp", moment(event.stamped))
-    component.add("dtstart", event.day)
-    component.add("dtend", event.day + datetime.timedelta(days=1))
-    component.add("transp", "TRANSPARENT")
-    component.add("summary", event.summary)
-    component.add("description", event.description)
+def _event(event: DayEvent) -> Iterator[str]:
+    yield "BEGIN:VEVENT"
+    yield f"SUMMARY:{_escaped(event.summary)}"
+    yield f"DTSTART;VALUE=DATE:{event.day:%Y%m%d}"
+    yield f"DTEND;VALUE=DATE:{event.day + datetime.timedelta(days=1):%Y%m%d}"
+    yield f"DTSTAMP:{event.stamped:%Y%m%d}T000000Z"
+    yield f"UID:{_escaped(event.uid)}"
+    yield f"DESCRIPTION:{_escaped(event.description)}"
+    yield "TRANSP:TRANSPARENT"
     for days in REMINDERS:
-        alarm = Alarm()
-        alarm.add("action", "DISPLAY")
-        alarm.add("description", f"in {days} days: {event.reminder}")
-        alarm.add("trigger", datetime.timedelta(days=-days))
-        component.add_component(alarm)
-    return component
+        yield from ("BEGIN:VALARM", "ACTION:DISPLAY")
+        yield f"DESCRIPTION:{_escaped(f'in {days} days: {event.reminder}')}"
+        yield from (f"TRIGGER:-P{days}D", "END:VALARM")
+    yield "END:VEVENT"
+
+
+def _escaped(text: str) -> str:
+    """A TEXT value (RFC 5545, 3.3.11)."""
+    text = re.sub(r"([\\;,])", r"\\\1", text)
+    return re.sub(r"\r\n|[\r\n]", r"\\n", text)
+
+
+def _folded(line: str) -> str:
+    # A line has at most 75 octets (RFC 5545, 3.1), and none of its characters is cut.
+    folded, octets = "", 0
+    for character in line:
+        size = len(character.encode())
+        if octets + size > 75:
+            folded, octets = f"{folded}\r\n ", 1
+        folded, octets = folded + character, octets + size
+    return folded
 
 
 def _move(schedule: Schedule, move: ScheduledMove) -> DayEvent:
