@@ -84,7 +84,6 @@ class StepRunner:
             log=part,
             writable=(Path(self.bench.sandbox),) if is_install else (home, *self.writable),
             readable=tuple(Path(folder) for folder in readable if folder),
-            hidden=tuple(Path(folder) for folder in self.bench.hidden),
             network=network,
             temporary=None if is_install else home / "tmp",
         )
