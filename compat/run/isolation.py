@@ -31,6 +31,9 @@ SYSTEM = """
 """
 NETWORK = ("/etc/resolv.conf", "/etc/hosts")
 _CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_SETTINGS = tuple(
+    f"/proc/{each}" for each in ["sys", "fs", "acpi", "scsi", "driver", "mtrr", "pressure"]
+)
 _SHARED_MEMORY, _TEMPORARY = "/dev/shm", ("/tmp", "/var/tmp")
 # An isolated Python (-I) has no folder of ours on its path: it comes last, so that nothing of the
 # standard library is hidden. Imported, as the bytecode of a script is not kept.
@@ -170,6 +173,8 @@ def _mounts(room: Room, seen: Iterable[Path], inside: Inside) -> dict[Path, tupl
         mounts |= {Path(name): ("--bind", str(room.temporary), name) for name in _TEMPORARY}
     mounts |= {Path(f"/{name}"): (f"--{name}", f"/{name}") for name in ("dev", "proc")}
     mounts[Path("/run")] = ("--dir", "/run")
+    # Root owns these files, and whoever is root outside is their owner inside, too.
+    mounts |= {Path(name): ("--ro-bind-try", name, name) for name in _SETTINGS}
     variables: Mapping[str, str] = dict(room.variables)
     named = [variables[name] for name in _CERTIFICATES if name in variables]
     named += NETWORK if room.network else ()
