@@ -154,10 +154,12 @@ def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[st
         if evidence.processor and lacks_instruction(outcome)
         else ()
     )
-    is_loose = any(
-        each.ended.isolation == "L3" and each.ended.memory == ("counted",) for each in evidence.steps
+    unsized = [each for each in evidence.steps if each.ended.memory == ("counted",)]
+    loose = (
+        ("/dev/shm and /tmp had no size of their own: bubblewrap is too old",)
+        if unsized and evidence.isolation == "L3"
+        else ()
     )
-    loose = ("/dev/shm and /tmp had no size of their own: bubblewrap is too old",) if is_loose else ()
     remarks = (*lacking, *loose, *evidence.suite_notes, *at_start, *wrong)
     return tuple(redacted(remark)[:300] for remark in remarks)[:_MOST_REMARKS]
 

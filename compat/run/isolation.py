@@ -86,8 +86,8 @@ def wrapped(
     match level:
         case "L3":
             program = Path(command[0])
-            seen = (*room.readable, *([program] if program.is_absolute() else []))
-            return [tool("bwrap"), *_bubblewrap(room, seen, inside), "--", *argv]
+            readable = (*room.readable, *([program] if program.is_absolute() else []))
+            return [tool("bwrap"), *_bubblewrap(room, readable, inside), "--", *argv]
         case "L2":
             return [tool("unshare"), *_unshare(room), "--", *argv]
         case _:
@@ -149,12 +149,12 @@ def _unshare(room: Room) -> Iterator[str]:
         yield "--net"
 
 
-def _bubblewrap(room: Room, seen: Iterable[Path], inside: Inside) -> Iterator[str]:
+def _bubblewrap(room: Room, readable: Iterable[Path], inside: Inside) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
     yield from ("--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "localhost")
     if not room.network:
         yield "--unshare-net"
-    mounts = _mounts(room, seen, inside)
+    mounts = _mounts(room, readable, inside)
     # Bubblewrap begins with an empty root, and makes each folder that a mount needs.
     for path in sorted(mounts, key=lambda path: len(path.parts)):
         yield from mounts[path]
@@ -163,7 +163,7 @@ def _bubblewrap(room: Room, seen: Iterable[Path], inside: Inside) -> Iterator[st
     yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(room.cwd.resolve()))
 
 
-def _mounts(room: Room, seen: Iterable[Path], inside: Inside) -> dict[Path, tuple[str, ...]]:
+def _mounts(room: Room, readable: Iterable[Path], inside: Inside) -> dict[Path, tuple[str, ...]]:
     """Return what bubblewrap is to put where; what can be written is, even within what is read."""
     size = ("--size", str(inside.most_bytes)) if inside.most_bytes else ()
     mounts: dict[Path, tuple[str, ...]] = {
@@ -183,7 +183,7 @@ def _mounts(room: Room, seen: Iterable[Path], inside: Inside) -> dict[Path, tupl
     for option, paths in (
         ("--bind", room.writable),
         ("--ro-bind", map(Path, (*SYSTEM.split(), *named))),
-        ("--ro-bind", (*own, Path(keeper.__file__).parent, *seen)),
+        ("--ro-bind", (*own, Path(keeper.__file__).parent, *readable)),
     ):
         for path in (path for path in paths if path.exists()):
             links = {link: ("--symlink", target, str(link)) for link, target in _links(path)}
@@ -201,12 +201,12 @@ def _mounts(room: Room, seen: Iterable[Path], inside: Inside) -> dict[Path, tupl
 
 def _links(path: Path) -> Iterator[tuple[Path, str]]:
     """Yield each symbolic link on the way to a path that exists, with its target."""
-    here, left = Path("/"), list(path.absolute().parts[1:])
+    place, left = Path("/"), list(path.absolute().parts[1:])
     while left:
         part = left.pop(0)
-        here = here.parent if part == ".." else here / part
-        if here.is_symlink():
-            target = here.readlink()
-            yield here, str(target)
+        place = place.parent if part == ".." else place / part
+        if place.is_symlink():
+            target = place.readlink()
+            yield place, str(target)
             left = [*(target.parts[1:] if target.is_absolute() else target.parts), *left]
-            here = Path("/") if target.is_absolute() else here.parent
+            place = Path("/") if target.is_absolute() else place.parent
