@@ -93,7 +93,7 @@ EDGES = {
     "compat/run/logfile.py": {"os", "pathlib"},
     "compat/run/processes.py": {"os", "time"},
     "compat/run/processor.py": {"pathlib"},
-    "compat/run/meter.py": {"os", "pathlib", "time"},
+    "compat/run/meter.py": {"os", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/results/clause_file.py": {"pathlib"},
     "compat/results/platform_files.py": {"pathlib"},

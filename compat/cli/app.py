@@ -70,7 +70,7 @@ class _Safe(logging.Formatter):
 
 
 def _logged(words: list[str]) -> list[str]:
-    """Set up the log by `-v` or `-vv`, which stand anywhere before `--`, and return the other words.
+    """Set up the log by `-v` or `-vv`, which stand anywhere before `--`; return the other words.
 
     `-v` logs each process, request and cache decision, `-vv` also where an error comes from.
     """

@@ -8,7 +8,6 @@ from packaging.version import Version
 from compat.cli.machine import (
     cache_folder,
     environ,
-    hidden_places,
     install_variables,
     interpreter,
     level_folder,
@@ -124,6 +123,5 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
             disk_mb=suite.disk_mb,
         ),
         shelf=str(level_folder(level) / "builds"),
-        hidden=hidden_places(),
         readable=readable_places(python),
     )

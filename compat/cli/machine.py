@@ -191,7 +191,6 @@ def bench_of(job: Job, worker: str, index: IndexSettings, level: Isolation, keep
         index=index,
         variables=install_variables(index, level),
         host=host_class(),
-        hidden=hidden_places(),
         readable=readable_places(python),
         keep=keep,
         canaries=str(cache / "canaries"),
@@ -206,19 +205,14 @@ def install_variables(index: IndexSettings, level: Isolation = "L3") -> tuple[tu
     return tuple(sorted((visible | own).items()))
 
 
-def hidden_places() -> tuple[str, ...]:
-    """Return what cells do not see, where the level allows: the user's home folder, if there is
-    one.
-    """
-    try:
-        return (str(Path.home()),)
-    except RuntimeError:
-        return ()
-
-
 def readable_places(python: str) -> tuple[str, ...]:
-    """Return what cells on that interpreter see even if it lies in what is hidden."""
-    return tuple(sorted({str(Path(python).resolve().parents[1]), sys.prefix, sys.base_prefix}))
+    """Return what cells on that interpreter see of this machine besides the system's own folders:
+    the interpreter, by the name that it is called, and what belongs to it.
+    """
+    from compat.run.isolation import prefix_places
+
+    prefix = Path(python).resolve().parents[1]
+    return (python, *map(str, prefix_places(prefix)))
 
 
 def missing_interpreter(lock: Lock) -> Version | None:

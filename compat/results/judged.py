@@ -156,7 +156,13 @@ def _remarks(evidence: Evidence, outcome: Outcome, redacted: Redact) -> tuple[st
         if evidence.processor and lacks_instruction(outcome)
         else ()
     )
-    remarks = (*lacking, *evidence.suite_notes, *kept_out, *at_start, *plugins, *wrong)
+    unsized = [each for each in evidence.steps if each.ended.memory == ("counted",)]
+    loose = (
+        ("/dev/shm and /tmp had no size of their own: bubblewrap is too old",)
+        if unsized and evidence.isolation == "L3"
+        else ()
+    )
+    remarks = (*lacking, *loose, *evidence.suite_notes, *kept_out, *at_start, *plugins, *wrong)
     return tuple(redacted(remark)[:300] for remark in remarks)[:_MOST_REMARKS]
 
 

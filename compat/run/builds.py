@@ -49,7 +49,6 @@ class Workshop(Value, frozen=True):
     variables: tuple[tuple[str, str], ...]
     limits: Limits
     shelf: str
-    hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
 
 
@@ -113,7 +112,6 @@ def build(
         log=log,
         writable=(place,),
         readable=tuple(map(Path, shop.readable)),
-        hidden=tuple(map(Path, shop.hidden)),
         network=True,
     )
     return run_limited(command, room, shop.limits, level=shop.level, cancel=cancel)

@@ -146,7 +146,6 @@ def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) 
         log=log,
         writable=(place.parent,),
         readable=(*map(Path, shop.readable), *copy.readable),
-        hidden=tuple(map(Path, shop.hidden)),
         network=True,
     )
     ended = run_limited(command, room, shop.limits, level=shop.level)

@@ -17,6 +17,7 @@ EndedBy = Literal[
 ]
 TestStatus = Literal["passed", "failed", "skipped", "absent"]
 Isolation = Literal["L3", "L2", "L1", "L0"]
+MemoryMeans = Literal["group", "counted", "sizes"]
 
 
 class Limits(Value, frozen=True):
@@ -46,7 +47,9 @@ class Ended(Value, frozen=True):
     """How a supervised process tree ended.
 
     Exactly one of exit code and signal is set when it ended by itself. `dead_child` is the oldest
-    that was there when the tree was ended for its silence.
+    that was there when the tree was ended for its silence. `memory` says what held the tree to its
+    memory: the kernel's control group, the supervisor that counted, sizes of the file systems in
+    memory.
     """
 
     by: EndedBy
@@ -57,6 +60,7 @@ class Ended(Value, frozen=True):
     survivors: int
     isolation: Isolation
     dead_child: DeadChild | None = None
+    memory: tuple[MemoryMeans, ...] = ()
 
 
 class Step(Value, frozen=True):

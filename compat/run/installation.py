@@ -232,7 +232,7 @@ class Installation:
         orders = [Order(pin=pin, python=inputs.python, as_of=inputs.as_of) for pin in pins]
         shop = Workshop(
             python=bench.python, level=bench.level, index=bench.index, variables=bench.variables,
-            limits=self.steps.limits("install"), hidden=bench.hidden, readable=bench.readable,
+            limits=self.steps.limits("install"), readable=bench.readable,
             shelf=str(Path(bench.bytecode).with_name("builds")),
         )  # fmt: skip
         return build_all(

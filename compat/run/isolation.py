@@ -2,11 +2,13 @@
 there.
 """
 
+import functools
+import pwd
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from compat.run import keeper
 from compat.run.evidence import Isolation
@@ -16,18 +18,29 @@ HIGHEST_FIRST: tuple[Isolation, ...] = get_args(Isolation)
 # Never the caller's PATH: it may begin with the folder of a cell, and hostile code may have put a
 # `bwrap` there.
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-# Sockets of other programs live here (containers, the session bus): a read-only mount does not stop
-# a connection.
-_SOCKETS = Path("/run")
-_TEMPORARY = (Path("/tmp"), Path("/var/tmp"))
-_RESOLVER = Path("/etc/resolv.conf")
+# All that a cell at L3 reads of this machine, where it is there, besides its interpreter and its
+# own folders. A read-only mount does not stop a connection to a socket, so no folder is listed in
+# which programs put them. docs/how-verdicts-are-made.md prints the list, a test compares.
+SYSTEM = """
+/usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /gnu/store /sys/devices/system
+/etc/alternatives /etc/ca-certificates /etc/crypto-policies /etc/fonts /etc/gai.conf /etc/host.conf
+/etc/ld.so.cache /etc/ld.so.conf /etc/ld.so.conf.d /etc/localtime /etc/mime.types /etc/nsswitch.conf
+/etc/os-release /etc/pki/ca-trust/extracted /etc/pki/tls/cert.pem /etc/pki/tls/certs
+/etc/pki/tls/openssl.cnf /etc/protocols /etc/services /etc/ssl/ca-bundle.pem /etc/ssl/cert.pem
+/etc/ssl/certs /etc/ssl/openssl.cnf /etc/terminfo /etc/timezone /var/lib/ca-certificates
+"""
+NETWORK = ("/etc/resolv.conf", "/etc/hosts")
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
+_SETTINGS = tuple(
+    f"/proc/{each}" for each in ["sys", "fs", "acpi", "scsi", "driver", "mtrr", "pressure"]
+)
+_SHARED_MEMORY, _TEMPORARY = "/dev/shm", ("/tmp", "/var/tmp")
 # An isolated Python (-I) has no folder of ours on its path: it comes last, so that nothing of the
 # standard library is hidden. Imported, as the bytecode of a script is not kept.
 _KEEPER = (
     "import sys; sys.path.append(sys.argv[1]);"
     " from compat.run.keeper import supervise_command; supervise_command(*sys.argv[2:])"
 )
-Mount = Literal["hide", "read", "write", "replace"]
 
 
 class Room(Value, frozen=True):
@@ -35,9 +48,10 @@ class Room(Value, frozen=True):
 
     `variables` are all that its environment holds. `log` takes its standard output and standard
     error; it is never a pipe, so an orphan cannot hold its reader. At L3 only `writable` can be
-    written, and `hidden` is empty except for what is `readable` or `writable` below it.
+    written, and only that, what is `readable` and `SYSTEM` can be seen.
     `temporary`, a folder of the command's own, then stands at /tmp and /var/tmp, too: programs
-    write there by name. Without `network` there is still the loopback device (L3 and L2).
+    write there by name; without one there is memory. Without `network` there is still the loopback
+    device (L3 and L2).
     """
 
     cwd: Path
@@ -45,12 +59,23 @@ class Room(Value, frozen=True):
     log: Path
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
-    hidden: tuple[Path, ...] = ()
     network: bool = True
     temporary: Path | None = None
 
 
-def wrapped(command: Sequence[str], room: Room, level: Isolation, bounds: str) -> list[str]:
+class Inside(Value, frozen=True):
+    """What a sandbox (L3) is made with: the most bytes of each file system in memory, 0 where
+    bubblewrap knows no size; and files that it gets instead of the machine's, each an open
+    descriptor.
+    """
+
+    most_bytes: int = 0
+    files: tuple[tuple[str, int], ...] = ()
+
+
+def wrapped(
+    command: Sequence[str], room: Room, level: Isolation, bounds: str, inside: Inside
+) -> list[str]:
     """Return the command line that runs the command at the level, under its keeper, which keeps
     these bounds.
     """
@@ -60,82 +85,128 @@ def wrapped(command: Sequence[str], room: Room, level: Isolation, bounds: str) -
     argv += command
     match level:
         case "L3":
-            return [_tool("bwrap"), *_bubblewrap(room), "--", *argv]
+            program = Path(command[0])
+            readable = (*room.readable, *([program] if program.is_absolute() else []))
+            return [tool("bwrap"), *_bubblewrap(room, readable, inside), "--", *argv]
         case "L2":
-            return [_tool("unshare"), *_unshare(room), "--", *argv]
+            return [tool("unshare"), *_unshare(room), "--", *argv]
         case _:
             return argv
 
 
-def _tool(name: str) -> str:
+def tool(name: str) -> str:
     return shutil.which(name, path=_SYSTEM_PATH) or f"/usr/bin/{name}"
 
 
+def in_memory(room: Room, level: Isolation) -> tuple[str, ...]:
+    """Return where the command finds a file system of its own that takes memory."""
+    match level:
+        case "L3":
+            return (_SHARED_MEMORY, *(() if room.temporary else _TEMPORARY))
+        case "L2":
+            return (_SHARED_MEMORY,)
+        case _:
+            return ()
+
+
+def made_up(room: Room, uid: int, gid: int) -> dict[str, str]:
+    """Return the files that a sandbox gets instead of the machine's own, with their text: accounts
+    of nobody who exists, and without a network no name but that of the loopback device.
+    """
+    home = dict(room.variables).get("HOME", str(room.cwd))
+    users = {0: "root", 65534: "nobody", uid: "cell" if uid else "root"}
+    groups = {0: "root", 65534: "nogroup", gid: "cell" if gid else "root"}
+    files = {
+        "/etc/passwd": "".join(
+            f"{name}:x:{number}:{gid if number == uid else number}::"
+            f"{home if number == uid else '/nonexistent'}:/bin/sh\n"
+            for number, name in users.items()
+        ),
+        "/etc/group": "".join(f"{name}:x:{number}:\n" for number, name in groups.items()),
+    }
+    hosts = {} if room.network else {"/etc/hosts": "127.0.0.1 localhost\n::1 localhost\n"}
+    return files | hosts
+
+
+@functools.cache
+def prefix_places(prefix: Path) -> tuple[Path, ...]:
+    """Return what a cell sees of an interpreter's prefix: all of it, but of a home folder or `/`
+    only the folders that a Python installs into.
+    """
+    homes = {Path("/"), *(Path(each.pw_dir) for each in pwd.getpwall())}
+    if not any(home.is_relative_to(prefix) for home in homes):
+        return (prefix,)
+    names = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "share")
+    return tuple(prefix / name for name in names)
+
+
 def _unshare(room: Room) -> Iterator[str]:
-    # The keeper needs the capabilities of the new user namespace to bring up the loopback device;
-    # it drops them after.
-    yield from (
-        "--user",
-        "--map-current-user",
-        "--keep-caps",
-        "--pid",
-        "--fork",
-        "--kill-child=KILL",
-        "--mount-proc",
-    )
+    # The keeper needs the capabilities of the new user namespace to bring up the loopback device
+    # and to mount shared memory; its command drops them.
+    yield from ("--user", "--map-current-user", "--keep-caps", "--pid", "--fork", "--ipc")
+    yield from ("--kill-child=KILL", "--mount-proc")
     if not room.network:
         yield "--net"
 
 
-def _bubblewrap(room: Room) -> Iterator[str]:
+def _bubblewrap(room: Room, readable: Iterable[Path], inside: Inside) -> Iterator[str]:
     yield from ("--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts")
-    yield from ("--die-with-parent", "--as-pid-1", "--cap-drop", "ALL")
+    yield from ("--die-with-parent", "--as-pid-1", "--cap-drop", "ALL", "--hostname", "localhost")
     if not room.network:
         yield "--unshare-net"
-    yield from ("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
-    mounts = sorted(_mounts(room).items(), key=lambda item: len(item[0].parts))
-    for path, kind in mounts:
-        yield from _mounted(path, kind, room.temporary)
-    for path, kind in mounts:
-        if kind == "hide" and path.is_dir():
-            yield from ("--remount-ro", str(path))
-    yield from ("--chdir", str(room.cwd.resolve()))
+    mounts = _mounts(room, readable, inside)
+    # Bubblewrap begins with an empty root, and makes each folder that a mount needs.
+    for path in sorted(mounts, key=lambda path: len(path.parts)):
+        yield from mounts[path]
+    for name, handle in inside.files:
+        yield from ("--file", str(handle), name)
+    yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(room.cwd.resolve()))
 
 
-def _mounts(room: Room) -> dict[Path, Mount]:
-    """Return how each path is mounted; what is said later wins, so a path that is hidden and
-    writable is writable.
-    """
-    paths = [Path(sys.prefix), Path(sys.base_prefix), Path(keeper.__file__).parent, *room.readable]
-    if room.network:
-        paths.append(_RESOLVER)
-    mounts: dict[Path, Mount] = dict.fromkeys(_there((_SOCKETS, *room.hidden)), "hide")
-    if room.temporary is not None:
-        mounts |= dict.fromkeys(_there(_TEMPORARY), "replace")
-    hidden = tuple(mounts)
-    mounts |= {
-        path: "read"
-        for path in _there(paths)
-        if any(path.is_relative_to(folder) for folder in hidden)
+def _mounts(room: Room, readable: Iterable[Path], inside: Inside) -> dict[Path, tuple[str, ...]]:
+    """Return what bubblewrap is to put where; what can be written is, even within what is read."""
+    size = ("--size", str(inside.most_bytes)) if inside.most_bytes else ()
+    mounts: dict[Path, tuple[str, ...]] = {
+        Path(name): (*size, "--tmpfs", name) for name in in_memory(room, "L3")
     }
-    mounts |= dict.fromkeys(_there(room.writable), "write")
-    return mounts
+    if room.temporary is not None:
+        mounts |= {Path(name): ("--bind", str(room.temporary), name) for name in _TEMPORARY}
+    mounts |= {Path(f"/{name}"): (f"--{name}", f"/{name}") for name in ("dev", "proc")}
+    mounts[Path("/run")] = ("--dir", "/run")
+    # Root owns these files, and whoever is root outside is their owner inside, too.
+    mounts |= {Path(name): ("--ro-bind-try", name, name) for name in _SETTINGS}
+    variables: Mapping[str, str] = dict(room.variables)
+    named = [variables[name] for name in _CERTIFICATES if name in variables]
+    named += NETWORK if room.network else ()
+    own = [path for name in {sys.prefix, sys.base_prefix} for path in prefix_places(Path(name))]
+    shown: set[Path] = set()
+    for option, paths in (
+        ("--bind", room.writable),
+        ("--ro-bind", map(Path, (*SYSTEM.split(), *named))),
+        ("--ro-bind", (*own, Path(keeper.__file__).parent, *readable)),
+    ):
+        for path in (path for path in paths if path.exists()):
+            links = {link: ("--symlink", target, str(link)) for link, target in _links(path)}
+            mounts = links | mounts
+            place = path.resolve()
+            if option == "--bind" or shown.isdisjoint((place, *place.parents)):
+                mounts[place] = (option, str(place), str(place))
+                shown.add(place)
+    return {
+        path: words
+        for path, words in mounts.items()
+        if words[0] != "--symlink" or shown.isdisjoint(path.parents)
+    }
 
 
-def _there(paths: Iterable[Path]) -> Iterator[Path]:
-    return (path.resolve() for path in paths if path.exists())
-
-
-def _mounted(path: Path, kind: Mount, temporary: Path | None) -> tuple[str, ...]:
-    name = str(path)
-    match kind:
-        case "replace":
-            return ("--bind", str(temporary), name)
-        case "hide" if path.is_dir():
-            return ("--tmpfs", name)
-        case "hide":
-            return ("--ro-bind", "/dev/null", name)
-        case "read":
-            return ("--ro-bind", name, name)
-        case "write":
-            return ("--bind", name, name)
+def _links(path: Path) -> Iterator[tuple[Path, str]]:
+    """Yield each symbolic link on the way to a path that exists, with its target."""
+    place, left = Path("/"), list(path.absolute().parts[1:])
+    while left:
+        part = left.pop(0)
+        place = place.parent if part == ".." else place / part
+        if place.is_symlink():
+            target = place.readlink()
+            yield place, str(target)
+            left = [*(target.parts[1:] if target.is_absolute() else target.parts), *left]
+            place = Path("/") if target.is_absolute() else place.parent

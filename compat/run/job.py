@@ -43,8 +43,8 @@ class Bench(Value, frozen=True, kw_only=True):
     `tag` and `magic` name the interpreter's bytecode. `variables` are what an install may see of
     the caller's environment; a suite sees nothing of it. An install writes into `sandbox`, which
     holds uv's cache and the cells, so that one mount serves both and files are hard links; a suite
-    writes into its cell's home only. Of what is `hidden`, cells see no more than is `readable`,
-    where the level allows. `keep` leaves the cell's folder in place.
+    writes into its cell's home only. At L3 cells see no more of the machine than the system's own
+    folders and what is `readable`. `keep` leaves the cell's folder in place.
     `canaries` is where is kept on which day a canary passed; empty to keep none.
     """
 
@@ -59,7 +59,6 @@ class Bench(Value, frozen=True, kw_only=True):
     index: IndexSettings
     variables: tuple[tuple[str, str], ...]
     host: str
-    hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     keep: bool = False
     canaries: str = ""

@@ -1,16 +1,18 @@
 """What a process tree takes while it runs, and the first limit that it breaks."""
 
+import contextlib
 import os
+import re
 import signal
 import string
 import time
 from collections.abc import Iterable
-from pathlib import Path
 
 from compat.run import logfile
 from compat.run.cgroup import Group, tasks
 from compat.run.disk import MIB, Disk
-from compat.run.evidence import DeadChild, EndedBy, Isolation, Limits
+from compat.run.evidence import DeadChild, EndedBy, Isolation, Limits, MemoryMeans
+from compat.run.isolation import Room, in_memory
 from compat.run.processes import Known, Process, family
 
 # The first seconds decide most: import faults, runaway loops. Later a slower look costs less than 1
@@ -27,7 +29,12 @@ _FEW = 16
 # Signals of a crash: the rest is sent by somebody.
 _FATAL = frozenset((signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV))
 _OF_A_NAME = frozenset(string.ascii_letters + string.digits + "_.+-")
-_PAGE = os.sysconf("SC_PAGE_SIZE")
+_IN_MEMORY = ("/memfd:", "/dev/shm/")
+# In /proc/PID/smaps: device and inode of a shared mapping, and its share of the memory.
+_SHARED = re.compile(
+    rb"^[\da-f]+-[\da-f]+ ...s [\da-f]+ ([\da-f]+):([\da-f]+) (\d+).*\n(?:\w+:.*\n)*?Pss: +(\d+)",
+    re.MULTILINE,
+)
 _CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -35,11 +42,13 @@ class Meter:
     """Looks at a tree from outside: cheaply at each tick, at every process at each look."""
 
     def __init__(
-        self, level: Isolation, log: int, folders: Iterable[Path], limits: Limits, group: Group
+        self, level: Isolation, log: int, room: Room, limits: Limits, group: Group
     ) -> None:
         self.level, self.log, self.limits, self.group = level, log, limits, group
         self.known: Known | None = set() if level == "L0" else None
-        self.disk = Disk(folders, limits.disk_mb)
+        self.disk = Disk(room.writable, limits.disk_mb)
+        self.in_memory = in_memory(room, level)
+        self.keepers: list[Process] = []
         self.begin(0)
         self.members: list[Process] = []
         self.peak_mb = 0
@@ -118,11 +127,10 @@ class Meter:
 
     def _members(self) -> list[Process]:
         processes = family(self.root, self.known)
-        return (
-            processes
-            if self.level in ("L1", "L0")
-            else [each for each in processes if each.parent != self.root]
-        )
+        if self.level in ("L1", "L0"):
+            return processes
+        self.keepers = [each for each in processes if each.parent == self.root]
+        return [each for each in processes if each.parent != self.root]
 
     def _is_silent(self) -> bool:
         now, size = time.monotonic(), logfile.size(self.log)
@@ -135,37 +143,99 @@ class Meter:
             self.active, self.cpu, self.size = now, cpu, size
         return now - self.active > self.limits.silence_seconds
 
+    def means(self, is_sized: bool) -> tuple[MemoryMeans, ...]:
+        """Return what holds the tree to its memory; `is_sized` is about a sandbox (L3)."""
+        group: tuple[MemoryMeans, ...] = ("group",) if "memory" in self.group.controllers else ()
+        sized = self.level == "L2" or (self.level == "L3" and is_sized)
+        return (*group, "counted", *(("sizes",) if sized else ()))
+
     def _is_too_heavy(self) -> bool:
         most = self.limits.memory_mb
-        weight = _own(self.members)
+        held = Held()
+        for keeper in self.keepers:
+            for name in self.in_memory:
+                held.add_volume(name, f"/proc/{keeper.pid}/root{name}")
+        for member in self.members:
+            held.add_files(member)
+        weight = held.kilobytes + _own(self.members)
         # Forked processes share pages that each counts as its own. Dividing them is slow, so only
         # when it matters.
-        if weight > max(most, self.peak_mb):
-            weight = min(weight, _divided(self.members))
-        self.peak_mb = max(self.peak_mb, weight)
-        return weight > most
+        if weight > max(most, self.peak_mb) * 1024:
+            weight = min(weight, held.kilobytes + _divided(self.members, held))
+        self.peak_mb = max(self.peak_mb, weight // 1024)
+        return weight > most * 1024
+
+
+class Held:
+    """Memory that lies in files, whether a process maps it or not: memfds, and file systems of the
+    tree's own.
+    """
+
+    def __init__(self) -> None:
+        self.kilobytes = 0
+        self._files: set[tuple[int, int]] = set()
+        self._devices: set[int] = set()
+
+    def add_volume(self, name: str, path: str) -> None:
+        """Count a file system, unless there is still the machine's own under that name."""
+        try:
+            device, volume = os.stat(path).st_dev, os.statvfs(path)
+            if device == os.stat(name).st_dev:
+                return
+        except OSError:
+            return
+        self._devices.add(device)
+        # An empty file takes some, too.
+        self.kilobytes += (volume.f_blocks - volume.f_bfree) * volume.f_frsize // 1024
+        self.kilobytes += volume.f_files - volume.f_ffree
+
+    def add_files(self, member: Process) -> None:
+        """Count what a process has open."""
+        folder = f"/proc/{member.pid}/fd"
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                path = f"{folder}/{name}"
+                if not os.readlink(path).startswith(_IN_MEMORY):
+                    continue
+                status = os.stat(path)
+                if not self.has(status.st_dev, status.st_ino):
+                    self._files.add((status.st_dev, status.st_ino))
+                    self.kilobytes += status.st_blocks // 2
+
+    def has(self, device: int, file: int) -> bool:
+        return device in self._devices or (device, file) in self._files
+
+    def mapped(self, member: Process) -> int:
+        """Return the KiB of it that a process maps, each page divided by its sharers."""
+        if not self.kilobytes:
+            return 0
+        return sum(
+            int(size)
+            for major, minor, file, size in _SHARED.findall(_read(member, "smaps"))
+            if self.has(os.makedev(int(major, 16), int(minor, 16)), int(file))
+        )
 
 
 def _own(members: Iterable[Process]) -> int:
     texts = [_read(member, "status") for member in members]
-    own = sum(_kilobytes(text, b"RssAnon:") for text in texts)
-    return (own + max((_kilobytes(text, b"RssShmem:") for text in texts), default=0)) // 1024
+    keys = (b"RssAnon:", b"RssShmem:")
+    return sum(_kilobytes(text, key) for text in texts for key in keys)
 
 
-def _divided(members: Iterable[Process]) -> int:
-    """Return the MiB of the processes, each shared page divided by its sharers; pages of files are
-    not counted.
+def _divided(members: Iterable[Process], held: Held) -> int:
+    """Return the KiB of the processes besides what is held, each shared page divided by its
+    sharers; pages of files are not counted.
     """
     total = 0
     for member in members:
         text = _read(member, "smaps_rollup")
         # Who forbids to be looked at counts in full.
         total += (
-            _kilobytes(text, b"Pss_Anon:") + _kilobytes(text, b"Pss_Shmem:")
+            _kilobytes(text, b"Pss_Anon:") + _kilobytes(text, b"Pss_Shmem:") - held.mapped(member)
             if text
-            else _own([member]) * 1024
+            else _own([member])
         )
-    return total // 1024
+    return total
 
 
 def _read(member: Process, name: str) -> bytes:

@@ -89,7 +89,6 @@ class StepRunner:
             log=part,
             writable=written if is_install else (home, *self.writable),
             readable=tuple(Path(folder) for folder in readable if folder),
-            hidden=tuple(Path(folder) for folder in self.bench.hidden),
             network=network,
             temporary=None if is_install else home / "tmp",
         )

@@ -1,6 +1,7 @@
 """Runs a command as a process tree under limits, so that nothing of it survives."""
 
 import contextlib
+import functools
 import logging
 import os
 import re
@@ -16,7 +17,14 @@ from pathlib import Path
 from compat.run import cgroup, keeper, logfile, processes
 from compat.run.disk import MIB
 from compat.run.evidence import DeadChild, Ended, EndedBy, Isolation, Limits
-from compat.run.isolation import HIGHEST_FIRST, Room, wrapped
+from compat.run.isolation import (
+    HIGHEST_FIRST,
+    Inside,
+    Room,
+    made_up,
+    tool,
+    wrapped,
+)
 from compat.run.meter import Meter
 
 _LOG = logging.getLogger(__name__)
@@ -68,16 +76,13 @@ def run_limited(
     try:
         group = cgroup.Group(limits, cgroup.group_homes())
         try:
-            meter = Meter(level, log, room.writable, limits, group)
+            meter = Meter(level, log, room, limits, group)
             tree = _Tree()
             try:
-                tree.start(
-                    wrapped(command, room, level, _bounds(limits, level, group)),
-                    room,
-                    level,
-                    log,
-                    group.handles,
-                )
+                with _inside(room, limits, level) as inside:
+                    argv = wrapped(command, room, level, _bounds(limits, level, group), inside)
+                    handles = (*group.handles, *(handle for _, handle in inside.files))
+                    tree.start(argv, room, level, log, handles)
                 meter.begin(tree.root)
                 by = _watched(tree, meter, cancel)
                 dead_child = meter.dead_child() if by == "silence" else None
@@ -94,7 +99,7 @@ def run_limited(
 
 def _bounds(limits: Limits, level: Isolation, group: cgroup.Group) -> str:
     """Return what the keeper sees to: seconds, the command's priority, RLIMIT_NPROC (0 for none),
-    groups to enter.
+    MiB of shared memory, groups to enter.
 
     RLIMIT_NPROC counts per user namespace since Linux 5.14, and never limits the real root, see
     getrlimit(2). The margin lets the meter see too many tasks before the first is refused.
@@ -102,7 +107,37 @@ def _bounds(limits: Limits, level: Isolation, group: cgroup.Group) -> str:
     is_counted = level in ("L3", "L2") and os.getuid() != 0 and _kernel() >= (5, 14)
     tasks = cgroup.tasks(limits) + _MARGIN if is_counted and "pids" not in group.controllers else 0
     priority = os.getpriority(os.PRIO_PROCESS, 0)
-    return ":".join(str(each) for each in (limits.wall_seconds, priority, tasks, *group.handles))
+    bounds = (limits.wall_seconds, priority, tasks, limits.memory_mb, *group.handles)
+    return ":".join(map(str, bounds))
+
+
+@contextlib.contextmanager
+def _inside(room: Room, limits: Limits, level: Isolation) -> Iterator[Inside]:
+    if level != "L3":
+        yield Inside()
+        return
+    with contextlib.ExitStack() as handles:
+        files: list[tuple[str, int]] = []
+        for name, text in made_up(room, os.getuid(), os.getgid()).items():
+            handle = os.memfd_create("compat")
+            handles.callback(os.close, handle)
+            os.write(handle, text.encode())
+            os.lseek(handle, 0, os.SEEK_SET)
+            files.append((name, handle))
+        most = limits.memory_mb * MIB if _sizes(tool("bwrap")) else 0
+        yield Inside(most_bytes=most, files=tuple(files))
+
+
+@functools.cache
+def _sizes(bwrap: str) -> bool:
+    """Whether this bubblewrap can limit a file system in memory."""
+    try:
+        done = subprocess.run(
+            [bwrap, "--version"], capture_output=True, text=True, timeout=10, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return tuple(map(int, re.findall(r"\d+", done.stdout)[:2])) >= (0, 7)
 
 
 def _kernel() -> tuple[int, ...]:
@@ -260,4 +295,5 @@ def _ended(tree: _Tree, meter: Meter, by: EndedBy, dead_child: DeadChild | None)
         survivors=survivors,
         isolation=meter.level,
         dead_child=dead_child,
+        memory=meter.means(meter.level == "L3" and _sizes(tool("bwrap"))),
     )

@@ -1,6 +1,7 @@
 import json
+import os
+import pwd
 import socket
-import sys
 import threading
 from pathlib import Path
 
@@ -8,12 +9,19 @@ import pytest
 from support import hostile
 from support.hostile import EACH_LEVEL, NAMESPACED, PLENTY, Place
 
+from compat.run.evidence import Isolation
+from compat.run.isolation import prefix_places
 from compat.run.supervise import run_limited
 
 
 @pytest.fixture(params=EACH_LEVEL)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     return hostile.place(request, tmp_path)
+
+
+@pytest.fixture
+def landlock() -> int:
+    return hostile.landlock()
 
 
 @pytest.fixture(params=NAMESPACED)
@@ -113,7 +121,7 @@ class TestASandbox:
         outside.mkdir()
         ended = sandboxed.run(f"""
             for folder in ({str(sandboxed.folder)!r}, {str(outside)!r}, "/usr/local", "/var/tmp", \
-"/etc", "/run"):
+"/etc", "/run", "/dev", "/", "/proc/sys/kernel"):
                 try:
                     with open(os.path.join(folder, "written-by-a-cell"), "w") as file:
                         file.write("x")
@@ -125,59 +133,77 @@ class TestASandbox:
         written = [
             line for line in sandboxed.log.read_text().splitlines() if line.startswith("written")
         ]
-        assert written == [f"written {sandboxed.folder}"]
+        assert written == [f"written {sandboxed.folder}", "written /var/tmp"]
         assert not list(outside.iterdir())
+        assert not Path("/var/tmp/written-by-a-cell").exists()
 
-    def test_sees_nothing_of_what_is_hidden_but_what_it_needs(
+    def test_sees_a_folder_by_each_name_that_it_is_called(
         self, sandboxed: Place, tmp_path: Path
     ) -> None:
-        home = tmp_path / "home"
-        for name in (".ssh/id", "tools/python/lib", "cells/one/venv"):
-            (home / name).parent.mkdir(parents=True, exist_ok=True)
-            (home / name).write_text("x")
-        (tmp_path / "token").write_text("secret")
+        for name in (".ssh/id", "tools/python-3.1/lib", "cells/one/venv"):
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text("x")
+        (tmp_path / "tools/python").symlink_to("../tools/python-3.1")
         room = sandboxed.room(
-            hidden=(home, tmp_path / "token"),
-            readable=(home / "tools",),
-            writable=(sandboxed.folder, home / "cells/one"),
+            readable=(tmp_path / "tools/python",),
+            writable=(sandboxed.folder, tmp_path / "cells/one"),
         )
         text = f"""
-            home = {str(home)!r}
+            home = {str(tmp_path)!r}
             print(sorted(os.listdir(home)), os.listdir(home + "/tools/python"), os.listdir(home + \
 "/cells"))
-            try:
-                print(open({str(tmp_path / "token")!r}).read())
-            except OSError:
-                print("refused")
-            for name in ("new", "tools/new", "cells/new", "cells/one/new"):
+            for name in ("new", "tools/new", "tools/python/new", "cells/new", "cells/one/new"):
                 try:
                     open(os.path.join(home, name), "w")
-                    print("written", name)
                 except OSError:
                     pass
             """
         ended = run_limited(sandboxed.script(text), room, PLENTY, level="L3")
         assert ended.exit_code == 0, sandboxed.log.read_text()
-        assert sandboxed.log.read_text().splitlines() == [
-            "['cells', 'tools'] ['lib'] ['one']",
-            "refused",
-            "written cells/one/new",
+        seen = sandboxed.log.read_text().splitlines()
+        assert seen[0] == "['cell', 'cells', 'tools'] ['lib'] ['one']"
+        # What is below /tmp is its own, in memory, besides.
+        assert [path.relative_to(tmp_path) for path in tmp_path.rglob("new")] == [
+            Path("cells/one/new")
         ]
-
-    def test_runs_even_when_the_interpreter_of_compat_is_hidden(self, sandboxed: Place) -> None:
-        home = Path(sys.prefix).parent
-        room = sandboxed.room(hidden=(home,), writable=(sandboxed.folder,))
-        ended = run_limited(["/bin/echo", "hello"], room, PLENTY, level="L3")
-        assert (ended.exit_code, sandboxed.log.read_text()) == (0, "hello\n")
 
     def test_cannot_undo_its_mounts(self, sandboxed: Place) -> None:
         ended = sandboxed.run("""
             import ctypes
             libc = ctypes.CDLL(None, use_errno=True)
-            print(libc.mount(None, b"/", None, 32 | 4096, None), libc.umount2(b"/run", 2))
+            print(libc.mount(None, b"/", None, 32 | 4096, None), libc.umount2(b"/usr", 2))
             """)
         assert (ended.exit_code, sandboxed.log.read_text()) == (0, "-1 -1\n")
 
-    def test_finds_no_socket_of_another_program(self, sandboxed: Place) -> None:
-        sandboxed.run("print(os.listdir('/run'))")
-        assert sandboxed.log.read_text() == "[]\n"
+    def test_of_a_home_folder_only_what_belongs_to_a_python_is_seen(self) -> None:
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+        assert prefix_places(home / "a-python") == (home / "a-python",)
+        for folder in (home, home.parent):
+            assert folder not in prefix_places(folder)
+            assert {folder / "bin", folder / "lib"} <= set(prefix_places(folder))
+
+
+@pytest.mark.parametrize("level", [pytest.param("L1"), pytest.param("L0")])
+def test_a_cell_does_not_read_the_environment_of_compat(
+    level: Isolation, tmp_path: Path, landlock: int
+) -> None:
+    if landlock < 2:
+        pytest.skip("this kernel has no Landlock that allows to move files")
+    place = Place(tmp_path, level)
+    place.run(f"""
+        for path in ("/proc/{os.getpid()}/environ", "/proc/{os.getpid()}/mem"):
+            try:
+                print(open(path, "rb").read(9))
+            except OSError as fault:
+                print(fault.strerror)
+        """)
+    assert place.log.read_text() == "Permission denied\n" * 2
+
+
+@pytest.mark.parametrize("level", EACH_LEVEL)
+def test_files_move_between_folders_at_every_level(level: Isolation, tmp_path: Path) -> None:
+    ended = Place(tmp_path, level).run("""
+        os.mkdir("a"), os.mkdir("b"), open("a/x", "w").close()
+        os.link("a/x", "b/y"), os.rename("a/x", "b/x")
+        """)
+    assert ended.exit_code == 0
