@@ -15,6 +15,7 @@ from compat.errors import Fault, RecordError
 from compat.lock.lockfile import Lock
 from compat.results.record import Record
 from compat.results.record_files import read_record
+from compat.run.evidence import Isolation
 from compat.run.outcome import Cause, Passed
 from compat.value import Value
 
@@ -39,6 +40,8 @@ class Checkout(Value, frozen=True, kw_only=True):
     A record started between `since` and `moment`, in the run at `run_url`. `shards` has the folder
     of each cell that a plan gave to a shard, below the one that is handed over; None without a
     plan, when a record may lie anywhere. `tiers` says how much of the suite each was to run.
+    `isolation` is the level that was asked of the machines; None where any will do. `owed` are the
+    capabilities that a run of each tier reports when it passed.
     """
 
     matrix: str
@@ -49,6 +52,8 @@ class Checkout(Value, frozen=True, kw_only=True):
     moment: datetime.datetime
     since: datetime.datetime
     run_url: str = ""
+    isolation: Isolation | None = None
+    owed: Mapping[Tier, frozenset[str]] = msgspec.field(default_factory=dict)
     shards: Mapping[str, str] | None = None
     tiers: Mapping[str, Tier] = msgspec.field(default_factory=dict)
 
@@ -130,6 +135,8 @@ def _unasked(record: Record, name: str, checkout: Checkout) -> str:
     # What has no lock was never run, whatever it was meant for.
     if record.lock_digest and record.tier != planned:
         return f"is of a run at tier {record.tier}, and the plan asks for tier {planned}"
+    if record.lock_digest and checkout.isolation not in (None, record.isolation):
+        return f"says that it ran at {record.isolation}, and {checkout.isolation} was asked for"
     moments = [record.started, *(attempt.started for attempt in record.attempts)]
     if max(moments) > checkout.moment:
         return f"says that it started in the future, at {max(moments).isoformat()}"
@@ -152,13 +159,13 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
     pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
     if is_installed and {(item.name, item.version) for item in record.installed} != pins:
         return "says that other packages were installed than the lock pins"
-    levels = {attempt.isolation for attempt in record.attempts}
-    if levels - {record.isolation}:
-        return f"says {record.isolation}, and attempts of it ran at {', '.join(sorted(levels))}"
     if isinstance(outcome, Passed) and not any(
         capability.status == "yes" for capability in record.capabilities
     ):
         return "passed, but no capability worked"
+    owed = checkout.owed.get(record.tier, frozenset()) if isinstance(outcome, Passed) else ()
+    if missing := {*owed}.difference(item.id for item in record.capabilities):
+        return f"passed, but says nothing of {min(missing)}, which the suite asks"
     raised = (
         not isinstance(outcome, Passed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
     )
