@@ -30,7 +30,8 @@ from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.results import intake as gate
 from compat.results.intake import Checkout, handed
 from compat.results.record import MOST_BYTES, Capability, Record, encode_record, record_digest
-from compat.results.record_files import record_names
+from compat.results.record_files import RecordFiles, record_names
+from compat.results.record_packing import pack
 from compat.run.evidence import Installed, Isolation
 
 LOCKED = Lock(
@@ -395,3 +396,19 @@ def test_no_more_files_are_looked_at_than_a_night_can_make(
     )
     monkeypatch.setattr(gate, "MOST_FILES", 0)
     assert "one file too many" in complaint(tmp_path)
+
+
+def test_records_that_a_run_did_not_write_are_set_aside(tmp_path: Path) -> None:
+    store = RecordFiles(tmp_path / "tff")
+    (tmp_path / "tff").mkdir()
+    store.add(sound(second=-90))
+    watch = gate.StoreWatch(store)
+    store.add(watch.own(sound(second=-70)))
+    assert pack(store, NOW.date() + datetime.timedelta(days=1)).records == 2
+    # A cell below L3 writes what it likes.
+    store.add(sound(second=-80, cell="py3.9-a"))
+    (name,) = watch.set_aside()
+    assert name.startswith("py3.9-a/")
+    assert (store.folder / gate.SET_ASIDE / name).is_file()
+    assert (store.cells(), len(store.records(CELL)), store.damaged(NOW)) == ((CELL,), 2, ())
+    assert watch.set_aside() == ()
