@@ -75,7 +75,10 @@ class _LearntIntake:
     def sound_clauses(self, clauses: Iterable[Clause]) -> Iterable[Clause]:
         known = self._workspace.learnt.clauses.conflicts
         self._sound += known
-        for clause in set(clauses).difference(known):
+        settled = {(clause.facts, python) for clause in known for python in clause.pythons}
+        for clause in sorted(clauses, key=lambda clause: (clause.facts, clause.outcome)):
+            if settled.issuperset((clause.facts, python) for python in clause.pythons):
+                continue
             if self._refused(CLAUSES, clause, self._unfit(clause)):
                 continue
             if self.again.may_ask(len(clause.pythons)):
