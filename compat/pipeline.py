@@ -214,12 +214,12 @@ def run(
     watch = StoreWatch(workspace.store) if machine.level != "L3" else None
 
     def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-        made = recorded(workspace, attempts, job.lock.tool, machine)
-        return made if watch is None else watch.own(made)
+        run_record = recorded(workspace, attempts, job.lock.tool, machine)
+        return run_record if watch is None else watch.own(run_record)
 
     def record_refusal(cell: str, refusal: Refusal) -> Record:
-        made = recorded_refusal(workspace, cell, refusal, machine)
-        return made if watch is None else watch.own(made)
+        refusal_record = recorded_refusal(workspace, cell, refusal, machine)
+        return refusal_record if watch is None else watch.own(refusal_record)
 
     steps = replace(_steps_of(workspace, machine, record), record_refusal=record_refusal)
     result = Batch(workspace, machine, steps, options, cancel, reporter).run(cells)

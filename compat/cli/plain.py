@@ -183,8 +183,8 @@ def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
         try:
             if why:
                 raise DeclarationError.of(why)
-            kept = again.checked(answer, workspace.feasibility, planned[answer.cell])
-            taken += [kept] if kept else []
+            own = again.checked(answer, workspace.feasibility, planned[answer.cell])
+            taken += [own] if own else []
         except DeclarationError as error:
             place = f"{path.name}: {answer.cell}"
             faults += (msgspec.structs.replace(fault, path=place) for fault in error.faults)

@@ -78,9 +78,9 @@ class _Intake:
                         raise DeclarationError(lock_text)
                     named = f"{answer.cell}.txt"
                     lock = handed_lock(lock_text, named, planned, facts, workspace.source)
-                kept = again.checked(answer, facts, planned[answer.cell])
-                if kept:
-                    files_of.keep_answer(platform, kept, lock)
+                own = again.checked(answer, facts, planned[answer.cell])
+                if own:
+                    files_of.keep_answer(platform, own, lock)
                     self.taken.append(f"{platform}/{answer.cell}")
             except DeclarationError as error:
                 place = f"{source}: {answer.cell}"

@@ -97,7 +97,7 @@ def asked_in(
     markers = marker_values(inputs.python, inputs.platform)
     replaced = {canonicalize_name(r.name): r for r in filter(None, map(parsed, inputs.overrides))}
     extras: dict[str, set[str]] = {}
-    found: set[tuple[str, SpecifierSet]] = set()
+    needs: set[tuple[str, SpecifierSet]] = set()
     waiting = [(root, {""}) for root in filter(None, map(parsed, roots))]
     while waiting:
         asked, under = waiting.pop()
@@ -108,10 +108,10 @@ def asked_in(
         ):
             continue
         asked = replaced.get(name, asked)
-        found.add((name, asked.specifier))
+        needs.add((name, asked.specifier))
         if name in extras and asked.extras <= extras[name]:
             continue
         known = extras.setdefault(name, {""})
         known |= asked.extras
         waiting += [(needed, set(known)) for needed in filter(None, map(parsed, requires(name)))]
-    return found
+    return needs

@@ -71,16 +71,18 @@ def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
         if getattr(inputs, field) != getattr(free, field):
             return f"has another `{field}` than the cell"
     for field in ("requirements", "overrides", "excludes", "floors"):
-        lines, one, other = ({*getattr(side, field)} for side in (inputs, free, held))
-        for line in sorted((one & other) - lines):
+        lines, loose, strict = ({*getattr(side, field)} for side in (inputs, free, held))
+        for line in sorted((loose & strict) - lines):
             return f"does not ask for {line}, which the cell does"
         # What is to be at one version again, or no lower than published, narrows what is free.
         narrows = {"requirements": "==", "floors": ">="}.get(field)
-        for line in sorted(lines - one - other):
+        for line in sorted(lines - loose - strict):
             if name_of_line(line) not in soft or narrows is None or narrows not in line:
                 return f"asks for {line}, which the cell does not"
         for name in sorted(soft):
-            sides = ({line for line in side if name_of_line(line) == name} for side in (one, other))
+            sides = (
+                {line for line in side if name_of_line(line) == name} for side in (loose, strict)
+            )
             if not any(side <= lines for side in sides):
                 return f"asks for less of {name} than the cell does"
     asked = {*free.requirements, *held.requirements}.difference(free.suite, held.suite)
