@@ -10,6 +10,7 @@ import itertools
 import os
 import re
 import shutil
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -36,9 +37,9 @@ Keep = Callable[[str, Iterable[bytes], Callable[[], bytes]], bytes]
 
 
 def read(path: Path) -> bytes:
-    """Return the file's bytes; raise UsageError when there is no such readable file."""
+    """Return the file's bytes; raise UsageError when there is no such readable regular file."""
     try:
-        return path.read_bytes()
+        return _bytes_of(path)
     except OSError as fault:
         raise UsageError.of(f"cannot be read: {reason(fault)}", path=str(path)) from fault
 
@@ -46,12 +47,24 @@ def read(path: Path) -> bytes:
 def read_if_there(path: Path) -> bytes | None:
     """Return the file's bytes, or None when it does not exist."""
     try:
-        with open(path, "rb") as file:
-            return file.read()
+        return _bytes_of(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:
         return read(path)
+
+
+def _bytes_of(path: Path) -> bytes:
+    # Opened without waiting: a pipe that nobody writes to would never end, nor would a device.
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        mode = os.fstat(handle).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(0, "it is a directory" if stat.S_ISDIR(mode) else "it is no regular file")
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(handle)
 
 
 def write(path: Path, text: str | bytes) -> bool:
@@ -62,7 +75,7 @@ def write(path: Path, text: str | bytes) -> bool:
     rename.
     """
     data = text.encode() if isinstance(text, str) else text
-    if path.exists() and path.read_bytes() == data:
+    if read_if_there(path) == data:
         return False
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +109,7 @@ def stems(folder: Path, suffix: str) -> list[str]:
 def first_bytes(path: str, size: int) -> bytes:
     """Return the first bytes of a file; raise UsageError when it cannot be read."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as fault:
         raise UsageError.of(f"cannot be read: {reason(fault)}", path=path) from fault
     try:

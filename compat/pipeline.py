@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis
@@ -203,14 +204,34 @@ def run(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> BatchResult:
-    """Run: lock each cell that has no lock of what is declared now, run it, and record it."""
+    """Run: lock each cell that has no lock of what is declared now, run it, and record it.
+
+    Where cells run below L3, records that appear meanwhile and are not of this run are set aside.
+    """
     from compat.fleet.batch import Batch
+    from compat.results.intake import SET_ASIDE, StoreWatch
+
+    watch = StoreWatch(workspace.store) if machine.level != "L3" else None
 
     def record(job: Job, attempts: Sequence[JudgedRun]) -> Record:
-        return recorded(workspace, attempts, job.lock.tool, machine)
+        run_record = recorded(workspace, attempts, job.lock.tool, machine)
+        return run_record if watch is None else watch.own(run_record)
 
-    steps = _steps_of(workspace, machine, record)
-    return Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
+    def record_refusal(cell: str, refusal: Refusal) -> Record:
+        refusal_record = recorded_refusal(workspace, cell, refusal, machine)
+        return refusal_record if watch is None else watch.own(refusal_record)
+
+    steps = replace(_steps_of(workspace, machine, record), record_refusal=record_refusal)
+    result = Batch(workspace, machine, steps, options, cancel, reporter).run(cells)
+    foreign = watch.set_aside() if watch is not None else ()
+    if foreign:
+        reporter.tell(
+            f"compat: {len(foreign):,} records appeared while cells ran at {machine.level}, where a"
+            f" cell can write them, and this run did not: {', '.join(foreign[:3])}"
+            f"{', ...' if len(foreign) > 3 else ''}; they are in records/{SET_ASIDE} now, and"
+            f" `compat record {workspace.name} --from` takes those that you know"
+        )
+    return replace(result, set_aside=foreign)
 
 
 def run_postponed(

@@ -161,7 +161,8 @@ def level_of(asked: str) -> Isolation:
         if level == asked.upper():
             return level
     raise UsageError.of(
-        f"this machine does not allow isolation {asked!r}; it allows {', '.join(allowed)}"
+        f"this machine does not allow isolation {asked!r}; it allows {', '.join(allowed)}",
+        hint="L3 needs bubblewrap and unprivileged user namespaces: docs/operations.md, Isolation",
     )
 
 

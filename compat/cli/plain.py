@@ -6,24 +6,29 @@ import datetime
 from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 
+import msgspec
 from packaging.version import Version
 
 from compat import files, pipeline
 from compat.advise.ranks import positions
 from compat.advise.request import Request, wanted_coordinates
+from compat.cli.lockers import refusing_locker
 from compat.cli.machine import without_places
 from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError, DeclarationError, Fault, NothingToDo
 from compat.lock.locker import Locker
 from compat.lock.lockfile import Lock
+from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
 from compat.plan.plain_cells import plain_questions
 from compat.results.clause_file import keep_plain
-from compat.results.plain_answers import LOCKED, PlainAnswer, decode_answers
+from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of, decode_answers
 from compat.results.plain_installs import plain_causes, plain_installs
-from compat.run.outcome import Failed
+from compat.run.outcome import Failed, is_spurious
 from compat.site.plain_words import PLAIN_STYLES, plain_line, plain_reason
 from compat.site.wording import count, listed, ranges
 from compat.workspace import Workspace
@@ -31,6 +36,8 @@ from compat.workspace import Workspace
 # Without --most: at two seconds a question, which uv takes with a warm cache, about half an hour.
 # Chosen on 2026-11-23; the largest matrix here has 238 questions.
 MOST_QUESTIONS = 1000
+# Of another machine so many refusals are asked about again, at about a second each.
+_MOST_AGAIN = 300
 # Answers of another machine that are older are not of its run. The same as for records.
 MOST_DAYS = 7
 
@@ -158,43 +165,84 @@ def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
 
     An answer is sound when it is about a plain install of this checkout, of today or at most
     MOST_DAYS days old, newer than the one that is kept, and, where it says that a resolver found
-    packages, its lock is kept here.
+    packages, its lock is kept here, else a resolver refuses it here, too.
     """
     handed = decode_answers(files.read(path).decode(errors="replace"), path.name)
-    planned = {cell.id for cell in _cells(workspace)}
+    planned = {cell.id: cell for cell in _cells(workspace)}
+    again = AskedAgain(workspace)
     taken: list[PlainAnswer] = []
     faults: list[Fault] = []
     for answer in handed.values():
         before = workspace.learnt.plain.get(answer.cell)
         if answer == before:
             continue
-        why = _unsound(workspace, answer, before, planned)
-        if why:
+        why = "" if answer.cell in planned else "is not a plain install of this matrix"
+        why = why or untimely(answer, before, workspace.day)
+        if not why and answer.refusal is None and answer.cell not in workspace.lock_digests:
+            why = "says that packages were found, and its lock is not here"
+        try:
+            if why:
+                raise DeclarationError.of(why)
+            own = again.checked(answer, workspace.feasibility, planned[answer.cell])
+            taken += [own] if own else []
+        except DeclarationError as error:
             place = f"{path.name}: {answer.cell}"
-            faults.append(Fault(code=DeclarationError.code, path=place, message=why))
-        else:
-            taken.append(republished(answer))
+            faults += (msgspec.structs.replace(fault, path=place) for fault in error.faults)
     if taken:
         keep_plain(workspace.folder, taken)
         workspace.refresh()
     if as_json:
         envelope({"kept": taken, "refused": [fault.path for fault in faults]}, faults)
     report(faults)
+    again.tell()
     note(f"{count(len(taken), 'answer')} kept, {len(faults)} refused")
     return 1 if faults else 0
 
 
-def _unsound(
-    workspace: Workspace, answer: PlainAnswer, before: PlainAnswer | None, planned: set[str]
-) -> str:
-    """Why an answer of another machine is not kept; empty when it is."""
-    if answer.cell not in planned:
-        return "is not a plain install of this matrix"
-    if why := untimely(answer, before, workspace.day):
-        return why
-    if answer.refusal is None and answer.cell not in workspace.lock_digests:
-        return "says that packages were found, and its lock is not here"
-    return ""
+class AskedAgain:
+    """What another machine says that a resolver refused, asked again here."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._asked = self._left = 0
+
+    @cached_property
+    def locker(self) -> Locker:
+        """It builds nothing: other people's code has no business where records are kept."""
+        return refusing_locker(self._workspace)
+
+    def may_ask(self, questions: int = 1) -> bool:
+        """Count questions; False when there are too many, and what they are about is left out."""
+        if self._asked + questions > _MOST_AGAIN:
+            self._left += 1
+            return False
+        self._asked += questions
+        return True
+
+    def checked(self, answer: PlainAnswer, facts: Feasibility, cell: Cell) -> PlainAnswer | None:
+        """Return the answer in the words of this machine; None when there are too many to ask.
+
+        What waits for a build says nothing about the versions, and a build that the matrix names is
+        taken on its word. Raises DeclarationError for a refusal that is none here.
+        """
+        refusal, matrix = answer.refusal, facts.matrix
+        if refusal is None or is_spurious(refusal) or refusal.subject in matrix.builds:
+            return republished(answer)
+        if refusal.cause in ("build", "unsupported"):
+            raise DeclarationError.of("is refused for a build that the matrix does not name")
+        if not self.may_ask():
+            return None
+        inputs = inputs_of(facts, cell, with_suite=False)
+        package_of = self._workspace.source.package
+        result = lock_cell(self.locker, inputs, package_of, matrix.margin_days)
+        own = answer_of(cell.id, result, answer.on, without_places)
+        if own.refusal is None:
+            raise DeclarationError.of(f"is {refusal} there, and a resolver finds packages here")
+        return own
+
+    def tell(self) -> None:
+        if self._left:
+            note(f"compat: {self._left:,} more were not kept: too many to ask a resolver again")
 
 
 def untimely(answer: PlainAnswer, before: PlainAnswer | None, day: datetime.date) -> str:

@@ -5,10 +5,12 @@ machine made, the sound ones, and names the others.
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from compat import files
 from compat.cli.lock_intake import handed_texts
 from compat.cli.output import envelope, note, report
-from compat.cli.plain import republished, untimely
+from compat.cli.plain import AskedAgain, untimely
 from compat.declare.platforms import PlatformName
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.lock.lockfile import Lock
@@ -34,14 +36,16 @@ def take_platforms(workspace: Workspace, folder: Path, as_json: bool) -> int:
         raise UsageError.of("is not a directory", path=str(folder), hint=hint)
     taken: list[str] = []
     faults: list[Fault] = []
+    again = AskedAgain(workspace)
     for name in workspace.matrix.platforms:
         if (folder / name / ANSWERS).is_file():
-            intake = _Intake(workspace, name, folder / name)
+            intake = _Intake(workspace, name, folder / name, again)
             taken += intake.taken
             faults += intake.faults
     if as_json:
         envelope({"kept": taken, "refused": [fault.path for fault in faults]}, faults)
     report(faults)
+    again.tell()
     note(f"{count(len(taken), 'answer')} kept, {len(faults)} refused")
     return 1 if faults else 0
 
@@ -49,7 +53,9 @@ def take_platforms(workspace: Workspace, folder: Path, as_json: bool) -> int:
 class _Intake:
     """The answers about one platform: which were taken, and what is wrong with the others."""
 
-    def __init__(self, workspace: Workspace, platform: PlatformName, folder: Path) -> None:
+    def __init__(
+        self, workspace: Workspace, platform: PlatformName, folder: Path, again: AskedAgain
+    ) -> None:
         self._workspace, self._platform = workspace, platform
         self.taken: list[str] = []
         self.faults: list[Fault] = []
@@ -72,10 +78,13 @@ class _Intake:
                         raise DeclarationError(lock_text)
                     named = f"{answer.cell}.txt"
                     lock = handed_lock(lock_text, named, planned, facts, workspace.source)
-                files_of.keep_answer(platform, republished(answer), lock)
-                self.taken.append(f"{platform}/{answer.cell}")
+                own = again.checked(answer, facts, planned[answer.cell])
+                if own:
+                    files_of.keep_answer(platform, own, lock)
+                    self.taken.append(f"{platform}/{answer.cell}")
             except DeclarationError as error:
-                self.faults.extend(error.faults)
+                place = f"{source}: {answer.cell}"
+                self.faults += (replace(f, path=f.path or place) for f in error.faults)
 
     def _open_cells(self) -> dict[str, Cell]:
         return {
@@ -95,4 +104,4 @@ class _Intake:
             else untimely(answer, before.get(answer.cell), self._workspace.day)
         )
         if why:
-            raise DeclarationError.of(why, path=f"{self._platform}/{ANSWERS}: {answer.cell}")
+            raise DeclarationError.of(why)

@@ -15,6 +15,7 @@ from compat.cli.plain import take_plain
 from compat.cli.platform_intake import take_platforms
 from compat.cli.shard_intake import take
 from compat.errors import UsageError
+from compat.run.evidence import Isolation
 from compat.site.wording import count
 
 Rejudge = Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")]
@@ -29,6 +30,10 @@ MadeBy = Annotated[
     typer.Option(
         "--run-url", help="The run that made the records; else this run of GitHub Actions."
     ),
+]
+Level = Annotated[
+    Isolation | None,
+    typer.Option("--isolation", help="Take records of this level alone; with --plan, of L3."),
 ]
 LocksFolder = Annotated[
     Path | None, typer.Option("--locks", help="Take the sound locks of this folder.")
@@ -57,6 +62,7 @@ def record_command(
     source: Source = None,
     plan: PlanFile = None,
     made_by: MadeBy = "",
+    level: Level = None,
     locks: LocksFolder = None,
     plain: PlainFile = None,
     learnt: LearntFolder = None,
@@ -69,11 +75,11 @@ def record_command(
     A record from elsewhere is taken when it is whole, new, of a cell, a lock and the suite as they
     are here, and as a run of them can leave it; one of a cell. With --plan it was also started
     since that plan was made, of a cell that the plan gives to the shard in whose folder,
-    records-SHARD, it lies; without, it is at most 7 days old. Where no run is named, it names none.
-    A lock is taken when this checkout asks for it and the index lists each of its hashes; an answer
-    about a plain install, here or on another platform, when it is of the last days and newer than
-    the one here; a clause when its cell has its facts here. The others are named and refused
-    (exit 1).
+    records-SHARD, it lies, and ran at L3 or at --isolation; without, it is at most 7 days old.
+    Where no run is named, it names none. A lock is taken when its pins are what this checkout and
+    their metadata ask for; an answer about a plain install, here or on another platform, when it is
+    of the last days and newer than the one here; a clause, or a refusal, when a resolver refuses
+    the same again. The others are named and refused (exit 1).
 
     Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json;
     compat record tff --locks planned/locks; compat record tff --plain planned/plain.json
@@ -86,8 +92,9 @@ def record_command(
             " clauses, --platforms FOLDER takes answers about other platforms"
         )
         raise UsageError.of(f"{ways}: one of the six")
-    if source is None and (plan is not None or made_by):
-        raise UsageError.of("--plan and --run-url need --from FOLDER, whose records they are about")
+    if source is None and (plan is not None or made_by or level):
+        about = "whose records they are about"
+        raise UsageError.of(f"--plan, --run-url and --isolation need --from FOLDER, {about}")
     if locks is not None:
         raise typer.Exit(take_locks(workspace_of(matrix, root), locks, as_json))
     workspace = workspace_of(matrix, root)
@@ -98,7 +105,7 @@ def record_command(
     if learnt is not None:
         raise typer.Exit(take_learnt(workspace, learnt, as_json))
     if source is not None:
-        raise typer.Exit(take(workspace, source, as_json, plan, made_by))
+        raise typer.Exit(take(workspace, source, as_json, plan, made_by, level))
     result = pipeline.rejudged(workspace, without_places)
     for record in result.suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")

@@ -3,6 +3,7 @@ names the others.
 """
 
 import datetime
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,9 @@ from compat.files import read
 from compat.lock.kept_lock import kept_lock
 from compat.plan.lanes import lockable_cells
 from compat.results.intake import OLDEST, Checkout, handed
+from compat.results.strict import strict
+from compat.run.evidence import Isolation
+from compat.run.suitefiles import owed_capabilities
 from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace
@@ -39,12 +43,19 @@ class Shards(Value, frozen=True):
     include: tuple[Row, ...]
 
 
-def take(workspace: Workspace, folder: Path, as_json: bool, plan: Path | None, made_by: str) -> int:
+def take(
+    workspace: Workspace,
+    folder: Path,
+    as_json: bool,
+    plan: Path | None,
+    made_by: str,
+    level: Isolation | None,
+) -> int:
     """Keep the sound records of the folder, tell what is wrong with the others, and return the exit
     code.
 
     `plan` is the file that says which shard was given which cells, `made_by` the address of the
-    run.
+    run, and `level` the one at which it was to run.
     """
     if folder.is_symlink() or not folder.is_dir():
         raise UsageError.of(
@@ -56,7 +67,8 @@ def take(workspace: Workspace, folder: Path, as_json: bool, plan: Path | None, m
     known: list[str] = []
     faults: list[Fault] = []
     try:
-        checkout = _checkout(workspace, made_by, None if plan is None else _shards(plan))
+        shards = None if plan is None else _shards(plan)
+        checkout = _checkout(workspace, made_by, shards, level)
         for name, record in handed(folder, checkout):
             if isinstance(record, Fault):
                 faults.append(record)
@@ -83,17 +95,34 @@ def take(workspace: Workspace, folder: Path, as_json: bool, plan: Path | None, m
 
 def _shards(path: Path) -> Shards:
     try:
-        return msgspec.json.decode(read(path), type=Shards)
+        text = read(path).decode()
+        strict(text)  # no key twice
+        shards = msgspec.json.decode(text, type=Shards)
+        rows = shards.include
+        cells = Counter(cell for row in rows for cell in (row.cells + " " + row.smoke).split())
+        for what, number in (*cells.items(), *Counter(row.shard for row in rows).items()):
+            if number > 1:
+                raise ValueError(f"{what} stands there {number} times")
+        return shards
     except (ValueError, RecursionError) as fault:
         hint = "`compat plan MATRIX --budget 90m --print github` writes one"
         raise UsageError.of(f"is not a valid plan: {fault}", path=str(path), hint=hint) from None
 
 
-def _checkout(workspace: Workspace, made_by: str, plan: Shards | None) -> Checkout:
+def _checkout(
+    workspace: Workspace, made_by: str, plan: Shards | None, level: Isolation | None
+) -> Checkout:
     """This checkout, as records must fit it; its catalogue and its locks are read whole, so that
     they are sound.
     """
     rows = () if plan is None else plan.include
+    oldest = now() - OLDEST
+    stale = next((row.since for row in rows if not oldest <= row.since <= now()), None)
+    if stale is not None:
+        raise UsageError.of(
+            f"the plan was made at {stale.isoformat()}, and one of the last {OLDEST.days} days is"
+            " taken"
+        )
     return Checkout(
         matrix=workspace.name,
         cells=frozenset(
@@ -103,8 +132,11 @@ def _checkout(workspace: Workspace, made_by: str, plan: Shards | None) -> Checko
         suite_digest=workspace.context.suite_digest,
         suite_ids=suite_ids(workspace.suite_texts),
         moment=now(),
-        since=min((row.since for row in rows), default=now() - OLDEST),
+        since=min((row.since for row in rows), default=oldest),
         run_url=made_by or run_url(),
+        # Without a word about it a plan asks for the level that moves floors.
+        isolation=level or (None if plan is None else "L3"),
+        owed=owed_capabilities(workspace.suite_folder, workspace.matrix.suite),
         shards=(
             None
             if plan is None

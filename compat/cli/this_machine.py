@@ -41,7 +41,7 @@ class ThisMachine:
         """
         self._workspace = workspace
         self._shown = shown
-        self._level = level
+        self.level: Isolation = level
         self.host = host_class()
         self.run_url = run_url()
 
@@ -55,7 +55,7 @@ class ThisMachine:
 
     def bench(self, job: Job, worker: str, keep: bool) -> Bench:
         """Return what a worker runs the job with."""
-        return bench_of(job, worker, self._workspace.index, self._level, keep)
+        return bench_of(job, worker, self._workspace.index, self.level, keep)
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
         """Return the series that the lock needs and this machine lacks; None when it is there."""
@@ -63,7 +63,7 @@ class ThisMachine:
 
     def locker(self) -> Locker:
         """Return what resolves requirements; what it builds, it builds at the isolation level."""
-        return locker_of(self._workspace, "uv", self._level, self._shown)
+        return locker_of(self._workspace, "uv", self.level, self._shown)
 
     def redacted(self, text: str) -> str:
         """Return the text as it may be published from this machine."""
@@ -76,7 +76,7 @@ class ThisMachine:
     @property
     def means(self) -> str:
         """By what means cells run here, in words."""
-        return f"isolation {self._level}"
+        return f"isolation {self.level}"
 
     def fleet(
         self,

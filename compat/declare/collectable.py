@@ -41,7 +41,7 @@ def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
     module-level skip or deletion has a say.
     """
     python = {name: text for name, text in texts.items() if name.endswith(".py")}
-    tests = {name: text for name, text in python.items() if _is_test_file(name)}
+    tests = {name: text for name, text in python.items() if is_test_file(name)}
     chooses = any(word in text for text in python.values() for word in _CHOOSING) or any(
         word in text
         for name, text in python.items()
@@ -62,7 +62,7 @@ def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
     )
 
 
-def _is_test_file(name: str) -> bool:
+def is_test_file(name: str) -> bool:
     return any(fnmatch(name.rpartition("/")[2], pattern) for pattern in TEST_FILES)
 
 

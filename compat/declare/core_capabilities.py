@@ -5,13 +5,18 @@ The suite's files are read, never imported.
 
 import ast
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from compat.declare.capabilities import described, helper_ids, mark_of, suite_ids
-from compat.declare.collectable import collectable_tests
+from compat.declare.collectable import collectable_tests, is_test_file
 from compat.declare.faults import Finding, shown
 
+_SKIPS = re.compile(
+    r"pytest\.skip\(|(?<![\w.])skip\(|importorskip|skip_?if|skipTest|mark\.skip|unittest\.skip|Skipped"
+    r"|raise .*skip\.Exception"
+)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -35,6 +40,18 @@ def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
     return frozenset(
         test for test in collectable_tests(texts) if reported.get(test, "") in wanted - {""}
     )
+
+
+def owed_ids(texts: Mapping[str, str]) -> frozenset[str]:
+    """Return the ids that a run which passed must report: of tests that nothing leaves out and
+    whose files, like those that they share, hold no skip. What is absent is reported, too.
+    """
+    helpers = (text for name, text in texts.items() if not is_test_file(name))
+    if any(map(_SKIPS.search, helpers)):
+        return frozenset()
+    reported = _reported(texts)
+    tests = (t for t in collectable_tests(texts) if not _SKIPS.search(texts[t.partition("::")[0]]))
+    return frozenset(filter(None, (reported.get(test) for test in tests)))
 
 
 def core_findings(patterns: Sequence[str], texts: Mapping[str, str]) -> Iterator[Finding]:

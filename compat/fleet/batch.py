@@ -24,6 +24,7 @@ from compat.plan.platform import python_name, python_remedy
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
 from compat.run.canary import canary
+from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, is_spurious, is_suite_fault
 from compat.run.scratch import Scratch, remove_dead_folders
@@ -40,6 +41,10 @@ class Machine(Protocol):
     @property
     def host(self) -> str:
         """The class of the machine."""
+
+    @property
+    def level(self) -> Isolation:
+        """The isolation level of what runs on it."""
 
     @property
     def run_url(self) -> str:
@@ -125,7 +130,8 @@ class BatchResult(Value, frozen=True, kw_only=True):
     `outcomes` has an outcome for each cell that has one, `records` what was stored. `unanswered`
     are cells that say nothing, as the machine was in the way, `unrun` counts those that no worker
     took or could store, `untried` says why a cell could not be locked or has no Python here,
-    `suite_faults` are those of the suite. `folder` is where kept cells are.
+    `suite_faults` are those of the suite. `folder` is where kept cells are. `set_aside` are files
+    that came into the store meanwhile and are not of this run.
     """
 
     outcomes: Mapping[str, str]
@@ -136,10 +142,12 @@ class BatchResult(Value, frozen=True, kw_only=True):
     suite_faults: tuple[Failed, ...]
     lost_workers: Mapping[int, str]
     folder: Path
+    set_aside: tuple[str, ...] = ()
 
     @property
     def is_incomplete(self) -> bool:
-        return bool(self.unrun or self.unanswered or self.untried or self.lost_workers)
+        lost = self.unrun or self.unanswered or self.untried or self.lost_workers
+        return bool(lost or self.set_aside)
 
 
 class Batch:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 
 import msgspec
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat.lock.lockfile import Inputs, Lock, Refusal
@@ -80,22 +81,37 @@ def suite_only_of(
     """
     if lock.suite_only is not None:
         return lock.suite_only
-    markers = marker_values(lock.inputs.python, lock.inputs.platform)
+    roots = (subject, *(text for text in lock.inputs.requirements if text not in suite))
+    library = {name for name, _ in asked_in(lock.inputs, roots, lambda n: requires.get(n, ()))}
+    return tuple(pin.name for pin in lock.pins if pin.name not in library)
+
+
+def asked_in(
+    inputs: Inputs, roots: Iterable[str], requires: Callable[[str], Iterable[str]]
+) -> set[tuple[str, SpecifierSet]]:
+    """Return each package that these roots or what they bring asks for, by normalised name, with
+    its bound, as the inputs' overrides and excludes change it.
+
+    `requires` returns what a package's own metadata asks for.
+    """
+    markers = marker_values(inputs.python, inputs.platform)
+    replaced = {canonicalize_name(r.name): r for r in filter(None, map(parsed, inputs.overrides))}
     extras: dict[str, set[str]] = {}
-    roots = (parsed(text) for text in lock.inputs.requirements if text not in suite)
-    waiting = [(Requirement(subject), {""}), *((root, {""}) for root in roots if root is not None)]
+    needs: set[tuple[str, SpecifierSet]] = set()
+    waiting = [(root, {""}) for root in filter(None, map(parsed, roots))]
     while waiting:
         asked, under = waiting.pop()
-        name = canonicalize_name(asked.name)
-        is_known = name in extras and asked.extras <= extras[name]
-        marker = asked.marker
-        if is_known or (
+        name, marker = canonicalize_name(asked.name), asked.marker
+        if name in inputs.excludes or (
             marker is not None
             and not any(marker.evaluate(markers | {"extra": extra}) for extra in under)
         ):
             continue
+        asked = replaced.get(name, asked)
+        needs.add((name, asked.specifier))
+        if name in extras and asked.extras <= extras[name]:
+            continue
         known = extras.setdefault(name, {""})
         known |= asked.extras
-        needed = filter(None, map(parsed, requires.get(name, ())))
-        waiting += [(requirement, set(known)) for requirement in needed]
-    return tuple(pin.name for pin in lock.pins if pin.name not in extras)
+        waiting += [(needed, set(known)) for needed in filter(None, map(parsed, requires(name)))]
+    return needs

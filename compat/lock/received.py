@@ -2,23 +2,26 @@
 and what is pinned.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from compat.declare.parsing import parse_release
+from compat.declare.parsing import minor_series, parse_release
 from compat.errors import DeclarationError, NoPage
+from compat.index.release import Artifact
 from compat.index.source import ReleaseSource
+from compat.lock.layers import asked_in
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.lock.recipe import inputs_of
+from compat.lock.recipe import inputs_of, name_of_line, soft_packages
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import facts_for
+from compat.plan.platform import accepted_tags, admits
 
 
 def handed_lock(
@@ -28,10 +31,12 @@ def handed_lock(
     checkout asks for.
 
     Its cell is planned and feasible, its inputs are those of the cell's recipe, its builds are
-    named, and the index lists each of its hashes for that version.
+    named, the index lists each of its hashes for that version, and its pins are what the inputs
+    and the metadata of the pins ask for: no less, no more, and none that the cell's date hides.
+    Which of the versions that fit a resolver takes is not asked again.
     """
     lock = decode_lock(text, name)
-    refuse = partial(DeclarationError.of, path=name, hint="`compat lock` makes it anew")
+    refuse = partial(DeclarationError.of, path=name, hint="`compat lock` makes it again")
     cell = planned.get(lock.inputs.cell)
     if cell is None or name != f"{cell.id}.txt":
         raise refuse("is not the lock of a planned cell of that name")
@@ -40,10 +45,10 @@ def handed_lock(
     if obstacle is not None:
         raise refuse(f"is of a cell that cannot work: {obstacle.because}")
     inputs = lock.inputs
-    wrong = _unasked(inputs, cell, facts) or _unnamed(lock, facts)
     sources = [source, *([source.elsewhere(inputs.index)] if inputs.index else [])]
-    wrong = wrong or next((why for pin in lock.pins if (why := _unlisted(pin, sources))), "")
-    if wrong:
+    if wrong := (
+        _unasked(inputs, cell, facts) or _unnamed(lock, facts) or _Pins(lock, sources).unfit
+    ):
         raise refuse(wrong)
     return lock
 
@@ -51,41 +56,48 @@ def handed_lock(
 def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
     """Why these are not the inputs of the cell's recipe; empty when they are.
 
-    A relaxed lock keeps some requirements as published and frees some packages from its date, as
-    the resolver needs it: there each side must speak of the packages that the recipe speaks of.
+    A relaxed lock keeps some of the requirements that may give way as published, and frees third
+    packages from its date, as the resolver needs it. Everything else is the recipe's.
     """
-    asked = inputs_of(facts, cell)
+    free = inputs_of(facts, cell)
     if cell.recipe != "relaxed":
-        return "" if inputs == asked else "asks for something else than the cell does"
-    published = inputs_of(facts, cell, frozenset(facts.relaxations(cell)))
+        return "" if inputs == free else "asks for something else than the cell does"
+    soft = soft_packages(facts, cell)
+    held = inputs_of(facts, cell, soft)
     for field in (
-        "python",
-        "platform",
-        "no_prereleases",
-        "as_of",
-        "injected_pin",
-        "install_as_python",
+        *("python", "platform", "no_prereleases", "as_of", "injected_pin", "install_as_python"),
+        *("constraints", "index"),
     ):
-        if getattr(inputs, field) != getattr(asked, field):
+        if getattr(inputs, field) != getattr(free, field):
             return f"has another `{field}` than the cell"
-    for fields in (("requirements",), ("overrides", "excludes")):
-        allowed = {
-            name
-            for side in (asked, published)
-            for field in fields
-            for name in _names(getattr(side, field))
-        }
-        strange = {name for field in fields for name in _names(getattr(inputs, field))} - allowed
-        if strange:
-            return f"asks for {min(strange)}, which the cell does not"
-    return ""
-
-
-def _names(texts: tuple[str, ...]) -> set[str]:
-    try:
-        return {canonicalize_name(Requirement(text).name) for text in texts}
-    except InvalidRequirement as fault:
-        return {str(fault)}
+    for field in ("requirements", "overrides", "excludes", "floors"):
+        lines, loose, strict = ({*getattr(side, field)} for side in (inputs, free, held))
+        for line in sorted((loose & strict) - lines):
+            return f"does not ask for {line}, which the cell does"
+        # What is to be at one version again, or no lower than published, narrows what is free.
+        narrows = {"requirements": "==", "floors": ">="}.get(field)
+        for line in sorted(lines - loose - strict):
+            if name_of_line(line) not in soft or narrows is None or narrows not in line:
+                return f"asks for {line}, which the cell does not"
+        for name in sorted(soft):
+            sides = (
+                {line for line in side if name_of_line(line) == name} for side in (loose, strict)
+            )
+            if not any(side <= lines for side in sides):
+                return f"asks for less of {name} than the cell does"
+    asked = {*free.requirements, *held.requirements}.difference(free.suite, held.suite)
+    if (
+        not ({*facts.matrix.suite.requirements} - asked)
+        <= {*inputs.suite}
+        <= {*facts.matrix.suite.requirements}
+    ):
+        return "says of other requirements than the cell that only the suite has them"
+    dated = {axis.normalised_name for axis in facts.matrix.packages}
+    dated -= {cutoff.package for cutoff in (*free.cutoffs, *held.cutoffs)}
+    return next(
+        (f"frees {c.package} from the cell's date" for c in inputs.cutoffs if c.package in dated),
+        "",
+    )
 
 
 def _unnamed(lock: Lock, facts: Feasibility) -> str:
@@ -95,14 +107,99 @@ def _unnamed(lock: Lock, facts: Feasibility) -> str:
     return f"builds {strange[0]}, and the matrix names no such build" if strange else ""
 
 
-def _unlisted(pin: Pin, sources: Sequence[ReleaseSource]) -> str:
-    """Why no index backs the pin; empty when they list each of its hashes."""
-    listed: set[str | None] = set()
-    for source in sources:
-        with suppress(NoPage):
-            releases = source.package(pin.name).releases
-            files = (file for r in releases if r.version == pin.version for file in r.artifacts)
-            listed |= {file.sha256 for file in files}
-    if pin.hashes and set(pin.hashes) <= listed:
-        return ""
-    return f"pins {pin.name} {pin.version} to files that the index does not list"
+class _Pins:
+    """The pins of a lock, with what the index lists and publishes of each."""
+
+    def __init__(self, lock: Lock, sources: Sequence[ReleaseSource]) -> None:
+        self._lock, self._sources = lock, sources
+        self._pins = {pin.name: pin for pin in lock.pins}
+        injected = lock.inputs.injected_pin
+        # Its own requirements stand among the inputs.
+        self._injected = "" if injected is None else injected.name
+        self._files = cache(self._listed)
+
+    @property
+    def unfit(self) -> str:
+        """Why these pins do not answer the lock's inputs; empty when they do."""
+        if len(self._pins) < len(self._lock.pins):
+            return "pins a package twice"
+        injected = self._lock.inputs.injected_pin
+        if injected is not None and self._pins.get(injected.name) != injected:
+            return f"does not pin {injected.name} {injected.version} as the cell does"
+        return next(filter(None, map(self._unlisted, self._lock.pins)), "") or next(
+            self._unmet(), ""
+        )
+
+    def _unlisted(self, pin: Pin) -> str:
+        """Why no index backs the pin; empty when they list each of its hashes, and one of those
+        files is for the cell.
+        """
+        inputs, files = self._lock.inputs, self._files(pin)
+        if not (pin.hashes and {*pin.hashes} <= {file.sha256 for file in files}):
+            return f"pins {pin.name} {pin.version} to files that the index does not list"
+        if pin.version.is_prerelease and pin.name in inputs.no_prereleases:
+            return f"pins {pin.name} {pin.version}, a pre-release, which the cell does not take"
+        fitting = [file for file in files if file.sha256 in pin.hashes and self._fits(pin, file)]
+        if not fitting:
+            return f"pins {pin.name} {pin.version}, of which no file is for the cell"
+        until = None if pin.name in (self._lock.suite_only or ()) else inputs.cutoff(pin.name)
+        if until is None or pin.name == self._injected:
+            return ""
+        if any(file.uploaded is not None and file.uploaded < until for file in fitting):
+            return ""
+        return f"pins {pin.name} {pin.version}, which came out after the cell's date"
+
+    def _fits(self, pin: Pin, file: Artifact) -> bool:
+        inputs = self._lock.inputs
+        if pin.name in self._lock.builds:
+            return not file.is_wheel
+        series = Version(minor_series(inputs.python))
+        is_admitted = pin.name == self._injected or admits(file.requires_python, inputs.python)
+        return is_admitted and not accepted_tags(series, inputs.platform).isdisjoint(file.tags)
+
+    def _listed(self, pin: Pin) -> list[Artifact]:
+        files: list[Artifact] = []
+        for source in self._sources:
+            with suppress(NoPage):
+                releases = source.package(pin.name).releases
+                files += (
+                    file for r in releases if r.version == pin.version for file in r.artifacts
+                )
+        return files
+
+    def _requires(self, name: str) -> tuple[str, ...]:
+        pin = self._pins.get(name)
+        if pin is None or name == self._injected or name in self._lock.builds:
+            return ()
+        wheel = next(file for file in self._files(pin) if self._fits(pin, file))
+        published = self._sources[0].published(wheel)
+        return () if published is None else published.requires_dist
+
+    def _unmet(self) -> Iterator[str]:
+        """What is asked for and not pinned, and what is pinned and not asked for."""
+        inputs, names = self._lock.inputs, self._pins.keys()
+        roots = (*inputs.requirements, *inputs.floors)
+        requires = cache(self._requires)
+        further = names - {name for name, _ in asked_in(inputs, roots, requires)} - {self._injected}
+        if further and not self._lock.builds:
+            yield f"pins {min(further)}, which nothing asks for"
+        # What a build asks for is known only where it was made; what that asks for is known here.
+        bounds = asked_in(inputs, (*roots, *further), requires)
+        for name, bound in sorted(bounds, key=str):
+            if name not in names:
+                yield f"pins no {name}, which is asked for"
+            elif not bound.contains(self._pins[name].version, prereleases=True):
+                yield f"pins {name} {self._pins[name].version}, and {name}{bound} is asked for"
+        for text in inputs.constraints:
+            constrained = self._pins.get(name_of_line(text))
+            if constrained and not _bound(text).contains(constrained.version, prereleases=True):
+                yield f"pins {constrained.name} {constrained.version} against {text}"
+        own = [text for text in roots if text not in inputs.suite]
+        library = {name for name, _ in asked_in(inputs, own, requires)} | {self._injected}
+        only = self._lock.suite_only
+        if only is not None and ({*only} & library or (names - library - further) - {*only}):
+            yield "says of other packages than the metadata that only the suite brings them"
+
+
+def _bound(text: str) -> SpecifierSet:
+    return Requirement(text).specifier

@@ -92,11 +92,20 @@ def locked_cell(
     return lock_cell(locker, inputs_of(facts, cell), package_of, facts.matrix.margin_days)
 
 
+def soft_packages(facts: Feasibility, cell: Cell) -> frozenset[str]:
+    """Return the packages whose published requirements may give way in a relaxed cell, or stay."""
+    moved = {a.normalised_name for a in facts.matrix.packages if facts.moved(cell, a.name)}
+    relaxations = facts.relaxations(cell).items()
+    return frozenset(name for name, r in relaxations if not r.always and name not in moved)
+
+
 def given_up(facts: Feasibility, cell: Cell, lock: Lock) -> frozenset[str]:
     """Return the packages whose published requirements a relaxed lock does not ask for."""
     published = inputs_of(facts, cell, frozenset(facts.relaxations(cell)))
     lost = {*published.requirements}.difference(lock.inputs.requirements)
-    return frozenset(map(_name, lost)) - {axis.normalised_name for axis in facts.matrix.packages}
+    return frozenset(map(name_of_line, lost)) - {
+        axis.normalised_name for axis in facts.matrix.packages
+    }
 
 
 class _Relaxing:
@@ -109,10 +118,7 @@ class _Relaxing:
         self._package_of = package_of
         self._relaxations = facts.relaxations(cell)
         self._axes = {axis.normalised_name for axis in facts.matrix.packages}
-        moved = {a.normalised_name for a in facts.matrix.packages if facts.moved(cell, a.name)}
-        self._soft = frozenset(
-            name for name, r in self._relaxations.items() if not r.always and name not in moved
-        )
+        self._soft = soft_packages(facts, cell)
         release = _subject(facts, cell, inputs_of(facts, cell))
         python = cell.on(facts.matrix.interpreters.name).version
         self._requirements = facts.requirements(release.version, python)
@@ -161,7 +167,7 @@ class _Relaxing:
         lines = inputs.requirements
         if only is not None:
             dropped = self._relaxations.keys() - self._axes - only
-            lines = tuple(line for line in lines if _name(line) not in dropped)
+            lines = tuple(line for line in lines if name_of_line(line) not in dropped)
         inputs = msgspec.structs.replace(
             inputs,
             requirements=tuple(sorted({*lines, *further})),
@@ -290,7 +296,9 @@ class _Relaxing:
         """
         if refusal.cause not in _FINAL:
             return refusal
-        asked = {_name(line): line for line in inputs_of(self._facts, self._cell).requirements}
+        asked = {
+            name_of_line(line): line for line in inputs_of(self._facts, self._cell).requirements
+        }
         for name in sorted({*refusal.named} & asked.keys() - self._axes):
             alone = self.attempt(frozenset(), only=frozenset((name,)))
             if isinstance(alone, Refusal) and alone.cause in _FINAL:
@@ -318,11 +326,11 @@ def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
         zip(_lines(asked), _lines(published), _lines(own), strict=True)
     ):
         fixed = {*free} & {*held}
-        settled = {_name(line) for line in fixed} - axes
+        settled = {name_of_line(line) for line in fixed} - axes
         further = {*lines}.difference(free, held)
         strange = {
             name
-            for name in map(_name, further)
+            for name in map(name_of_line, further)
             if name in settled | axes or (number in (0, 3) and name not in relaxations)
         }
         if not fixed <= {*lines} or strange:
@@ -364,7 +372,7 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
     return midnight if midnight == later else midnight + datetime.timedelta(days=1)
 
 
-def _name(line: str) -> str:
+def name_of_line(line: str) -> str:
     return canonicalize_name(re.split(r"[^\w.-]", line, maxsplit=1)[0])
 
 

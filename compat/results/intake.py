@@ -13,12 +13,15 @@ from compat.declare.capabilities import SuiteIds
 from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
 from compat.lock.lockfile import Lock
-from compat.results.record import Record
-from compat.results.record_files import read_record
+from compat.results.record import Record, encode_record, record_digest
+from compat.results.record_files import RecordFiles, read_record, record_names
+from compat.run.evidence import Isolation
 from compat.run.outcome import Cause, Passed
 from compat.value import Value
 
 MOST_FILES = 20_000
+# No reader of records looks below a name that begins with a dot.
+SET_ASIDE = ".set-aside"
 MOST_DEPTH = 5
 # Without a plan nobody knows when the run began. Whoever hands records over has just made them; an
 # older date could only pretend that a cell was green on that day.
@@ -39,6 +42,8 @@ class Checkout(Value, frozen=True, kw_only=True):
     A record started between `since` and `moment`, in the run at `run_url`. `shards` has the folder
     of each cell that a plan gave to a shard, below the one that is handed over; None without a
     plan, when a record may lie anywhere. `tiers` says how much of the suite each was to run.
+    `isolation` is the level that was asked of the machines; None where any will do. `owed` are the
+    capabilities that a run of each tier reports when it passed.
     """
 
     matrix: str
@@ -49,8 +54,50 @@ class Checkout(Value, frozen=True, kw_only=True):
     moment: datetime.datetime
     since: datetime.datetime
     run_url: str = ""
+    isolation: Isolation | None = None
+    owed: Mapping[Tier, frozenset[str]] = msgspec.field(default_factory=dict)
     shards: Mapping[str, str] | None = None
     tiers: Mapping[str, Tier] = msgspec.field(default_factory=dict)
+
+
+class StoreWatch:
+    """What a store holds before cells run that can write into it, and what this run added since.
+
+    Below L3 a cell can write a record of another cell, with a sound digest and any level. Whatever
+    appeared that this run did not write is not of this run, whoever wrote it.
+    """
+
+    def __init__(self, store: RecordFiles) -> None:
+        self._store = store
+        self._known = set(self._names())
+
+    def own(self, record: Record) -> Record:
+        digest = record_digest(encode_record(record))
+        self._known |= {f"{record.cell}/{name}" for name in record_names(record, digest)}
+        return record
+
+    def set_aside(self) -> tuple[str, ...]:
+        """Move what is not of this run out of the store, into `.set-aside` below it, and return
+        what it was.
+        """
+        foreign = {path for name, path in self._names().items() if name not in self._known}
+        names = sorted(path.relative_to(self._store.folder).as_posix() for path in foreign)
+        for name in names:
+            place = self._store.folder / SET_ASIDE / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(self._store.folder / name, place)
+        return tuple(names)
+
+    def _names(self) -> dict[str, Path]:
+        """Each record of the store as `<cell>/<name>`, with the file that holds it."""
+        batches = self._store.batches
+        names = {
+            name: path
+            for path, _ in batches.states()
+            for cell in batches.cells(path)
+            for name in batches.records(cell, [path])
+        }
+        return names | {name: self._store.folder / name for name, _ in self._store.states()}
 
 
 def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
@@ -130,6 +177,8 @@ def _unasked(record: Record, name: str, checkout: Checkout) -> str:
     # What has no lock was never run, whatever it was meant for.
     if record.lock_digest and record.tier != planned:
         return f"is of a run at tier {record.tier}, and the plan asks for tier {planned}"
+    if record.lock_digest and checkout.isolation not in (None, record.isolation):
+        return f"says that it ran at {record.isolation}, and {checkout.isolation} was asked for"
     moments = [record.started, *(attempt.started for attempt in record.attempts)]
     if max(moments) > checkout.moment:
         return f"says that it started in the future, at {max(moments).isoformat()}"
@@ -152,13 +201,13 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
     pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
     if is_installed and {(item.name, item.version) for item in record.installed} != pins:
         return "says that other packages were installed than the lock pins"
-    levels = {attempt.isolation for attempt in record.attempts}
-    if levels - {record.isolation}:
-        return f"says {record.isolation}, and attempts of it ran at {', '.join(sorted(levels))}"
     if isinstance(outcome, Passed) and not any(
         capability.status == "yes" for capability in record.capabilities
     ):
         return "passed, but no capability worked"
+    owed = checkout.owed.get(record.tier, frozenset()) if isinstance(outcome, Passed) else ()
+    if missing := {*owed}.difference(item.id for item in record.capabilities):
+        return f"passed, but says nothing of {min(missing)}, which the suite asks"
     raised = (
         not isinstance(outcome, Passed) and outcome.stage == "test" and outcome.cause in _OF_TESTS
     )

@@ -370,8 +370,10 @@ def refuse_unsound_record(record: Record) -> None:
             )
     if len(record.log.encode()) > MOST_LOG_BYTES:
         raise ValueError(f"log: is longer than {MOST_LOG_BYTES} bytes")
-    if record.outcome not in record.outcomes:
-        raise ValueError(f"outcome: no attempt came to {record.outcome}")
+    if record.outcome != decisive(record.outcomes):
+        raise ValueError(f"outcome: its attempts do not come to {record.outcome}")
+    if levels := {a.isolation for a in record.attempts} - {record.isolation}:
+        raise ValueError(f"isolation: attempts ran at {min(levels)}, not at {record.isolation}")
     for outcome in (record.outcome, *record.outcomes):
         if (
             isinstance(outcome, Failed)

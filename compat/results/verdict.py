@@ -122,7 +122,7 @@ def verdict_of(
     """
     counted, asked = history.counted, asked_about(cell, present)
     if not counted:
-        return _untested(cell, obstacle, refusal, history.unanswered, asked)
+        return _untested(cell, obstacle, refusal, history.unanswering, asked)
     group, since = _newest_group(counted, asked, present)
     outdated = staleness(history, present, lock_digest)
     return Verdict(
@@ -183,6 +183,27 @@ class History:
         newest = next((run for run in reversed(self._ordered) if not _is_cancelled(run)), None)
         is_answered = any(counted.run is newest for counted in reversed(self.counted))
         return None if is_answered else newest
+
+    @property
+    def unanswering(self) -> str:
+        """When the run was that does not count, what it came to, and why that does not; empty where
+        there is none. A package can flood a limit on purpose: what does so again is named.
+        """
+        run = self.unanswered
+        if run is None:
+            return ""
+        outcome, why = run.outcomes[-1], "says nothing about the versions"
+        if is_doubtful(outcome):
+            why = "counts once a second run comes to it"
+        elif _is_flood(outcome):
+            alike = [
+                r for r in self._ordered if _digests(r) == _digests(run) and not _is_cancelled(r)
+            ]
+            last = [each for other in alike for each in other.outcomes][-2:]
+            why += ", though code in the cell can choose to end so"
+            if len(last) == 2 and all(map(_is_flood, last)):
+                why += "; it did twice in a row, so look at what runs there"
+        return f"of {run.started.date()}, came to {outcome}, which {why}"
 
     @cached_property
     def deciding(self) -> tuple[Counted, ...]:
@@ -274,19 +295,8 @@ def staleness(
     """
     reasons = list(_outdated(history.deciding[-1].run, present, lock_digest))
     if history.unanswered is not None:
-        reasons.append(f"a newer run, {_unanswering(history.unanswered)}")
+        reasons.append(f"a newer run, {history.unanswering}")
     return tuple(reasons)
-
-
-def _unanswering(run: Ran) -> str:
-    """When a run was that does not count, what it came to, and why that does not."""
-    outcome = run.outcomes[-1]
-    why = (
-        "counts once a second run comes to it"
-        if is_doubtful(outcome)
-        else "says nothing about the versions"
-    )
-    return f"of {run.started.date()}, came to {outcome}, which {why}"
 
 
 def is_whole(run: Ran) -> bool:
@@ -303,6 +313,14 @@ def _may_not_count(outcome: Failed) -> bool:
 
 def _digests(run: Ran) -> tuple[str, str]:
     return run.lock_digest, run.suite_digest
+
+
+def _is_flood(outcome: Outcome) -> bool:
+    return (
+        isinstance(outcome, Failed)
+        and outcome.stage in ("import", "collect", "test")
+        and outcome.cause in ("output", "disk", "processes")
+    )
 
 
 def _is_cancelled(run: Ran) -> bool:
@@ -368,7 +386,7 @@ def _untested(
     cell: str,
     obstacle: Obstacle | None,
     refusal: KnownRefusal | None,
-    newest: Ran | None,
+    unanswering: str,
     asked: frozenset[str],
 ) -> Verdict:
     if obstacle is not None:
@@ -392,7 +410,7 @@ def _untested(
             reasons=(refusal.sentence,),
         )
     why = "no run of it counts so far"
-    reason = why if newest is None else f"{why}: the newest, {_unanswering(newest)}"
+    reason = f"{why}: the newest, {unanswering}" if unanswering else why
     return Verdict(cell=cell, kind="unknown", evidence="none", reasons=(reason,))
 
 

@@ -10,11 +10,11 @@ from packaging.utils import canonicalize_name
 
 from compat.declare.capabilities import with_table
 from compat.declare.collectable import collectable_tests
-from compat.declare.core_capabilities import core_ids, core_tests
+from compat.declare.core_capabilities import core_ids, core_tests, owed_ids
 from compat.declare.packaged_tests import MARK
 from compat.declare.project_settings import noted_settings
 from compat.declare.suite_plugins import OTHER_SETTINGS, SETTINGS
-from compat.declare.suite_table import Suite
+from compat.declare.suite_table import Suite, Tier
 from compat.files import read_if_there
 from compat.value import Value
 
@@ -166,6 +166,17 @@ def suite_core(folder: Path, patterns: Sequence[str]) -> SuiteCore:
     texts = _texts(folder)
     ids = core_ids(patterns, texts)
     return SuiteCore(ids=ids, tests=core_tests(ids, texts))
+
+
+def owed_capabilities(folder: Path, suite: Suite) -> dict[Tier, frozenset[str]]:
+    """Return the ids that a run of each tier must report when it passed, as far as the files tell;
+    of a project's own tests none, as a cell leaves the newer ones out.
+    """
+    if suite.tests:
+        return {}
+    texts = _texts(folder)
+    owed = owed_ids(texts)
+    return {"full": owed, "smoke": owed & core_ids(suite.core, texts)}
 
 
 def _texts(folder: Path) -> dict[str, str]:

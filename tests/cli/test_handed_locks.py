@@ -3,13 +3,16 @@
 import shutil
 from pathlib import Path
 
+import msgspec
 import pytest
+from packaging.version import Version
 from support.fake_index import FakeIndex
 from support.local_index import DEMO, fill
 from support.ran import Run
 
+from compat.cli.options import workspace_of
 from compat.lock.lock_text import decode_lock, decode_pins, encode_lock
-from compat.lock.lockfile import lock_digest
+from compat.lock.lockfile import Pin, lock_digest
 
 CELLS = ("py3.11-dep1-demo1.0", "py3.11-dep2-demo2.0+relaxed")
 
@@ -85,6 +88,67 @@ def test_a_lock_that_asks_for_something_else_is_refused(
     changed(handed / f"{cell}.txt", before, after)
     ran = run("record", "demo", "--locks", str(handed))
     assert (ran.code, kept(root)) == (1, sorted({*CELLS} - {cell}))
+    assert reason in ran.err
+
+
+# An index may list what no cell asks for, and more releases than its requirements take.
+SIX = ("six", "1.0", 3)
+
+
+@pytest.mark.parametrize(
+    ("cell", "drop", "add", "reason"),
+    [
+        (CELLS[0], "demo", ("demo", "2.0"), "pins demo 2.0, and demo==1.0 is asked for"),
+        (CELLS[0], "dep", ("dep", "2.0"), "pins dep 2.0, and dep"),
+        (CELLS[0], "", SIX[:2], "pins six, which nothing asks for"),
+        (CELLS[0], "deep", None, "pins no deep, which is asked for"),
+        (CELLS[1], "demo", ("demo", "1.0"), "another `injected_pin`"),
+        (CELLS[1], "gone", ("gone", "4.0"), "pins late, which nothing asks for"),
+        (CELLS[1], "deep", None, "pins no deep, which is asked for"),
+        (CELLS[1], "late", None, "pins no late, which is asked for"),
+    ],
+)
+def test_a_lock_whose_pins_do_not_answer_the_request_is_refused(
+    run: Run,
+    root: Path,
+    handed: Path,
+    demo_index: FakeIndex,
+    cell: str,
+    drop: str,
+    add: tuple[str, str] | None,
+    reason: str,
+) -> None:
+    fill(demo_index, {SIX[0]: [(*SIX[1:], None, [])]})
+    path = handed / f"{cell}.txt"
+    lock = decode_lock(path.read_text(encoding="utf-8"), path.name)
+    pins = [pin for pin in lock.pins if pin.name != drop]
+    if add:
+        name, version = add[0], Version(add[1])
+        package = workspace_of("demo", root).source.package(name)
+        [release] = [release for release in package.releases if release.version == version]
+        hashes = tuple(sorted(file.sha256 or "" for file in release.artifacts))
+        pins.append(Pin(name=name, version=version, hashes=hashes))
+    forged = msgspec.structs.replace(lock, pins=tuple(sorted(pins, key=lambda pin: pin.name)))
+    path.write_text(encode_lock(forged), encoding="utf-8")
+    ran = run("record", "demo", "--locks", str(handed))
+    assert (ran.code, kept(root)) == (1, sorted({*CELLS} - {cell})), ran.err
+    assert reason in ran.err
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("# require: gone==4.2\n", "", "gone"),
+        ("# require: gone==4.2", "# require: gone", "asks for gone, which the cell does not"),
+        ("# suite-only: pytest", "# suite-only: gone late pytest", "that only the suite brings"),
+    ],
+)
+def test_a_relaxed_lock_takes_no_freedom_that_the_recipe_does_not_offer(
+    run: Run, root: Path, handed: Path, before: str, after: str, reason: str
+) -> None:
+    changed(handed / f"{CELLS[1]}.txt", before, after)
+    ran = run("record", "demo", "--locks", str(handed))
+    assert (ran.code, kept(root)) == (1, [CELLS[0]]), ran.err
     assert reason in ran.err
 
 

@@ -4,6 +4,7 @@ import datetime
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.ran import Run
 
@@ -28,7 +29,7 @@ def made(root: Path, days_ago: int = 0, **more: str) -> Record:
         outcome=Passed(),
         lock_digest=read_digest(lock),
         seconds=3.0,
-        isolation="L1",
+        isolation="L3",
         capabilities=(Capability(id="test_demo.py::test_demo", status="yes"),),
         installed=tuple(
             Installed(name=pin.name, version=str(pin.version)) for pin in decode_lock(lock, "").pins
@@ -129,6 +130,41 @@ class TestAPlan:
         assert f"says that {URL}0 made it, but {URL} was asked" in found.err
         words = ("--plan", str(plan), "--run-url", f"{URL}0")
         assert run("record", "demo", "--from", str(shards), *words).code == 0
+
+    @pytest.mark.parametrize(("words", "is_kept"), [((), False), (("--isolation", "L1"), True)])
+    def test_a_record_of_another_level_than_was_announced_is_refused(
+        self,
+        run: Run,
+        root: Path,
+        plan: Path,
+        tmp_path: Path,
+        words: tuple[str, ...],
+        is_kept: bool,
+    ) -> None:
+        record = msgspec.structs.replace(made(root, run_url=URL), isolation="L1")
+        shards = self.hand_over(tmp_path, record)
+        found = run("record", "demo", "--from", str(shards), "--plan", str(plan), *words)
+        assert (found.code == 0) is is_kept
+        assert ("says that it ran at L1, and L3 was asked for" in found.err) is not is_kept
+
+    @pytest.mark.parametrize(
+        ("before", "after", "why"),
+        [
+            ('"shard": 1', '"shard": 1, "shard": 2', "has the key 'shard' twice"),
+            ('"smoke": ""', f'"smoke": "{CELL}"', f"{CELL} stands there 2 times"),
+            ('"since": "20', '"since": "19', "the plan was made at 19"),
+        ],
+    )
+    def test_a_plan_that_contradicts_itself_or_is_stale_is_refused(
+        self, run: Run, root: Path, plan: Path, tmp_path: Path, before: str, after: str, why: str
+    ) -> None:
+        text = plan.read_text(encoding="utf-8")
+        assert before in text
+        plan.write_text(text.replace(before, after), encoding="utf-8")
+        shards = self.hand_over(tmp_path, made(root, run_url=URL))
+        found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
+        assert found.code == 2
+        assert why in found.err
 
     @pytest.mark.parametrize(
         "text", ["", "[]", '{"include": [{"shard": 0, "cells": "", "since": ""}]}', "[" * 100_000]

@@ -14,22 +14,25 @@ from compat.results.clause_file import keep_clauses, keep_probes
 from compat.results.clauses import Clause, KeptClauses
 from compat.results.plain_answers import PlainAnswer
 
-CELL = "py3.11-dep2-demo2.0+relaxed"
-REFUSED = "lock-fail:conflict(gone==4.2)"
+CELL = "py3.11-dep2-demo2.0"
+FACT = "gone==4.1"
+LOCKED = "py3.11-dep1-demo1.0"
+REFUSED = "lock-fail:conflict(gone==4.1)"
 
 
 @pytest.fixture
 def clause(run: Run, root: Path) -> Clause:
-    """A clause of facts that the cell has."""
+    """A clause of a fact that the cell has, and that no resolver can meet."""
     run("discover", "demo", "--write")
     workspace = workspace_of("demo", root)
     facts = workspace.facts_of(workspace.kept_or_asked)
     (held,) = Demands(facts).of(parse_cell(CELL, workspace.matrix))
+    assert FACT in held
     return Clause(
-        facts=tuple(sorted(held))[:1],
+        facts=(FACT,),
         pythons=("3.11",),
         outcome=REFUSED,
-        because="gone 4.2 needs what is not there",
+        because="because I say so",
         cell=CELL,
         on=workspace.day,
     )
@@ -46,11 +49,14 @@ def handed(run: Run, root: Path, *clauses: Clause, probes: tuple[PlainAnswer, ..
 
 
 def test_a_clause_of_the_cells_own_facts_is_kept_once(run: Run, root: Path, clause: Clause) -> None:
-    probe = PlainAnswer(cell=CELL, on=clause.on, outcome=REFUSED, because="no")
+    probe = PlainAnswer(cell=LOCKED, on=clause.on, outcome="locked")
     answer = handed(run, root, clause, probes=(probe,))
     assert answer.code == 0, answer.err
     assert "1 clause and 1 probe kept, 0 refused" in answer.err
-    assert workspace_of("demo", root).learnt.clauses.conflicts == (clause,)
+    (kept,) = workspace_of("demo", root).learnt.clauses.conflicts
+    assert (kept.facts, kept.pythons, kept.cell) == ((FACT,), ("3.11",), CELL)
+    # What it says is what the resolver here says.
+    assert kept.because != clause.because
     assert "0 clauses and 0 probes kept" in run("record", "demo", "--learnt", "planned").err
 
 
@@ -70,3 +76,29 @@ def test_a_clause_that_does_not_fit_is_refused_and_named(
     assert answer.code == 1
     assert why in answer.err
     assert workspace_of("demo", root).learnt.clauses.conflicts == ()
+
+
+@pytest.mark.parametrize("is_locked", [True, False])
+def test_a_clause_that_says_what_is_not_so_turns_no_cell(
+    run: Run, root: Path, clause: Clause, is_locked: bool
+) -> None:
+    if is_locked:
+        assert run("lock", "demo", LOCKED).code == 0
+    forged = msgspec.structs.replace(
+        clause, facts=("dep==1.*",), pythons=("3.8", "3.11"), cell=LOCKED
+    )
+    answer = handed(run, root, forged)
+    assert answer.code == 1
+    why = f"{LOCKED} has a lock with dep==1.*" if is_locked else "not by a resolver here"
+    assert why in answer.err
+    assert workspace_of("demo", root).learnt.clauses.conflicts == ()
+
+
+def test_a_refusal_of_a_cell_that_can_be_locked_is_refused(
+    run: Run, root: Path, clause: Clause
+) -> None:
+    forged = PlainAnswer(cell=LOCKED, on=clause.on, outcome=REFUSED, because="because I say so")
+    answer = handed(run, root, probes=(forged,))
+    assert answer.code == 1
+    assert "a resolver finds packages here" in answer.err
+    assert workspace_of("demo", root).learnt.asked == {}

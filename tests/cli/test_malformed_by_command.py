@@ -2,6 +2,7 @@
 traceback.
 """
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,24 @@ def test_a_malformed_declaration_is_told_line_by_line(
     assert lines
     assert all(line.startswith(f"error: matrices/demo/{file}") for line in lines)
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("name", ["matrix.toml", "policy.toml", "catalogue.json", "clauses.json"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_never_waited_for(
+    run: Run, folder: Path, name: str
+) -> None:
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    ran = run("show", "demo")
+    assert (ran.code, ran.err.count("\n")) == (2, 1), ran.err
+    assert "it is no regular file" in ran.err
+
+
+def test_a_device_or_pipe_as_a_handed_plan_is_refused(run: Run, folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    for path in (folder / "pipe", Path("/dev/zero")):
+        ran = run("record", "demo", "--from", str(folder), "--plan", str(path))
+        assert (ran.code, ran.err.count("\n")) == (2, 1), ran.err
 
 
 def test_a_process_ends_with_2_and_no_traceback(folder: Path) -> None:

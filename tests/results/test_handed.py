@@ -24,13 +24,15 @@ from support.made_records import (
 from support.made_records import START as BEGAN
 
 from compat.declare.capabilities import SuiteIds, suite_ids
+from compat.declare.core_capabilities import owed_ids
 from compat.errors import Fault
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.results import intake as gate
 from compat.results.intake import Checkout, handed
 from compat.results.record import MOST_BYTES, Capability, Record, encode_record, record_digest
-from compat.results.record_files import record_names
-from compat.run.evidence import Installed
+from compat.results.record_files import RecordFiles, record_names
+from compat.results.record_packing import pack
+from compat.run.evidence import Installed, Isolation
 
 LOCKED = Lock(
     inputs=Inputs(cell=CELL, python=Version("3.11.7"), platform="", requirements=()), tool="uv",
@@ -59,6 +61,7 @@ ASKED = msgspec.structs.replace(
     since=NOW - datetime.timedelta(hours=13),
     run_url=URL,
 )
+RED = "test-fail:assertion(sum)"
 TODAY = (NOW - BEGAN).days - 1
 
 
@@ -233,11 +236,35 @@ class TestAForgedRecord:
         put(tmp_path, sound(told="install-fail:network", installed=(), capabilities=()))
         assert list(map(type, look(tmp_path).values())) == [Record]
 
-    def test_whose_attempts_ran_at_another_level_is_refused(self, tmp_path: Path) -> None:
-        record = sound()
-        tries = tuple(msgspec.structs.replace(each, isolation="L0") for each in record.attempts)
-        put(tmp_path, msgspec.structs.replace(record, attempts=tries))
-        assert "ran at L0" in complaint(tmp_path)
+    def test_whose_attempts_say_something_else_is_refused(self, tmp_path: Path) -> None:
+        # Whoever forges one knows how its digest is made.
+        for number, (change, why) in enumerate(
+            [({"isolation": "L0"}, "attempts ran at L0"), ({"outcome": RED}, "do not come to pass")]
+        ):
+            raw = raw_of(sound())
+            raw["attempts"] = [*raw["attempts"], {**raw["attempts"][0], **change}]
+            put(tmp_path / str(number), sound(), signed(raw))
+            assert why in complaint(tmp_path / str(number))
+
+    @pytest.mark.parametrize(("asked", "is_taken"), [("L3", False), ("L1", True), (None, True)])
+    def test_of_another_level_than_was_asked_for_is_refused(
+        self, asked: Isolation | None, is_taken: bool, tmp_path: Path
+    ) -> None:
+        put(tmp_path, msgspec.structs.replace(sound(), isolation="L1", attempts=()))
+        [found] = look(tmp_path, msgspec.structs.replace(HERE, isolation=asked)).values()
+        assert isinstance(found, Record) is is_taken
+
+    def test_that_passed_and_says_nothing_of_what_the_suite_asks_is_refused(
+        self, tmp_path: Path
+    ) -> None:
+        owed = owed_ids({"test_sums.py": SUITE_TEXT.replace("@", "import pytest\n@")})
+        assert owed == {"sum", "test_sums.py::test_mean"}
+        here = msgspec.structs.replace(HERE, owed={"full": owed})
+        put(tmp_path, sound())
+        assert "says nothing of test_sums.py::test_mean" in complaint(tmp_path, here)
+        both = capabilities(**{"sum": "yes", "test_sums.py::test_mean": "absent"})
+        put(tmp_path / "whole", sound(capabilities=both))
+        assert list(map(type, look(tmp_path / "whole", here).values())) == [Record]
 
     @pytest.mark.parametrize("statuses", [{}, {"sum": "absent"}])
     def test_that_passed_without_a_capability_is_refused(
@@ -369,3 +396,19 @@ def test_no_more_files_are_looked_at_than_a_night_can_make(
     )
     monkeypatch.setattr(gate, "MOST_FILES", 0)
     assert "one file too many" in complaint(tmp_path)
+
+
+def test_records_that_a_run_did_not_write_are_set_aside(tmp_path: Path) -> None:
+    store = RecordFiles(tmp_path / "tff")
+    (tmp_path / "tff").mkdir()
+    store.add(sound(second=-90))
+    watch = gate.StoreWatch(store)
+    store.add(watch.own(sound(second=-70)))
+    assert pack(store, NOW.date() + datetime.timedelta(days=1)).records == 2
+    # A cell below L3 writes what it likes.
+    store.add(sound(second=-80, cell="py3.9-a"))
+    (name,) = watch.set_aside()
+    assert name.startswith("py3.9-a/")
+    assert (store.folder / gate.SET_ASIDE / name).is_file()
+    assert (store.cells(), len(store.records(CELL)), store.damaged(NOW)) == ((CELL,), 2, ())
+    assert watch.set_aside() == ()

@@ -359,9 +359,25 @@ class TestSpurious:
         because = (
             f"a newer run, of {on(3)}, came to {outcome}, which says nothing about the versions"
         )
-        assert found.reasons[-1] == because
+        assert found.reasons[-1].startswith(because)
         assert not judged(ran("pass"), ran(outcome, day=3), ran("pass", day=4)).stale
         assert not judged(ran(outcome, day=-1), ran("pass")).stale
+
+    @pytest.mark.parametrize(
+        ("outcomes", "chosen", "twice"),
+        [
+            (["test-fail:output"], True, False),
+            (["test-fail:output", "test-fail:processes"], True, True),
+            (["test-fail:disk", "test-fail:cancelled", "import-fail:disk"], True, True),
+            (["test-fail:disk", "test-fail:network", "test-fail:disk"], True, False),
+            (["test-fail:network", "test-fail:network"], False, False),
+        ],
+    )
+    def test_what_a_package_can_choose_is_named_and_what_it_does_twice(
+        self, outcomes: list[str], chosen: bool, twice: bool
+    ) -> None:
+        (reason,) = judged(*(ran(text, day=day) for day, text in enumerate(outcomes))).reasons
+        assert ("can choose" in reason, "twice in a row" in reason) == (chosen, twice)
 
     def test_a_run_that_somebody_cancelled_makes_no_verdict_stale_and_hides_no_trouble_before_it(
         self,

@@ -31,6 +31,8 @@ WRITERS = {
     ("compat", "compat"),
     ("floors", "propose"),
 }
+# The commands that run cells whenever they are called, `why --try` apart.
+RUNNING = {"run", "diff", "floor", "blame", "explore", "audit"}
 EXAMPLES = sorted((EXAMPLE / ".github" / "workflows").glob("*.yml"))
 
 
@@ -108,12 +110,6 @@ class TestEveryWorkflow:
             "issues",
         }
 
-    def test_what_cells_make_us_print_is_no_order_to_the_runner(self, path: Path) -> None:
-        for step in steps(path):
-            for command in ("compat run", "compat diff", "compat lanes"):
-                before, runs, _ = step.get("run", "").partition(command)
-                assert not runs or "::stop-commands::$token" in before
-
     def test_a_token_is_seen_by_single_steps_only(self, path: Path) -> None:
         found = read(path)
         assert "token" not in str(found.get("env", {})).lower()
@@ -148,6 +144,21 @@ class TestEveryFile:
         found = {(match["action"], match["sha"]) for match in PINNED.finditer(text)}
         assert len(found) == len({action for action, _ in found})
 
+    def test_what_cells_make_us_print_is_no_order_to_the_runner(self, path: Path) -> None:
+        for step in steps(path):
+            for command in (*RUNNING, "lanes", '"$COMMAND"'):
+                before, runs, _ = step.get("run", "").partition(f"compat {command} ")
+                assert not runs or "::stop-commands::$token" in before
+
+    def test_cells_run_at_the_level_that_keeps_them_from_records(self, path: Path) -> None:
+        lines = [line for step in steps(path) for line in step.get("run", "").splitlines()]
+        for line in lines:
+            if any(f"compat {command} " in line for command in RUNNING):
+                assert "--isolation L3" in line
+        if path == HERE / "action.yml":
+            own = " ".join(line for line in lines if "--isolation L3" in line)
+            assert set(own.replace(")", " ").split()) >= RUNNING
+
     def test_no_expression_stands_inside_a_run_block(self, path: Path) -> None:
         assert [step["run"] for step in steps(path) if "${{" in step.get("run", "")] == []
 
@@ -159,7 +170,8 @@ def test_each_step_is_a_command_that_a_person_can_run() -> None:
     )
     shell = re.compile(
         r"exit 1|if (grep|\[ -d|\[ -n \"\$(CELLS|SMOKE)\" \]; then compat run )|for lock|done$|fi$"
-        r"|(shards|site|token|jobs|place)="
+        r"|(shards|site|token|jobs|place|own|SITE)=|case|esac|[a-z |]+\) own="
+        r"|if \[ \"\$COMMAND\" = publish"
         r"|echo \"(shards|sound|jobs|::|\$PLAN\" > plan|\$lock )"
     )
     for path in FILES:
