@@ -99,23 +99,11 @@ def freed(workspace: Workspace, cell: Cell, locker: Locker) -> Lock | Refusal:
     """Lock: ask about a relaxed cell without its rules: the packages on an axis are pinned, and the
     subject's requirements are named without bounds. What those packages require stays.
     """
-    from compat.lock.recipe import common_lines, inputs_of, lock_cell, pinned
+    from compat.lock.recipe import inputs_of, lock_cell
 
     facts = workspace.facts_of(workspace.kept_or_asked)
-    matrix, base = facts.matrix, inputs_of(facts, cell)
-    release = facts.subject_release(cell, base.as_of)
-    assert release is not None, "the plan has made sure that one fits"
-    axes = {axis.normalised_name: pinned(axis, cell) for axis in matrix.packages}
-    del axes[matrix.subject_axis.normalised_name]
-    asked = facts.requirements(release.version, cell.on(matrix.interpreters.name).version)
-    names = {
-        f"{need.name}[{','.join(need.extras)}]" if need.extras else need.name
-        for need in asked
-        if need.name not in axes and not need.url
-    }
-    roots = tuple(sorted({*names, *axes.values(), *common_lines(facts)}))
-    inputs = replace(base, requirements=roots, overrides=(), excludes=())
-    return lock_cell(locker, inputs, workspace.source.package, matrix.margin_days)
+    inputs = inputs_of(facts, cell, free=facts.relaxations(cell))
+    return lock_cell(locker, inputs, workspace.source.package, facts.matrix.margin_days)
 
 
 def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import NOTHING, PackageAxis, Relaxation
+from compat.declare.matrix import ANY, NOTHING, PackageAxis, Relaxation
 from compat.errors import NoPage
 from compat.index.release import Package, Release
 from compat.lock.floors import floor_lines
@@ -34,15 +34,20 @@ _FINAL = ("conflict", "no-artifact", "requires-python", "yanked")
 
 
 def inputs_of(
-    facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset(), with_suite: bool = True
+    facts: Feasibility,
+    cell: Cell,
+    kept: frozenset[str] = frozenset(),
+    with_suite: bool = True,
+    free: Collection[str] = (),
 ) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
     `fresh` and `dated` ask for the subject's release as published, and so does `lowest`, of the
     newest release that fits, with what it declares as lowest as floors. `relaxed` puts the
     release's own requirements among the roots, so no resolver has to ignore metadata: those of
-    `kept` packages (normalised names) as published, the others as the rules change them, or without
-    a bound. Without the suite's requirements the combination alone is asked about.
+    `kept` packages (normalised names) as published, those of `free` ones without a bound, the
+    others as the rules change them. Without the suite's requirements the combination alone is asked
+    about.
     """
     matrix = facts.matrix
     common = matrix.requirements
@@ -66,8 +71,13 @@ def inputs_of(
         base = _lowest(facts, cell, base, [*pins, *common])
     elif cell.recipe == "relaxed":
         relaxations = facts.relaxations(cell)
+        relaxations |= {name: Relaxation(package=name, to=ANY) for name in free}
         taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
-        base = _relaxed(facts, cell, base, [*pins, *common], taken)
+        # A name alone bounds nothing; it tells that a rule was withdrawn.
+        base = msgspec.structs.replace(
+            _relaxed(facts, cell, base, [*pins, *common], taken),
+            constraints=tuple(sorted({*base.constraints, *free})),
+        )
     own, suite = set(base.requirements), set(matrix.suite.requirements if with_suite else ())
     return msgspec.structs.replace(
         base, requirements=tuple(sorted(own | suite)), suite=tuple(sorted(suite - own))
@@ -113,6 +123,12 @@ class _Relaxing:
         self._soft = frozenset(
             name for name, r in self._relaxations.items() if not r.always and name not in moved
         )
+        self._bounded = frozenset(
+            name
+            for name, r in self._relaxations.items()
+            if r.to not in (ANY, NOTHING) and name not in self._axes
+        )
+        self._free: frozenset[str] = frozenset()
         release = _subject(facts, cell, inputs_of(facts, cell))
         python = cell.on(facts.matrix.interpreters.name).version
         self._requirements = facts.requirements(release.version, python)
@@ -123,16 +139,32 @@ class _Relaxing:
         self._asked: frozenset[str] = frozenset()
 
     def answer(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
+        lock = self._library(near)
+        suite = self._facts.matrix.suite.requirements
+        if isinstance(lock, Refusal) or not suite:
+            return lock
+        own = {*lock.inputs.requirements}
+        # The search asks about the library alone, the suite needs one question.
+        inputs = msgspec.structs.replace(
+            lock.inputs,
+            requirements=tuple(sorted(own.union(suite))),
+            suite=tuple(sorted({*suite} - own)),
+        )
+        return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
+
+    def _library(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
         answer = self.attempt(self._soft)
         tried: set[frozenset[str]] = {frozenset()}
         for freed in (*(names & self._soft for names in near), self._soft):
-            if isinstance(answer, Lock) or answer.cause == "suite-fault":
+            if isinstance(answer, Lock):
                 break
             if freed not in tried:
                 tried.add(freed)
                 self._named |= {*answer.named}
                 self._kept = self._soft - freed
                 answer = self.attempt(self._kept)
+        if isinstance(answer, Refusal):
+            answer = self._without_rules(answer)
         if isinstance(answer, Refusal):
             answer = self._later(answer)
         if isinstance(answer, Refusal):
@@ -155,7 +187,7 @@ class _Relaxing:
         """Return the locker's answer with these requirements as published, and with `further` ones;
         with `only`, of these packages' requirements and those of the axes alone.
         """
-        inputs = inputs_of(self._facts, self._cell, kept)
+        inputs = inputs_of(self._facts, self._cell, kept, with_suite=False, free=self._free)
         own = {cutoff.package for cutoff in inputs.cutoffs}
         cutoffs = [c for c in self._cutoffs if c.package not in own]
         lines = inputs.requirements
@@ -169,6 +201,26 @@ class _Relaxing:
             floors=tuple(sorted({*inputs.floors, *floors})),
         )
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
+
+    def _without_rules(self, refusal: Refusal) -> Lock | Refusal:
+        """The answer once the rules bound no third package either, and then as few as can be: a
+        rule knows a version that works, not that no other one does.
+        """
+        if not self._bounded or refusal.cause not in (*_FINAL, "source-only"):
+            return refusal
+        self._free = self._bounded
+        answer = self.attempt(frozenset())
+        if isinstance(answer, Refusal):
+            return answer
+        for name in sorted(self._bounded, key=lambda name: (name in refusal.named, name)):
+            if len(self._free) > 1:
+                self._free -= {name}
+                fewer = self.attempt(frozenset())
+                answer = fewer if isinstance(fewer, Lock) else answer
+                self._free |= frozenset() if isinstance(fewer, Lock) else {name}
+        self._soft |= self._free
+        self._kept = frozenset()
+        return answer
 
     def _later(self, refusal: Refusal) -> Lock | Refusal:
         """The answer once the date does not hold for one package that the refusal of a missing file
@@ -203,7 +255,7 @@ class _Relaxing:
         self._cutoffs = lock.inputs.cutoffs
         pins = {pin.name: pin.version for pin in lock.pins}
         # A rule may also lift what others ask of its package, or the date.
-        alone = self._soft - self._facts.rules.relaxations(self._cell).keys()
+        alone = self._soft - self._facts.rules.relaxations(self._cell).keys() - self._free
         met = {n for n in alone if n in pins and _admits(self._published(n), pins[n])}
         self._lock, self._kept, self._asked = lock, kept | met, kept
 
@@ -237,7 +289,7 @@ class _Relaxing:
         floors = [
             f"{name}>={lowest}"
             for name in sorted(self._soft - self._kept)
-            if not self._relaxations[name].specifier
+            if (name in self._free or not self._relaxations[name].specifier)
             and (lowest := _lower_end(self._published(name))) is not None
             and name in pins
             and pins[name] > lowest
@@ -290,7 +342,8 @@ class _Relaxing:
         """
         if refusal.cause not in _FINAL:
             return refusal
-        asked = {_name(line): line for line in inputs_of(self._facts, self._cell).requirements}
+        inputs = inputs_of(self._facts, self._cell, free=self._free)
+        asked = {_name(line): line for line in inputs.requirements}
         for name in sorted({*refusal.named} & asked.keys() - self._axes):
             alone = self.attempt(frozenset(), only=frozenset((name,)))
             if isinstance(alone, Refusal) and alone.cause in _FINAL:
@@ -314,10 +367,11 @@ def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
     relaxations = facts.relaxations(cell)
     published = inputs_of(facts, cell, frozenset(n for n, r in relaxations.items() if not r.always))
     axes = {axis.normalised_name for axis in facts.matrix.packages}
+    withdrawn = {*own.constraints} & relaxations.keys()
     for number, (free, held, lines) in enumerate(
         zip(_lines(asked), _lines(published), _lines(own), strict=True)
     ):
-        fixed = {*free} & {*held}
+        fixed = {line for line in {*free} & {*held} if _name(line) not in withdrawn}
         settled = {_name(line) for line in fixed} - axes
         further = {*lines}.difference(free, held)
         strange = {
@@ -439,11 +493,6 @@ def _relaxed(
         injected_pin=_injected_pin(facts, release),
         install_as_python=_install_as_python(facts, cell, release),
     )
-
-
-def common_lines(facts: Feasibility) -> tuple[str, ...]:
-    """Return what every cell asks for beside its coordinates: the suite's and the matrix's own."""
-    return (*facts.matrix.suite.requirements, *facts.matrix.requirements)
 
 
 def asked_lines(

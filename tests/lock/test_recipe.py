@@ -390,7 +390,8 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
     def test_what_stands_in_no_ones_way_is_asked_as_published_after_one_question(self) -> None:
         answer, asked = self.lock(lambda pins: "")
         assert isinstance(answer, Lock)
-        assert len(asked) == 1
+        # The library alone, and the suite once at the end.
+        assert [inputs.suite for inputs in asked] == [(), ("pytest",)]
         assert {f"{name}==1.0" for name in self.OTHERS} <= {*answer.inputs.requirements}
 
     def test_only_what_is_needed_gives_way_and_no_farther_than_needed(self) -> None:
@@ -418,7 +419,23 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         answer, asked = self.lock(self.of_two, near)
         assert isinstance(answer, Lock)
         assert {"thirdc", "thirdk", "thirda==1.0"} <= {*answer.inputs.requirements}
-        assert len(asked) == 5
+        assert [bool(inputs.suite) for inputs in asked] == [False] * 5 + [True]
+
+    def test_a_rule_bounds_a_third_package_only_where_that_can_be_locked(self) -> None:
+        bounds = ", ".join(
+            f'{{ package = "{name}", to = "==1.1", everywhere = true, always = true }}'
+            for name in ("thirdc", "thirdk")
+        )
+        rules = self.MOVED.replace('to = "any" }', f'to = "any" }}, {bounds}')
+        answer, _ = self.lock(lambda pins: "thirdc" if pins["thirdc"] != "2.0" else "", rules=rules)
+        assert isinstance(answer, Lock)
+        assert {"thirdc", "thirdk==1.1", "thirda==1.0"} <= {*answer.inputs.requirements}
+        assert answer.inputs.overrides == ("thirdk==1.1",)
+        document = self.document(rules)
+        matrix = matrix_of(document)
+        facts = Feasibility(matrix, catalogue_of(document))
+        cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
+        assert asks_as_declared(facts, cell, answer)
 
     def test_what_cannot_be_locked_with_all_freed_names_the_package_that_blocks_it(self) -> None:
         answer, _ = self.lock(lambda pins: "thirde" if "thirde" in pins else "")
