@@ -144,7 +144,43 @@ def locked(workspace: Workspace, facts: Feasibility, cell: Cell, locker: Locker)
     if isinstance(fate, Infeasible):
         return fate
     near = _given_up_near(workspace, facts, cell)
-    return locked_cell(facts, cell, locker, workspace.source.package, near)
+    failed = failed_imports(workspace, facts, cell)
+    return locked_cell(facts, cell, locker, workspace.source.package, near, failed)
+
+
+def failed_imports(
+    workspace: Workspace, facts: Feasibility, cell: Cell
+) -> Iterator[Mapping[str, Version]]:
+    """The third packages, with their versions, of imports that failed by one of them in cells with
+    the same versions on the axes: all but the subject's, where its code did not take part.
+    """
+    from compat.results.involved import third_package
+    from compat.results.verdict import asked_about
+
+    asked = asked_about(cell.id, workspace.context)
+    if not asked:
+        return
+    subject = facts.matrix.subject_axis
+    for name in workspace.runs:
+        other = readable_cell(name, facts.matrix)
+        if other is None or other.recipe != "relaxed" or not _is_alike(facts, cell, other):
+            continue
+        for record in workspace.records(name):
+            is_own = other.on(subject.name) == cell.on(subject.name)
+            if (
+                isinstance(record.outcome, Failed)
+                and record.outcome.stage == "import"
+                and third_package(record.involved, asked)
+                and (is_own or subject.normalised_name not in record.involved)
+            ):
+                installed = {item.name: item.version for item in record.installed}
+                third = [n for n in record.involved if n in installed and n not in asked]
+                yield {n: Version(str(installed[n])) for n in third}
+
+
+def _is_alike(facts: Feasibility, cell: Cell, other: Cell) -> bool:
+    axes = {axis.name for axis in facts.matrix.packages} - {facts.matrix.subject}
+    return all(cell.on(axis) == other.on(axis) for axis in axes)
 
 
 def _given_up_near(

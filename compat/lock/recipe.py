@@ -4,8 +4,9 @@ widened.
 
 import datetime
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 
 import msgspec
 from packaging.requirements import Requirement
@@ -26,6 +27,8 @@ from compat.plan.platform import admits
 from compat.plan.requirements import Asked, named
 
 PackageOf = Callable[[str], Package]
+# The packages that a failed import speaks of, by normalised name, and the version of each.
+FailedImport = Mapping[str, Version]
 # Each round frees at least one package from the date; a tree that needs more is another tree than
 # was asked for.
 _ROUNDS = 20
@@ -90,15 +93,17 @@ def locked_cell(
     locker: Locker,
     package_of: PackageOf,
     near: Iterable[frozenset[str]] = (),
+    failed: Iterable[FailedImport] = (),
 ) -> Lock | Refusal:
     """Return the locker's answer for a cell that the plan finds feasible.
 
     In a relaxed cell each published requirement on a package that is on no axis may give way, and
     as few do as the resolver allows. `near` are sets of packages whose requirements similar cells
-    gave up; they are tried before all requirements are freed.
+    gave up; they are tried before all requirements are freed. Of the packages of each `failed`
+    import one takes another version, where there is one.
     """
     if cell.recipe == "relaxed":
-        return _Relaxing(facts, cell, locker, package_of).answer(near)
+        return _Relaxing(facts, cell, locker, package_of).answer(near, failed)
     return lock_cell(locker, inputs_of(facts, cell), package_of, facts.matrix.margin_days)
 
 
@@ -134,11 +139,16 @@ class _Relaxing:
         self._requirements = facts.requirements(release.version, python)
         self._cutoffs: tuple[Cutoff, ...] = ()
         self._named: set[str] = set()
+        self._avoided: dict[str, tuple[str, ...]] = {}
         self._kept: frozenset[str] = self._soft
         self._lock: Lock | None = None
         self._asked: frozenset[str] = frozenset()
 
-    def answer(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
+    def answer(
+        self, near: Iterable[frozenset[str]], failed: Iterable[FailedImport] = ()
+    ) -> Lock | Refusal:
+        for versions in failed:
+            self._avoid(versions)
         lock = self._library(near)
         suite = self._facts.matrix.suite.requirements
         if isinstance(lock, Refusal) or not suite:
@@ -151,6 +161,31 @@ class _Relaxing:
             suite=tuple(sorted({*suite} - own)),
         )
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
+
+    def _avoid(self, versions: FailedImport) -> None:
+        """Avoid the version of one of the packages of a failed import: of the first that leaves
+        another one to lock.
+        """
+        for name, version in versions.items():
+            if name not in self._relaxations or name in self._axes:
+                continue
+            before, self._free = (self._avoided, self._free), self._free | {name} & self._bounded
+            self._avoided = before[0] | {
+                name: (*before[0].get(name, ()), f"{name}{self._beyond(name, version)}{version}")
+            }
+            if isinstance(self.attempt(frozenset()), Lock):
+                return
+            self._avoided, self._free = before[0], before[1] & self._free
+
+    def _beyond(self, name: str, version: Version) -> str:
+        """On which side of a version that fails at import another one may work."""
+        lowest = _lower_end(self._published(name))
+        if lowest is not None and version < lowest:
+            return ">"
+        axes = [axis.name for axis in self._facts.matrix.packages]
+        if any(self._facts.moved(self._cell, axis, "newer") for axis in axes):
+            return ">"
+        return "<" if any(self._facts.moved(self._cell, axis, "older") for axis in axes) else "!="
 
     def _library(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
         answer = self.attempt(self._soft)
@@ -197,6 +232,9 @@ class _Relaxing:
         inputs = msgspec.structs.replace(
             inputs,
             requirements=tuple(sorted({*lines, *further})),
+            constraints=tuple(
+                sorted({*inputs.constraints, *chain.from_iterable(self._avoided.values())})
+            ),
             cutoffs=tuple(sorted((*inputs.cutoffs, *cutoffs), key=lambda c: c.package)),
             floors=tuple(sorted({*inputs.floors, *floors})),
         )
@@ -288,7 +326,8 @@ class _Relaxing:
         pins = {pin.name: pin.version for pin in lock.pins}
         floors = [
             f"{name}>={lowest}"
-            for name in sorted(self._soft - self._kept)
+            # The oldest one that is new enough for the resolver may be too old for the import.
+            for name in sorted(self._soft - self._kept - self._avoided.keys())
             if (name in self._free or not self._relaxations[name].specifier)
             and (lowest := _lower_end(self._published(name))) is not None
             and name in pins

@@ -344,6 +344,7 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         refused: Callable[[dict[str, str]], str],
         near: tuple[frozenset[str], ...] = (),
         rules: str = MOVED,
+        failed: tuple[dict[str, Version], ...] = (),
     ) -> tuple[Lock | Refusal, list[Inputs]]:
         """Lock with a resolver that takes the newest, of floors the oldest; `refused` names the
         package over which it refuses these pins.
@@ -358,7 +359,14 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
                 for requirement in map(Requirement, inputs.requirements):
                     name = requirement.name
                     if name in self.OTHERS:
-                        fitting = [v for v in ("1.0", "1.1", "2.0") if v in requirement.specifier]
+                        also = [c for c in map(Requirement, inputs.constraints) if c.name == name]
+                        fitting = [
+                            v
+                            for v in ("1.0", "1.1", "2.0")
+                            if all(v in asked.specifier for asked in (requirement, *also))
+                        ]
+                        if not fitting:
+                            return Refusal(cause="conflict", subject=name, because="no")
                         above = [
                             v for v in fitting if name in floors and v in floors[name].specifier
                         ]
@@ -379,7 +387,7 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
         facts = Feasibility(matrix, catalogue_of(document))
         package_of = source_of(document).package
-        return locked_cell(facts, cell, locker, package_of, near), list(locker.asked)
+        return locked_cell(facts, cell, locker, package_of, near, failed), list(locker.asked)
 
     @staticmethod
     def of_two(pins: dict[str, str]) -> str:
@@ -420,6 +428,21 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         assert isinstance(answer, Lock)
         assert {"thirdc", "thirdk", "thirda==1.0"} <= {*answer.inputs.requirements}
         assert [bool(inputs.suite) for inputs in asked] == [False] * 5 + [True]
+
+    def test_a_version_with_which_the_import_failed_is_avoided_and_the_newest_taken(self) -> None:
+        failed = ({"deep": Version("3"), "thirdc": Version("1.0"), "thirde": Version("1.0")},)
+        answer, _ = self.lock(self.of_two, failed=failed)
+        assert isinstance(answer, Lock)
+        pins = {pin.name: str(pin.version) for pin in answer.pins}
+        assert (pins["thirdc"], pins["thirdk"], pins["thirde"]) == ("2.0", "2.0", "1.0")
+        assert answer.inputs.constraints == ("thirdc>1.0",)
+
+    def test_where_no_other_version_can_be_locked_the_next_package_is_moved(self) -> None:
+        failed = ({"thirdc": Version("2.0"), "thirde": Version("1.0")},)
+        answer, _ = self.lock(lambda pins: "", failed=failed)
+        assert isinstance(answer, Lock)
+        assert answer.inputs.constraints == ("thirde>1.0",)
+        assert "thirdc==1.0" in answer.inputs.requirements
 
     def test_a_rule_bounds_a_third_package_only_where_that_can_be_locked(self) -> None:
         bounds = ", ".join(

@@ -46,7 +46,7 @@ def because(cell: str, catalogue: Catalogue = CATALOGUE) -> str | None:
         (
             "py3.10-dep3-demo1.2+relaxed",
             (
-                "demo 1.2, as rule 'engine-free' changes it, requires engine: 1.0 has no file for"
+                "demo 1.2 requires engine: 1.0 has no file for"
                 " Python 3.10 on x86_64-manylinux_2_28; 2.0 requires dep <2, not 3.0; 3.0 requires"
                 " dep ==2.*, not 3.0"
             ),
