@@ -164,7 +164,8 @@ class _Relaxing:
 
     def _avoid(self, versions: FailedImport) -> None:
         """Avoid the version of one of the packages of a failed import: of the first that leaves
-        another one to lock.
+        another one to lock. It is taken as new as can be: the oldest one that the resolver lets in
+        may be too old for the import.
         """
         for name, version in versions.items():
             if name not in self._relaxations or name in self._axes:
@@ -174,6 +175,9 @@ class _Relaxing:
                 name: (*before[0].get(name, ()), f"{name}{self._beyond(name, version)}{version}")
             }
             if isinstance(self.attempt(frozenset()), Lock):
+                # Of what is published beside that version, only pre-releases may be left.
+                self._soft -= {name}
+                self._kept = self._soft
                 return
             self._avoided, self._free = before[0], before[1] & self._free
 
@@ -326,8 +330,7 @@ class _Relaxing:
         pins = {pin.name: pin.version for pin in lock.pins}
         floors = [
             f"{name}>={lowest}"
-            # The oldest one that is new enough for the resolver may be too old for the import.
-            for name in sorted(self._soft - self._kept - self._avoided.keys())
+            for name in sorted(self._soft - self._kept)
             if (name in self._free or not self._relaxations[name].specifier)
             and (lowest := _lower_end(self._published(name))) is not None
             and name in pins
@@ -344,7 +347,7 @@ class _Relaxing:
         """
         pins = {pin.name: pin.version for pin in lock.pins}
         groups: dict[str, list[str]] = {}
-        for name in sorted((self._soft - self._kept) & pins.keys()):
+        for name in sorted(((self._soft - self._kept) | self._avoided.keys()) & pins.keys()):
             groups.setdefault(",".join(map(str, self._published(name))), []).append(name)
         for published, names in groups.items():
             versions = {pins[name] for name in names}
