@@ -154,7 +154,7 @@ def failed_imports(
     """The third packages, with their versions, of imports that failed by one of them in cells with
     the same versions on the axes: all but the subject's, where its code did not take part.
     """
-    from compat.results.involved import third_package
+    from compat.results.involved import blocked_import
     from compat.results.verdict import asked_about
 
     asked = asked_about(cell.id, workspace.context)
@@ -167,12 +167,8 @@ def failed_imports(
             continue
         for record in workspace.records(name):
             is_own = other.on(subject.name) == cell.on(subject.name)
-            if (
-                isinstance(record.outcome, Failed)
-                and record.outcome.stage == "import"
-                and third_package(record.involved, asked)
-                and (is_own or subject.normalised_name not in record.involved)
-            ):
+            is_shared = is_own or subject.normalised_name not in record.involved
+            if is_shared and blocked_import(record.outcome, record.involved, asked):
                 installed = {item.name: item.version for item in record.installed}
                 third = [n for n in record.involved if n in installed and n not in asked]
                 yield {n: Version(str(installed[n])) for n in third}
