@@ -164,22 +164,27 @@ class _Relaxing:
 
     def _avoid(self, versions: FailedImport) -> None:
         """Avoid the version of one of the packages of a failed import: of the first that leaves
-        another one to lock. It is taken as new as can be: the oldest one that the resolver lets in
-        may be too old for the import.
+        another one to lock. The newest is taken: the oldest that the resolver lets in may be too
+        old for the import.
         """
-        for name, version in versions.items():
-            if name not in self._relaxations or name in self._axes:
-                continue
-            before, self._free = (self._avoided, self._free), self._free | {name} & self._bounded
-            self._avoided = before[0] | {
-                name: (*before[0].get(name, ()), f"{name}{self._beyond(name, version)}{version}")
-            }
-            if isinstance(self.attempt(frozenset()), Lock):
-                # Of what is published beside that version, only pre-releases may be left.
+        own = {n: v for n, v in versions.items() if n in self._relaxations and n not in self._axes}
+        moved = {name: version for name, version in own.items() if name in self._avoided}
+        if any(f"{name}=={version}" not in self._avoided[name] for name, version in moved.items()):
+            return
+        for name, version in own.items():
+            avoided, free = self._avoided, self._free
+            line = f"{name}{self._beyond(name, version)}{version}"
+            lines = tuple(old for old in avoided.get(name, ()) if "==" not in old)
+            self._free = free | {name} & self._bounded
+            self._avoided = avoided | {name: (*lines, line)}
+            answer = self.attempt(frozenset())
+            if isinstance(answer, Lock):
+                taken = [f"{name}=={pin.version}" for pin in answer.pins if pin.name == name]
+                self._avoided[name] = (*lines, line, *taken)
                 self._soft -= {name}
                 self._kept = self._soft
                 return
-            self._avoided, self._free = before[0], before[1] & self._free
+            self._avoided, self._free = avoided, free
 
     def _beyond(self, name: str, version: Version) -> str:
         """On which side of a version that fails at import another one may work."""

@@ -435,13 +435,13 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         assert isinstance(answer, Lock)
         pins = {pin.name: str(pin.version) for pin in answer.pins}
         assert (pins["thirdc"], pins["thirdk"], pins["thirde"]) == ("2.0", "2.0", "1.0")
-        assert answer.inputs.constraints == ("thirdc>1.0",)
+        assert answer.inputs.constraints == ("thirdc==2.0", "thirdc>1.0")
 
     def test_where_no_other_version_can_be_locked_the_next_package_is_moved(self) -> None:
         failed = ({"thirdc": Version("2.0"), "thirde": Version("1.0")},)
         answer, _ = self.lock(lambda pins: "", failed=failed)
         assert isinstance(answer, Lock)
-        assert answer.inputs.constraints == ("thirde>1.0",)
+        assert answer.inputs.constraints == ("thirde==2.0", "thirde>1.0")
         assert "thirdc==1.0" in answer.inputs.requirements
 
     def test_a_rule_bounds_a_third_package_only_where_that_can_be_locked(self) -> None:
