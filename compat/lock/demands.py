@@ -41,8 +41,8 @@ class Demands:
         """Return the facts of the cell under each of the subject's releases that it can have.
 
         A cell is refused when each of these is. Empty where no release can be installed. In a
-        relaxed cell every package may move that is neither the subject nor on an axis, so what is
-        asked of such a package is no fact there.
+        relaxed cell every package may move that is neither the subject nor on an axis, so of such
+        a package the fact is that it is asked for, and that no rule speaks of it.
         """
         pins = {
             axis.normalised_name: pinned(axis, cell)
@@ -66,9 +66,16 @@ class Demands:
             lines = self._memo[release.version, key]
             facts = frozenset((*lines, *pins.values(), *treatments))
             if cell.recipe == "relaxed":
-                facts = frozenset(fact for fact in facts if package_of_fact(fact) in self._asked)
+                facts = frozenset(filter(None, map(self._relaxed, facts)))
             sets.append(facts)
         return tuple(sets)
+
+    def _relaxed(self, fact: str) -> str:
+        """What holds of a fact however far the packages on no axis are moved; else nothing."""
+        name = package_of_fact(fact)
+        if name in self._asked or " @ " in fact or fact == as_asked(name):
+            return fact
+        return name if is_requirement(fact) else ""
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:
         """Return the question whether these facts alone can be locked, on the cell's Python.

@@ -151,7 +151,8 @@ class CellProber:
     def _asked(self, cell: Cell) -> Inputs | None:
         if self._facts.obstacle(cell) is not None:
             return None
-        inputs = inputs_of(self._facts, cell, with_suite=False)
+        relaxed = self._facts.relaxations(cell)
+        inputs = inputs_of(self._facts, cell, with_suite=False, free=relaxed)
         free = tuple(Cutoff(package=cutoff.package, until=None) for cutoff in inputs.cutoffs)
         return msgspec.structs.replace(inputs, cutoffs=free)
 
