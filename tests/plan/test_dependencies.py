@@ -75,6 +75,28 @@ def test_an_archive_that_may_have_what_the_index_lacks_is_named() -> None:
         assert found.because.endswith(named) is is_named
 
 
+def test_a_bound_of_a_rule_on_a_third_package_rules_nothing_out() -> None:
+    old = MATRIX.rules
+    bound = tuple(
+        msgspec.structs.replace(
+            rule,
+            relaxations=tuple(
+                msgspec.structs.replace(r, to="==9.0") if r.package == "engine" else r
+                for r in rule.relaxations
+            ),
+        )
+        for rule in old
+    )
+    assert bound != old
+    known = Feasibility(msgspec.structs.replace(MATRIX, rules=bound), CATALOGUE)
+    for cell in ("py3.9-dep1-demo1.2+relaxed", "py3.10-dep3-demo1.2+relaxed"):
+        asked = parse_cell(cell, MATRIX)
+        assert known.obstacle(asked) == Feasibility(MATRIX, CATALOGUE).obstacle(asked)
+    found = known.obstacle(parse_cell("py3.10-dep3-demo1.2+relaxed", MATRIX))
+    assert found is not None
+    assert found.package == "engine"
+
+
 def test_what_is_not_known_rules_nothing_out() -> None:
     unread = tuple(
         msgspec.structs.replace(
