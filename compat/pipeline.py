@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     )
     from compat.fleet.choices import CellsToRun
     from compat.fleet.run_plan import PlanOptions, RunPlan
-    from compat.lock.locker import Locker
+    from compat.lock.lockfile import Locker
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compat.fleet.batch import BatchReporter, Machine
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
-    from compat.lock.locker import Locker
+    from compat.lock.lockfile import Locker
     from compat.results.audits import AuditedCell, Finding
     from compat.results.entry import Entry
     from compat.results.judged import JudgedRun

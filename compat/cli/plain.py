@@ -16,8 +16,7 @@ from compat.advise.request import Request, wanted_coordinates
 from compat.cli.machine import without_places
 from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError, DeclarationError, Fault, NothingToDo
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, Locker
 from compat.plan.cell import Cell
 from compat.plan.plain_cells import plain_questions
 from compat.results.clause_file import keep_plain

@@ -22,8 +22,7 @@ from compat.cli.machine import (
 )
 from compat.fleet.batch import RunOptions
 from compat.fleet.local import Fleet, Local
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, Locker
 from compat.lock.sources import SourceRelease
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job

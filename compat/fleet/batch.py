@@ -14,8 +14,7 @@ from packaging.version import Version
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
 from compat.fleet.local import Fleet, Local, Reporter
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock, Refusal
+from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import parse_cell
 from compat.plan.lanes import facts_for

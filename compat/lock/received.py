@@ -6,16 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.parsing import parse_release
 from compat.errors import DeclarationError, NoPage
 from compat.index.source import ReleaseSource
 from compat.lock.lock_text import decode_lock
-from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.lock.recipe import inputs_of
+from compat.lock.lockfile import Lock, Pin
+from compat.lock.recipe import asks_as_declared, inputs_of
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import facts_for
@@ -39,53 +37,30 @@ def handed_lock(
     obstacle = facts.obstacle(cell)
     if obstacle is not None:
         raise refuse(f"is of a cell that cannot work: {obstacle.because}")
-    inputs = lock.inputs
-    wrong = _unasked(inputs, cell, facts) or _unnamed(lock, facts)
-    sources = [source, *([source.elsewhere(inputs.index)] if inputs.index else [])]
+    wrong = _unasked(lock, cell, facts) or _unnamed(lock, facts)
+    index = lock.inputs.index
+    sources = [source, *([source.elsewhere(index)] if index else [])]
     wrong = wrong or next((why for pin in lock.pins if (why := _unlisted(pin, sources))), "")
     if wrong:
         raise refuse(wrong)
     return lock
 
 
-def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
+def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
     """Why these are not the inputs of the cell's recipe; empty when they are.
 
     A relaxed lock keeps some requirements as published and frees some packages from its date, as
-    the resolver needs it: there each side must speak of the packages that the recipe speaks of.
+    the resolver needs it.
     """
-    asked = inputs_of(facts, cell)
+    inputs, asked = lock.inputs, inputs_of(facts, cell)
     if cell.recipe != "relaxed":
         return "" if inputs == asked else "asks for something else than the cell does"
-    published = inputs_of(facts, cell, frozenset(facts.relaxations(cell)))
-    for field in (
-        "python",
-        "platform",
-        "no_prereleases",
-        "as_of",
-        "injected_pin",
-        "install_as_python",
-    ):
+    fields = "python platform no_prereleases as_of injected_pin install_as_python"
+    for field in fields.split():
         if getattr(inputs, field) != getattr(asked, field):
             return f"has another `{field}` than the cell"
-    for fields in (("requirements",), ("overrides", "excludes")):
-        allowed = {
-            name
-            for side in (asked, published)
-            for field in fields
-            for name in _names(getattr(side, field))
-        }
-        strange = {name for field in fields for name in _names(getattr(inputs, field))} - allowed
-        if strange:
-            return f"asks for {min(strange)}, which the cell does not"
-    return ""
-
-
-def _names(texts: tuple[str, ...]) -> set[str]:
-    try:
-        return {canonicalize_name(Requirement(text).name) for text in texts}
-    except InvalidRequirement as fault:
-        return {str(fault)}
+    is_asked = asks_as_declared(facts, cell, lock)
+    return "" if is_asked else "asks for something that the cell does not"
 
 
 def _unnamed(lock: Lock, facts: Feasibility) -> str:

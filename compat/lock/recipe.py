@@ -18,9 +18,7 @@ from compat.declare.matrix import ANY, NOTHING, PackageAxis, Relaxation
 from compat.errors import NoPage
 from compat.index.release import Package, Release
 from compat.lock.floors import floor_lines
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
-from compat.lock.nearest import distances, final_versions
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.platform import admits
@@ -463,6 +461,41 @@ def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.date
     later = uploaded.astimezone(datetime.timezone.utc) + datetime.timedelta(days=margin_days)
     midnight = later.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight if midnight == later else midnight + datetime.timedelta(days=1)
+
+
+def distances(releases: Sequence[Version], asked: Sequence[SpecifierSet]) -> Mapping[Version, int]:
+    """Return how many releases each lies from the nearest that was asked for.
+
+    A pinned version that the index has lost counts as one of them. Empty where anything will do.
+    """
+    if not any(map(str, asked)):
+        return {}
+    named = [c for s in asked for c in s if c.operator != "==="]
+    bounds = {Version(clause.version.removesuffix(".*")) for clause in named}
+    lost = {
+        Version(clause.version)
+        for clause in named
+        if clause.operator == "==" and not clause.version.endswith(".*")
+    }
+    every = sorted({*releases, *lost})
+    admitted = [v for v in every if all(specifier.contains(v) for specifier in asked)]
+    if not admitted:
+        # Nothing that was asked for is left: the bounds themselves say where it was.
+        every, admitted = sorted({*releases, *bounds}), sorted(bounds)
+    if not admitted:
+        return {}
+    places = {version: place for place, version in enumerate(every)}
+    wanted = [places[version] for version in admitted]
+    return {version: min(abs(place - places[version]) for place in wanted) for version in releases}
+
+
+def final_versions(package: Package) -> list[Version]:
+    """Return the final releases that have a file that is not yanked."""
+    return [
+        release.version
+        for release in package.releases
+        if not release.version.is_prerelease and release.has_usable_file
+    ]
 
 
 def _name(line: str) -> str:

@@ -14,8 +14,7 @@ import msgspec
 
 from compat.index.release import Package
 from compat.lock.known_locks import KnownLocks
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Refusal
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
