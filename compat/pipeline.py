@@ -161,9 +161,12 @@ def failed_imports(
     if not asked:
         return
     subject = facts.matrix.subject_axis
+    axes = {axis.name for axis in facts.matrix.packages} - {subject.name}
     for name in workspace.runs:
         other = readable_cell(name, facts.matrix)
-        if other is None or other.recipe != "relaxed" or not _is_alike(facts, cell, other):
+        if other is None or other.recipe != "relaxed":
+            continue
+        if any(cell.on(axis) != other.on(axis) for axis in axes):
             continue
         for record in workspace.records(name):
             is_own = other.on(subject.name) == cell.on(subject.name)
@@ -174,17 +177,10 @@ def failed_imports(
                 yield {n: Version(str(installed[n])) for n in third}
 
 
-def _is_alike(facts: Feasibility, cell: Cell, other: Cell) -> bool:
-    axes = {axis.name for axis in facts.matrix.packages} - {facts.matrix.subject}
-    return all(cell.on(axis) == other.on(axis) for axis in axes)
-
-
 def _given_up_near(
     workspace: Workspace, facts: Feasibility, cell: Cell
 ) -> Iterator[frozenset[str]]:
-    """What the locks of the two nearest relaxed cells gave up; each costs a resolution where it
-    does not help. Those of the same release of the subject are nearest.
-    """
+    """What the locks of the two nearest relaxed cells gave up, first of the same release."""
     from compat.lock.recipe import given_up
 
     places = {(c.axis, c.version): n for known in facts.coordinates.values()

@@ -95,14 +95,16 @@ def tried(
     return run_unrecorded(workspace, cell, lock, machine, cancel, reporter)
 
 
-def freed(workspace: Workspace, cell: Cell, locker: Locker) -> Lock | Refusal:
-    """Lock: ask about a relaxed cell without its rules: the packages on an axis are pinned, and the
-    subject's requirements are named without bounds. What those packages require stays.
+def freed(
+    workspace: Workspace, cell: Cell, locker: Locker, with_suite: bool = True
+) -> Lock | Refusal:
+    """Lock: ask about a cell, a relaxed one without its rules and without bounds on packages that
+    are on no axis. What those require stays.
     """
     from compat.lock.recipe import inputs_of, lock_cell
 
     facts = workspace.facts_of(workspace.kept_or_asked)
-    inputs = inputs_of(facts, cell, free=facts.relaxations(cell))
+    inputs = inputs_of(facts, cell, with_suite=with_suite, free=facts.relaxations(cell))
     return lock_cell(locker, inputs, workspace.source.package, facts.matrix.margin_days)
 
 
@@ -196,13 +198,10 @@ def audited(
 
     Where the resolver speaks of a missing build first, the clauses' own facts are asked about.
     """
-    from compat.lock.recipe import inputs_of, lock_cell
     from compat.results.audits import AuditedCell
 
-    facts = workspace.facts_of(workspace.kept_or_asked)
     clauses = learner.answer(cell)
-    package_of, margin = workspace.source.package, facts.matrix.margin_days
-    result = lock_cell(locker, inputs_of(facts, cell, with_suite=False), package_of, margin)
+    result = freed(workspace, cell, locker, with_suite=False)
     answer = answer_of(cell.id, result, workspace.day, learner.redacted)
     finding: Finding = "wrong" if answer.refusal is None else "agrees"
     if answer.refusal is not None and is_spurious(answer.refusal):

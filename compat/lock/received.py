@@ -47,11 +47,7 @@ def handed_lock(
 
 
 def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
-    """Why these are not the inputs of the cell's recipe; empty when they are.
-
-    A relaxed lock keeps some requirements as published and frees some packages from its date, as
-    the resolver needs it.
-    """
+    """Why these are not the inputs of the cell's recipe; empty when they are."""
     inputs, asked = lock.inputs, inputs_of(facts, cell)
     if cell.recipe != "relaxed":
         return "" if inputs == asked else "asks for something else than the cell does"

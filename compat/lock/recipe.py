@@ -106,7 +106,6 @@ def locked_cell(
 
 
 def given_up(facts: Feasibility, cell: Cell, lock: Lock) -> frozenset[str]:
-    """Return the packages whose published requirements a relaxed lock does not ask for."""
     published = inputs_of(facts, cell, frozenset(facts.relaxations(cell)))
     lost = {*published.requirements}.difference(lock.inputs.requirements)
     return frozenset(map(_name, lost)) - {axis.normalised_name for axis in facts.matrix.packages}
@@ -185,7 +184,6 @@ class _Relaxing:
             self._avoided, self._free = avoided, free
 
     def _beyond(self, name: str, version: Version) -> str:
-        """On which side of a version that fails at import another one may work."""
         lowest = _lower_end(self._published(name))
         if lowest is not None and version < lowest:
             return ">"
@@ -226,9 +224,7 @@ class _Relaxing:
         further: Sequence[str] = (),
         only: frozenset[str] | None = None,
     ) -> Lock | Refusal:
-        """Return the locker's answer with these requirements as published, and with `further` ones;
-        with `only`, of these packages' requirements and those of the axes alone.
-        """
+        """With `only`, ask for these packages and those of the axes alone."""
         inputs = inputs_of(self._facts, self._cell, kept, with_suite=False, free=self._free)
         own = {cutoff.package for cutoff in inputs.cutoffs}
         cutoffs = [c for c in self._cutoffs if c.package not in own]
@@ -293,9 +289,7 @@ class _Relaxing:
         return False
 
     def _found(self, lock: Lock, kept: frozenset[str]) -> None:
-        """Take a better lock. What it happens to meet of the published requirements is put back
-        without another resolution.
-        """
+        """Take a better lock. What it happens to meet of what is published needs no question."""
         # What the date hid from this lock, it would hide from the next ones.
         self._cutoffs = lock.inputs.cutoffs
         pins = {pin.name: pin.version for pin in lock.pins}
@@ -305,9 +299,7 @@ class _Relaxing:
         self._lock, self._kept, self._asked = lock, kept | met, kept
 
     def _put_back(self, names: Sequence[str], fails: bool = False) -> bool:
-        """Put the requirements of these packages back as published, all or in halves; return
-        whether all hold. `fails` says that all of them are known not to.
-        """
+        """Return whether all hold again as published; `fails` says that this is known not to."""
         names = [name for name in names if name not in self._kept]
         if not names:
             return True
@@ -325,9 +317,7 @@ class _Relaxing:
         return False
 
     def _nearest(self) -> Lock:
-        """The lock with what was given up as near to what is published as one question finds it:
-        where newer releases are needed, the oldest of them.
-        """
+        """The lock with the oldest releases of what was given up that are new enough."""
         lock = self._lock
         assert lock is not None, "a lock was found before it is improved"
         pins = {pin.name: pin.version for pin in lock.pins}
@@ -345,8 +335,8 @@ class _Relaxing:
         return self._together(answer if isinstance(answer, Lock) else lock, ())
 
     def _together(self, lock: Lock, floors: Sequence[str]) -> Lock:
-        """The lock with packages that the subject pins to one version at one version again, where
-        that can be: they are released together, and may refuse each other's others at import.
+        """The lock with packages of one published version at one version again: they are released
+        together, and may refuse each other's others at import.
         """
         pins = {pin.name: pin.version for pin in lock.pins}
         groups: dict[str, list[str]] = {}
@@ -364,9 +354,7 @@ class _Relaxing:
         return lock
 
     def _rank(self, name: str) -> tuple[bool, int, int, str]:
-        """The order in which requirements are put back: those that no refusal named first, then the
-        tightest, then those from which the lock lies the fewest releases away.
-        """
+        """First what no refusal named, then the tightest, then what the lock lies nearest to."""
         assert self._lock is not None
         published = self._published(name)
         operators = {clause.operator for specifier in published for clause in specifier}
@@ -382,9 +370,7 @@ class _Relaxing:
         return [asked.specifier for asked in named(self._requirements, name)]
 
     def _blocked(self, refusal: Refusal) -> Refusal:
-        """The refusal with the blocking package as its subject: the first one named that cannot be
-        locked beside the axes' packages.
-        """
+        """The refusal with the first package named that cannot be locked beside the axes alone."""
         if refusal.cause not in _FINAL:
             return refusal
         inputs = inputs_of(self._facts, self._cell, free=self._free)
@@ -400,8 +386,7 @@ def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
     """Return whether a lock of a cell that can be locked asks what the declarations ask now. A lock
     of another release of the subject is taken as it is.
 
-    A relaxed lock may have given up any requirement that may give way, and it may hold back third
-    packages by overrides of rules that are gone.
+    A relaxed lock may have given up what may give way, and hold overrides of rules that are gone.
     """
     asked, own = inputs_of(facts, cell), lock.inputs
     injected, now = own.injected_pin, asked.injected_pin
@@ -440,10 +425,9 @@ def lock_cell(
     """Return the locker's answer; for relaxed inputs, free what their date hides as far as they
     need it.
 
-    A relaxed package may need packages that did not exist at the cell's date. Each package that the
-    resolver misses because of the date is shown as of the next moment that could do: its own
-    beginning, then the moments at which the replaced pins came out, then now. So the date moves no
-    further than it must, and rarely to a moving "now".
+    Each package that the resolver misses because of the date is shown as of the next moment that
+    could do: its own beginning, then the moments at which the replaced pins came out, then now. So
+    the date moves no further than it must.
     """
     for _ in range(_ROUNDS):
         answer = locker.lock(inputs)
@@ -457,7 +441,6 @@ def lock_cell(
 
 
 def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.datetime:
-    """Return the first midnight (UTC) that is at least `margin_days` after an upload."""
     later = uploaded.astimezone(datetime.timezone.utc) + datetime.timedelta(days=margin_days)
     midnight = later.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight if midnight == later else midnight + datetime.timedelta(days=1)
@@ -518,7 +501,6 @@ def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
 
 
 def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
-    """The series of the cell that are locked to their oldest patch, sorted."""
     axes = (axis for axis in facts.matrix.packages if axis.select.patch == "oldest")
     return tuple(
         sorted(
@@ -530,9 +512,6 @@ def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
 
 
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
-    """The inputs of a cell of the lane `lowest`: one release of the subject, and as floors what it
-    declares a lowest version of.
-    """
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axis = facts.matrix.subject_axis
     extras = f"[{','.join(axis.extras)}]" if axis.extras else ""
@@ -553,7 +532,6 @@ def _relaxed(
     others: list[str],
     relaxations: dict[str, Relaxation],
 ) -> Inputs:
-    """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axes: dict[str, str] = {
         axis.normalised_name: pinned(axis, cell) for axis in facts.matrix.packages
@@ -578,13 +556,11 @@ def _relaxed(
 def asked_lines(
     facts: Feasibility, release: Release, python: Version, relaxations: dict[str, Relaxation]
 ) -> tuple[str, ...]:
-    """Return what a release of the subject asks on a Python series, as the rules change it."""
     roots = (_root(asked, relaxations) for asked in facts.requirements(release.version, python))
     return tuple(root for root in roots if root)
 
 
 def _root(asked: Asked, relaxations: dict[str, Relaxation]) -> str:
-    """A requirement of the subject as the rules change it; empty when it is dropped."""
     relaxation = relaxations.get(asked.name)
     if relaxation is not None and relaxation.to == NOTHING:
         return ""
@@ -608,9 +584,6 @@ def _cutoffs(facts: Feasibility, cell: Cell, taken: Collection[str]) -> Iterator
 
 
 def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
-    """The release whose requirements stand among the roots: the newest that fits, as of the cell's
-    date.
-    """
     release = facts.subject_release(cell, base.as_of)
     assert release is not None, "the plan has made sure that one fits"
     return release
@@ -635,7 +608,6 @@ def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Vers
 
 
 def pinned(axis: PackageAxis, cell: Cell) -> str:
-    """Return the requirement that keeps a package at the cell's coordinate."""
     version = cell.on(axis.name).version
     name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
     return f"{name}=={version}" if axis.select.is_exact(version) else f"{name}=={version}.*"

@@ -29,10 +29,7 @@ _KINDS: tuple[Kind, ...] = ("conflicting-pin", "no-artifact", "requires-python")
 
 
 class Pinned(Value, frozen=True, kw_only=True):
-    """A requirement of which every admitted release is known.
-
-    `text` is the requirement as it stands in an obstacle.
-    """
+    """A requirement of which every admitted release is known; `text` as an obstacle has it."""
 
     name: str
     specifier: SpecifierSet
@@ -46,9 +43,8 @@ class Pinned(Value, frozen=True, kw_only=True):
 class Question(Value, frozen=True, kw_only=True):
     """What one release of the subject asks in one cell.
 
-    `relaxations` are those of the cell, each of which may be taken as far as any release goes:
-    `coordinates` are the releases that the cell can have of each axis's package, and `texts` the
-    coordinates as they stand in the cell's id, both by package.
+    `relaxations` are those of the cell, each without a bound; `coordinates` the releases that it
+    can have of each axis's package, and `texts` those of its id, both by package.
     """
 
     subject: str

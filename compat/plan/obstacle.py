@@ -23,10 +23,8 @@ _FEW = 4  # releases that a sentence names one by one
 
 
 class Obstacle(Value, frozen=True, kw_only=True):
-    """Why a cell cannot work.
-
-    The kind, the coordinates or rules it stands between, one sentence, and the package that the
-    subject requires where that is what cannot be had.
+    """Why a cell cannot work: the coordinates or rules it stands between, one sentence, and the
+    package that the subject requires where that is what cannot be had.
     """
 
     kind: Kind
