@@ -2,12 +2,14 @@
 
 import datetime
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+from support.made_records import ran
 from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
@@ -21,8 +23,10 @@ from compat.lock.recipe import (
     locked_cell,
     moment_after,
 )
+from compat.pipeline import failed_imports
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
+from compat.run.evidence import Installed
 
 
 def day(text: str) -> datetime.datetime:
@@ -503,3 +507,34 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         demands = Demands(Feasibility(matrix, catalogue_of(document)))
         [facts] = demands.of(parse_cell("py3.8-dep2-demo1.0+relaxed", matrix))
         assert facts == {"dep==2.*", *self.OTHERS}
+
+    @pytest.mark.parametrize(
+        ("other", "involved", "is_told"),
+        [
+            ("py3.8-dep2-demo1.0+relaxed", ("thirdc", "demo"), True),
+            ("py3.9-dep2-demo1.0+relaxed", ("thirdc", "demo"), True),
+            ("py3.8-dep2-demo1.1+relaxed", ("thirdc", "dep"), True),
+            ("py3.8-dep2-demo1.1+relaxed", ("thirdc", "demo"), False),  # by another release's code
+            ("py3.8-dep1-demo1.0+relaxed", ("thirdc", "demo"), False),  # beside another dep
+            ("py3.8-dep2-demo1.0", ("thirdc", "demo"), False),
+            ("py3.8-dep2-demo1.0+relaxed", ("demo", "dep"), False),
+        ],
+    )
+    def test_an_import_that_a_third_package_broke_is_told_to_cells_like_it(
+        self, other: str, involved: tuple[str, ...], is_told: bool
+    ) -> None:
+        matrix = matrix_of(self.document())
+        facts = Feasibility(matrix, catalogue_of(self.document()))
+        installed = (Installed("thirdc", "1.0"), Installed("demo", "1.0"))
+        failed = ran(
+            "import-fail:missing-attribute(x)", cell=other, involved=involved, installed=installed
+        )
+        works = ran("pass", cell=other, involved=involved, installed=installed)
+        context = SimpleNamespace(asked=frozenset(("demo", "dep")))
+        for record, is_failed in ((failed, True), (works, False)):
+            workspace: Any = SimpleNamespace(
+                context=context, runs=[other], records=lambda _, found=record: [found]
+            )
+            cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
+            told = [*failed_imports(workspace, facts, cell)]
+            assert told == [{"thirdc": Version("1.0")}] * (is_told and is_failed)
