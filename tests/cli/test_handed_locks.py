@@ -74,7 +74,12 @@ def test_a_lock_with_files_that_the_index_does_not_list_is_refused(
             "asks for something else",
         ),
         (CELLS[0], "# python: 3.11.7", "# python: 3.11.8", "asks for something else"),
-        (CELLS[1], "# require: pytest", "# require: pytest\n# require: evil", "asks for evil"),
+        (
+            CELLS[1],
+            "# require: pytest",
+            "# require: pytest\n# require: evil",
+            "asks for something that the cell does not",
+        ),
         (CELLS[1], "# python: 3.11.7", "# python: 3.11.8", "another `python`"),
         (CELLS[0], "# tool: uv", "# build: dep\n# tool: uv", "the matrix names no such build"),
     ],
