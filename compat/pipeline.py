@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     )
     from compat.fleet.choices import CellsToRun
     from compat.fleet.run_plan import PlanOptions, RunPlan
-    from compat.lock.locker import Locker
+    from compat.lock.lockfile import Locker
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
@@ -145,15 +145,43 @@ def locked(workspace: Workspace, facts: Feasibility, cell: Cell, locker: Locker)
     if isinstance(fate, Infeasible):
         return fate
     near = _given_up_near(workspace, facts, cell)
-    return locked_cell(facts, cell, locker, workspace.source.package, near)
+    failed = failed_imports(workspace, facts, cell)
+    return locked_cell(facts, cell, locker, workspace.source.package, near, failed)
+
+
+def failed_imports(
+    workspace: Workspace, facts: Feasibility, cell: Cell
+) -> Iterator[Mapping[str, Version]]:
+    """The third packages, with their versions, of imports that failed by one of them in cells with
+    the same versions on the axes: all but the subject's, where its code did not take part.
+    """
+    from compat.results.involved import blocked_import
+    from compat.results.verdict import asked_about
+
+    asked = asked_about(cell.id, workspace.context)
+    if not asked:
+        return
+    subject = facts.matrix.subject_axis
+    axes = {axis.name for axis in facts.matrix.packages} - {subject.name}
+    for name in workspace.runs:
+        other = readable_cell(name, facts.matrix)
+        if other is None or other.recipe != "relaxed":
+            continue
+        if any(cell.on(axis) != other.on(axis) for axis in axes):
+            continue
+        for record in workspace.records(name):
+            is_own = other.on(subject.name) == cell.on(subject.name)
+            is_shared = is_own or subject.normalised_name not in record.involved
+            if is_shared and blocked_import(record.outcome, record.involved, asked):
+                installed = {item.name: item.version for item in record.installed}
+                third = [n for n in record.involved if n in installed and n not in asked]
+                yield {n: Version(str(installed[n])) for n in third}
 
 
 def _given_up_near(
     workspace: Workspace, facts: Feasibility, cell: Cell
 ) -> Iterator[frozenset[str]]:
-    """What the locks of the two nearest relaxed cells gave up; each costs a resolution where it
-    does not help. Those of the same release of the subject are nearest.
-    """
+    """What the locks of the two nearest relaxed cells gave up, first of the same release."""
     from compat.lock.recipe import given_up
 
     places = {(c.axis, c.version): n for known in facts.coordinates.values()

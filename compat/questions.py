@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from compat.fleet.batch import BatchReporter, Machine
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
-    from compat.lock.locker import Locker
+    from compat.lock.lockfile import Locker
     from compat.results.audits import AuditedCell, Finding
     from compat.results.entry import Entry
     from compat.results.judged import JudgedRun
@@ -95,27 +95,17 @@ def tried(
     return run_unrecorded(workspace, cell, lock, machine, cancel, reporter)
 
 
-def freed(workspace: Workspace, cell: Cell, locker: Locker) -> Lock | Refusal:
-    """Lock: ask about a relaxed cell without its rules: the packages on an axis are pinned, and the
-    subject's requirements are named without bounds. What those packages require stays.
+def freed(
+    workspace: Workspace, cell: Cell, locker: Locker, with_suite: bool = True
+) -> Lock | Refusal:
+    """Lock: ask about a cell, a relaxed one without its rules and without bounds on packages that
+    are on no axis. What those require stays.
     """
-    from compat.lock.recipe import common_lines, inputs_of, lock_cell, pinned
+    from compat.lock.recipe import inputs_of, lock_cell
 
     facts = workspace.facts_of(workspace.kept_or_asked)
-    matrix, base = facts.matrix, inputs_of(facts, cell)
-    release = facts.subject_release(cell, base.as_of)
-    assert release is not None, "the plan has made sure that one fits"
-    axes = {axis.normalised_name: pinned(axis, cell) for axis in matrix.packages}
-    del axes[matrix.subject_axis.normalised_name]
-    asked = facts.requirements(release.version, cell.on(matrix.interpreters.name).version)
-    names = {
-        f"{need.name}[{','.join(need.extras)}]" if need.extras else need.name
-        for need in asked
-        if need.name not in axes and not need.url
-    }
-    roots = tuple(sorted({*names, *axes.values(), *common_lines(facts)}))
-    inputs = replace(base, requirements=roots, overrides=(), excludes=())
-    return lock_cell(locker, inputs, workspace.source.package, matrix.margin_days)
+    inputs = inputs_of(facts, cell, with_suite=with_suite, free=facts.relaxations(cell))
+    return lock_cell(locker, inputs, workspace.source.package, facts.matrix.margin_days)
 
 
 def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
@@ -208,13 +198,10 @@ def audited(
 
     Where the resolver speaks of a missing build first, the clauses' own facts are asked about.
     """
-    from compat.lock.recipe import inputs_of, lock_cell
     from compat.results.audits import AuditedCell
 
-    facts = workspace.facts_of(workspace.kept_or_asked)
     clauses = learner.answer(cell)
-    package_of, margin = workspace.source.package, facts.matrix.margin_days
-    result = lock_cell(locker, inputs_of(facts, cell, with_suite=False), package_of, margin)
+    result = freed(workspace, cell, locker, with_suite=False)
     answer = answer_of(cell.id, result, workspace.day, learner.redacted)
     finding: Finding = "wrong" if answer.refusal is None else "agrees"
     if answer.refusal is not None and is_spurious(answer.refusal):

@@ -28,8 +28,7 @@ from compat.cli.plain import MOST_QUESTIONS, ask_plain
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.drift import drift
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock, Refusal
+from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.plan.cell import Cell
 from compat.plan.lanes import facts_for, lockable_cells
 from compat.plan.named import runnable_cells

@@ -19,8 +19,7 @@ from compat.cli.options import LockerName
 from compat.declare.parsing import minor_series, parse_release
 from compat.errors import ToolFailed, UsageError
 from compat.index.release import Published
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Inputs, Pin, Refusal
+from compat.lock.lockfile import Inputs, Locker, Pin, Refusal
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.sources import Build, NamedBuilds, SourceRelease
 from compat.lock.uv import UvLocker

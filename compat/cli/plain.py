@@ -19,8 +19,7 @@ from compat.cli.lockers import refusing_locker
 from compat.cli.machine import without_places
 from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError, DeclarationError, Fault, NothingToDo
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, Locker
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility

@@ -20,8 +20,7 @@ from compat.declare.faults import choice
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import PLATFORMS, PlatformName, own_name, target_of
 from compat.errors import CompatError, NothingToDo, UsageError
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, Locker
 from compat.plan.cell import parse_cell
 from compat.results.plain_answers import PlainAnswer
 from compat.results.platform_installs import (

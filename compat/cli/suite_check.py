@@ -6,6 +6,7 @@ import msgspec
 
 from compat.errors import Fault
 from compat.lock.kept_lock import kept_lock
+from compat.plan.requirements import published_names
 from compat.run.suitefiles import settings_texts
 from compat.value import encode
 from compat.workspace import Workspace
@@ -20,10 +21,16 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
 
     def look() -> bytes:
         from compat.declare.suite import suite_faults
-        from compat.lock.brought import brought_by
+        from compat.declare.suite_imports import Brought
 
-        locks = (kept_lock(lock_path) for _, lock_path in workspace.lock_paths())
-        brought = cache(lambda: brought_by(workspace.kept_catalogue, locks))
+        @cache
+        def brought() -> Brought:
+            locks = (kept_lock(lock_path) for _, lock_path in workspace.lock_paths())
+            pins = [{pin.name for pin in lock.pins} for lock in locks]
+            catalogue = workspace.kept_catalogue
+            published = published_names(() if catalogue is None else catalogue.packages)
+            return Brought(names=published.union(*pins), locked=bool(pins))
+
         path = f"matrices/{workspace.name}/matrix.toml"
         return encode(suite_faults(workspace.matrix, texts, path, brought))
 

@@ -22,8 +22,7 @@ from compat.cli.machine import (
 )
 from compat.fleet.batch import RunOptions
 from compat.fleet.local import Fleet, Local
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock
+from compat.lock.lockfile import Lock, Locker
 from compat.lock.sources import SourceRelease
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
@@ -51,7 +50,7 @@ class ThisMachine:
 
     def cells(self) -> Path:
         """Return the folder in which cells are made."""
-        return sandbox_folder(self._level) / "cells"
+        return sandbox_folder(self.level) / "cells"
 
     def bench(self, job: Job, worker: str, keep: bool) -> Bench:
         """Return what a worker runs the job with."""

@@ -122,7 +122,8 @@ class Relaxation(StrictValue, frozen=True):
     `as_of` names an axis: the package is resolved as of that coordinate's release instead of the
     cell's. It is an offer: where the cell can be locked with the published pin, the lock keeps
     that. With `always` it is taken even there, for a need that no metadata tells, such as a check
-    at import. `ignore_requires_python` is for the subject's own package and stands alone.
+    at import. A bound on a package that is on no axis is withdrawn where nothing can be locked with
+    it. `ignore_requires_python` is for the subject's own package and stands alone.
     """
 
     package: PackageName

@@ -14,15 +14,16 @@ from packaging.version import Version
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
 from compat.fleet.local import Fleet, Local, Reporter
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock, Refusal
+from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import parse_cell
 from compat.plan.lanes import facts_for
 from compat.plan.plan import Infeasible, fate_of
 from compat.plan.platform import python_name, python_remedy
+from compat.results.involved import blocked_import
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
+from compat.results.verdict import asked_about
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
@@ -183,11 +184,17 @@ class Batch:
         """
         self._workspace.store.sweep(self._machine.clock())
         # All locks are read before anything runs, so that a damaged one stops the command at once.
-        # One that asks what the declarations asked once is made anew, like one that is not there.
+        # One that asks what the declarations asked once is made again, like one that is not there;
+        # so is one whose import failed by a package that may move.
         own = {cell: lock for cell in cells if (lock := self._workspace.lock(cell)) is not None}
-        for cell in [cell for cell, lock in own.items() if not self._asks_as_declared(cell, lock)]:
-            self._reporter.tell(f"re-locking {cell}: its requirements changed")
-            del own[cell]
+        for cell, lock in [*own.items()]:
+            why = "its requirements changed"
+            if self._asks_as_declared(cell, lock):
+                blocker = self._blocked_import(cell)
+                why = blocker and f"its import failed by {blocker}"
+            if why:
+                self._reporter.tell(f"re-locking {cell}: {why}")
+                del own[cell]
         locks = own if locks is None else {**own, **locks}
         folder = self._machine.cells()
         if dead := remove_dead_folders(folder):
@@ -223,6 +230,15 @@ class Batch:
         if isinstance(fate_of(facts, cell), Infeasible):
             return True
         return asks_as_declared(facts, cell, lock)
+
+    def _blocked_import(self, cell_id: str) -> str:
+        """The package on no axis by which the import of a relaxed cell failed with its lock."""
+        asked = asked_about(cell_id, self._workspace.context)
+        if not asked:
+            return ""
+        digest = self._workspace.lock_digests[cell_id]
+        runs = (r for r in self._workspace.records(cell_id) if r.lock_digest == digest)
+        return next(filter(None, (blocked_import(r.outcome, r.involved, asked) for r in runs)), "")
 
     def _jobs(self, locks: Mapping[str, Lock], unlocked: Sequence[str]) -> Iterator[Job]:
         """Yield a job for each cell that can run here: those with locks, then as locks are made."""

@@ -15,8 +15,7 @@ from compat.files import read
 from compat.fleet.batch import BatchResult, BatchSteps
 from compat.index.release import Release
 from compat.lock.lock_text import decode_lock
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock, Pin
+from compat.lock.lockfile import Lock, Locker, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
 from compat.results.judged import JudgedRun, record_of
 from compat.results.record import Record

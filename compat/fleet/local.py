@@ -43,25 +43,6 @@ class Reporter(Protocol):
         """Called once when a worker takes no more cells before all are done."""
 
 
-class SilentReporter:
-    """A Reporter that says nothing."""
-
-    def began(self, worker: int, job: Job) -> None:
-        """Say nothing."""
-
-    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
-        """Say nothing."""
-
-    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """Say nothing."""
-
-    def faulted(self, worker: int, job: Job, why: str) -> None:
-        """Say nothing."""
-
-    def stopped(self, worker: int, why: str) -> None:
-        """Say nothing."""
-
-
 class Fleet(Protocol):
     """Workers that run jobs."""
 

@@ -11,8 +11,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Relaxation
 from compat.index.release import Published
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
+from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
 from compat.lock.recipe import inputs_of
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell

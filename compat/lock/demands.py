@@ -7,7 +7,7 @@ them: what cannot be locked from all releases there are cannot be locked from fe
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from compat.declare.matrix import NOTHING, Matrix, Relaxation
+from compat.declare.matrix import ANY, NOTHING, Matrix, Relaxation
 from compat.index.release import Release
 from compat.lock.lockfile import Inputs
 from compat.lock.recipe import asked_lines, pinned
@@ -17,22 +17,20 @@ from compat.plan.feasible import Feasibility
 Facts = frozenset[str]
 # What a rule says of a package wherever in the tree it is asked for. No requirement begins so.
 _THROUGHOUT = "throughout: "
-_AS_ASKED, _LEFT_OUT = "as asked", "left out"
+_AS_ASKED = "as asked"
 
 
 class Demands:
     """The facts of a matrix's cells, each worked out once.
 
-    A fact is a requirement among the roots, as the rules change it (`lib==0.4.13`), or what the
-    cell's rules say of a package that some rule of the matrix replaces throughout the tree
-    (`throughout: numpy<1.24`, `throughout: numpy as asked`).
+    A fact is a requirement among the roots (`lib==0.4.13`), or of a package that some rule of the
+    matrix replaces throughout the tree that none does in this cell (`throughout: numpy as asked`).
     """
 
     def __init__(self, facts: Feasibility) -> None:
         self._facts = facts
         self._matrix = facts.matrix
         self._python = facts.matrix.interpreters.name
-        self._asked = {axis.normalised_name for axis in facts.matrix.packages}
         # Of these a fact says what becomes of them in the whole tree.
         self.replaceable = replaceable(facts.matrix)
         self._memo: dict[tuple[object, ...], Facts] = {}
@@ -41,33 +39,23 @@ class Demands:
         """Return the facts of the cell under each of the subject's releases that it can have.
 
         A cell is refused when each of these is. Empty where no release can be installed. In a
-        relaxed cell every package may move that is neither the subject nor on an axis, so what is
-        asked of such a package is no fact there.
+        relaxed cell every package may move that is neither the subject nor on an axis, so of such
+        a package the fact is that it is asked for, and that no rule speaks of it.
         """
-        pins = {
+        pins: dict[str, str] = {
             axis.normalised_name: pinned(axis, cell)
             for axis in self._matrix.packages
             if axis is not self._matrix.subject_axis
         }
-        relaxations = self._facts.relaxations(cell)
-        treatments = {
-            f"{_THROUGHOUT}{_treatment(name, relaxations.get(name), pins[name])}"
-            for name in pins.keys() & set(self.replaceable)
-        }
-        key = (
-            cell.on(self._python).version,
-            cell.recipe,
-            *(r.name for r in self._facts.rules.relaxing(cell)),
-        )
+        ruled = {name for name, r in self._facts.relaxations(cell).items() if r.everywhere}
+        treatments = {as_asked(name) for name in self.replaceable if name not in ruled}
+        treatments |= {_THROUGHOUT + pins[name] for name in ruled & pins.keys()}
+        key = cell.on(self._python).version, cell.recipe, *sorted(self._left_out(cell))
         sets: list[Facts] = []
         for release in self._facts.usable(cell, self._matrix.subject_axis):
             if (release.version, key) not in self._memo:
                 self._memo[release.version, key] = self._lines(cell, release)
-            lines = self._memo[release.version, key]
-            facts = frozenset((*lines, *pins.values(), *treatments))
-            if cell.recipe == "relaxed":
-                facts = frozenset(fact for fact in facts if package_of_fact(fact) in self._asked)
-            sets.append(facts)
+            sets.append(self._memo[release.version, key].union(pins.values(), treatments))
         return tuple(sets)
 
     def inputs(self, cell: Cell, held: Facts) -> Inputs:
@@ -77,9 +65,6 @@ class Demands:
         package that some rule replaces is left out of the tree.
         """
         spoken = [_after(fact) for fact in sorted(held) if fact.startswith(_THROUGHOUT)]
-        names = {_name(text) for text in spoken}
-        left_out = {_name(text) for text in spoken if text.endswith(f" {_LEFT_OUT}")}
-        overrides = (text for text in spoken if " " not in text)
         matrix = self._matrix
         return Inputs(
             cell=cell.id,
@@ -89,27 +74,24 @@ class Demands:
             no_prereleases=tuple(
                 sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
             ),
-            overrides=tuple(overrides),
-            excludes=tuple(sorted({*left_out, *(set(self.replaceable) - names)})),
+            overrides=tuple(text for text in spoken if " " not in text),
+            excludes=tuple(sorted(set(self.replaceable).difference(map(_name, spoken)))),
         )
+
+    def _left_out(self, cell: Cell) -> set[str]:
+        return {name for name, r in self._facts.relaxations(cell).items() if r.to == NOTHING}
 
     def _lines(self, cell: Cell, release: Release) -> Facts:
         """The facts that do not hang on the coordinates of other axes."""
-        relaxations = self._facts.relaxations(cell)
+        relaxations = {
+            name: r if r.to == NOTHING else Relaxation(package=name, to=ANY)
+            for name, r in self._facts.relaxations(cell).items()
+        }
         asked = asked_lines(self._facts, release, cell.on(self._python).version, relaxations)
         # A name alone says nothing beside the pin of its coordinate.
         axes = {axis.normalised_name for axis in self._matrix.packages}
-        return frozenset(
-            (
-                *(line for line in asked if line not in axes),
-                *self._matrix.requirements,
-                *(
-                    _THROUGHOUT + _treatment(name, relaxations.get(name))
-                    for name in self.replaceable
-                    if name not in axes
-                ),
-            )
-        )
+        lines = (line for line in asked if line not in axes)
+        return frozenset((*lines, *self._matrix.requirements))
 
 
 def replaceable(matrix: Matrix) -> tuple[str, ...]:
@@ -119,7 +101,7 @@ def replaceable(matrix: Matrix) -> tuple[str, ...]:
 
 
 def as_asked(package: str) -> str:
-    return _THROUGHOUT + _treatment(package, None)
+    return f"{_THROUGHOUT}{package} {_AS_ASKED}"
 
 
 def is_requirement(fact: str) -> bool:
@@ -131,9 +113,8 @@ def package_of_fact(fact: str) -> str:
 
 
 def is_fact(text: str) -> bool:
-    treatment = _after(text).removesuffix(f" {_AS_ASKED}").removesuffix(f" {_LEFT_OUT}")
     try:
-        Requirement(treatment)
+        Requirement(_after(text).removesuffix(f" {_AS_ASKED}"))
     except InvalidRequirement:
         return False
     return True
@@ -144,14 +125,6 @@ def keeps_prereleases(fact: str) -> bool:
     may be had, not more.
     """
     return is_requirement(fact) and bool(Requirement(fact).specifier.prereleases)
-
-
-def _treatment(name: str, relaxation: Relaxation | None, pin: str = "") -> str:
-    if relaxation is None or not relaxation.everywhere:
-        return f"{name} {_AS_ASKED}"
-    if relaxation.to == NOTHING:
-        return f"{name} {_LEFT_OUT}"
-    return pin or f"{name}{relaxation.specifier}"
 
 
 def _after(fact: str) -> str:

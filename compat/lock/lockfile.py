@@ -5,7 +5,7 @@ out.
 import datetime
 import hashlib
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, Protocol
 
 from packaging.version import Version
 
@@ -140,3 +140,14 @@ class Refusal(Value, frozen=True):
     def __str__(self) -> str:
         """Return the outcome as it is printed and parsed everywhere: `lock-fail:cause(subject)`."""
         return f"lock-fail:{self.cause}({self.subject})"
+
+
+class Locker(Protocol):
+    """Something that turns inputs into exact pins."""
+
+    def lock(self, inputs: Inputs) -> Lock | Refusal:
+        """Return the pins, or the resolver's refusal.
+
+        Raises IndexUnreachable when the index gave no answer, ToolFailed when the resolver itself
+        broke.
+        """

@@ -16,8 +16,8 @@ from compat.index.release import Artifact
 from compat.index.source import ReleaseSource
 from compat.lock.layers import asked_in
 from compat.lock.lock_text import decode_lock
-from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.lock.recipe import inputs_of, name_of_line, soft_packages
+from compat.lock.lockfile import Lock, Pin
+from compat.lock.recipe import asks_as_declared, inputs_of, name_of_line, soft_packages
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import facts_for
@@ -47,53 +47,28 @@ def handed_lock(
     inputs = lock.inputs
     sources = [source, *([source.elsewhere(inputs.index)] if inputs.index else [])]
     if wrong := (
-        _unasked(inputs, cell, facts) or _unnamed(lock, facts) or _Pins(lock, sources).unfit
+        _unasked(lock, cell, facts) or _unnamed(lock, facts) or _Pins(lock, sources).unfit
     ):
         raise refuse(wrong)
     return lock
 
 
-def _unasked(inputs: Inputs, cell: Cell, facts: Feasibility) -> str:
-    """Why these are not the inputs of the cell's recipe; empty when they are.
-
-    A relaxed lock keeps some of the requirements that may give way as published, and frees third
-    packages from its date, as the resolver needs it. Everything else is the recipe's.
-    """
-    free = inputs_of(facts, cell)
+def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
+    """Why these are not the inputs of the cell's recipe; empty when they are."""
+    inputs, asked = lock.inputs, inputs_of(facts, cell)
     if cell.recipe != "relaxed":
-        return "" if inputs == free else "asks for something else than the cell does"
-    soft = soft_packages(facts, cell)
-    held = inputs_of(facts, cell, soft)
-    for field in (
-        *("python", "platform", "no_prereleases", "as_of", "injected_pin", "install_as_python"),
-        *("constraints", "index"),
-    ):
-        if getattr(inputs, field) != getattr(free, field):
+        return "" if inputs == asked else "asks for something else than the cell does"
+    fields = "python platform no_prereleases as_of injected_pin install_as_python"
+    for field in fields.split():
+        if getattr(inputs, field) != getattr(asked, field):
             return f"has another `{field}` than the cell"
-    for field in ("requirements", "overrides", "excludes", "floors"):
-        lines, loose, strict = ({*getattr(side, field)} for side in (inputs, free, held))
-        for line in sorted((loose & strict) - lines):
-            return f"does not ask for {line}, which the cell does"
-        # What is to be at one version again, or no lower than published, narrows what is free.
-        narrows = {"requirements": "==", "floors": ">="}.get(field)
-        for line in sorted(lines - loose - strict):
-            if name_of_line(line) not in soft or narrows is None or narrows not in line:
-                return f"asks for {line}, which the cell does not"
-        for name in sorted(soft):
-            sides = (
-                {line for line in side if name_of_line(line) == name} for side in (loose, strict)
-            )
-            if not any(side <= lines for side in sides):
-                return f"asks for less of {name} than the cell does"
-    asked = {*free.requirements, *held.requirements}.difference(free.suite, held.suite)
-    if (
-        not ({*facts.matrix.suite.requirements} - asked)
-        <= {*inputs.suite}
-        <= {*facts.matrix.suite.requirements}
-    ):
+    if not asks_as_declared(facts, cell, lock):
+        return "asks for something that the cell does not"
+    if not {*inputs.suite} <= {*facts.matrix.suite.requirements}:
         return "says of other requirements than the cell that only the suite has them"
     dated = {axis.normalised_name for axis in facts.matrix.packages}
-    dated -= {cutoff.package for cutoff in (*free.cutoffs, *held.cutoffs)}
+    held = inputs_of(facts, cell, soft_packages(facts, cell))
+    dated -= {cutoff.package for cutoff in (*asked.cutoffs, *held.cutoffs)}
     return next(
         (f"frees {c.package} from the cell's date" for c in inputs.cutoffs if c.package in dated),
         "",

@@ -4,8 +4,9 @@ widened.
 
 import datetime
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 
 import msgspec
 from packaging.requirements import Requirement
@@ -13,19 +14,19 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import NOTHING, PackageAxis, Relaxation
+from compat.declare.matrix import ANY, NOTHING, PackageAxis, Relaxation
 from compat.errors import NoPage
 from compat.index.release import Package, Release
 from compat.lock.floors import floor_lines
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, Refusal
-from compat.lock.nearest import distances, final_versions
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.platform import admits
 from compat.plan.requirements import Asked, named
 
 PackageOf = Callable[[str], Package]
+# The packages that a failed import speaks of, by normalised name, and the version of each.
+FailedImport = Mapping[str, Version]
 # Each round frees at least one package from the date; a tree that needs more is another tree than
 # was asked for.
 _ROUNDS = 20
@@ -34,15 +35,20 @@ _FINAL = ("conflict", "no-artifact", "requires-python", "yanked")
 
 
 def inputs_of(
-    facts: Feasibility, cell: Cell, kept: frozenset[str] = frozenset(), with_suite: bool = True
+    facts: Feasibility,
+    cell: Cell,
+    kept: frozenset[str] = frozenset(),
+    with_suite: bool = True,
+    free: Collection[str] = (),
 ) -> Inputs:
     """Return the resolver's inputs for a cell that the plan finds feasible.
 
     `fresh` and `dated` ask for the subject's release as published, and so does `lowest`, of the
     newest release that fits, with what it declares as lowest as floors. `relaxed` puts the
     release's own requirements among the roots, so no resolver has to ignore metadata: those of
-    `kept` packages (normalised names) as published, the others as the rules change them, or without
-    a bound. Without the suite's requirements the combination alone is asked about.
+    `kept` packages (normalised names) as published, those of `free` ones without a bound, the
+    others as the rules change them. Without the suite's requirements the combination alone is asked
+    about.
     """
     matrix = facts.matrix
     common = matrix.requirements
@@ -66,8 +72,13 @@ def inputs_of(
         base = _lowest(facts, cell, base, [*pins, *common])
     elif cell.recipe == "relaxed":
         relaxations = facts.relaxations(cell)
+        relaxations |= {name: Relaxation(package=name, to=ANY) for name in free}
         taken = {name: relaxation for name, relaxation in relaxations.items() if name not in kept}
-        base = _relaxed(facts, cell, base, [*pins, *common], taken)
+        # A name alone bounds nothing; it tells that a rule was withdrawn.
+        base = msgspec.structs.replace(
+            _relaxed(facts, cell, base, [*pins, *common], taken),
+            constraints=tuple(sorted({*base.constraints, *free})),
+        )
     own, suite = set(base.requirements), set(matrix.suite.requirements if with_suite else ())
     return msgspec.structs.replace(
         base, requirements=tuple(sorted(own | suite)), suite=tuple(sorted(suite - own))
@@ -80,15 +91,17 @@ def locked_cell(
     locker: Locker,
     package_of: PackageOf,
     near: Iterable[frozenset[str]] = (),
+    failed: Iterable[FailedImport] = (),
 ) -> Lock | Refusal:
     """Return the locker's answer for a cell that the plan finds feasible.
 
     In a relaxed cell each published requirement on a package that is on no axis may give way, and
     as few do as the resolver allows. `near` are sets of packages whose requirements similar cells
-    gave up; they are tried before all requirements are freed.
+    gave up; they are tried before all requirements are freed. Of the packages of each `failed`
+    import one takes another version, where there is one.
     """
     if cell.recipe == "relaxed":
-        return _Relaxing(facts, cell, locker, package_of).answer(near)
+        return _Relaxing(facts, cell, locker, package_of).answer(near, failed)
     return lock_cell(locker, inputs_of(facts, cell), package_of, facts.matrix.margin_days)
 
 
@@ -100,7 +113,6 @@ def soft_packages(facts: Feasibility, cell: Cell) -> frozenset[str]:
 
 
 def given_up(facts: Feasibility, cell: Cell, lock: Lock) -> frozenset[str]:
-    """Return the packages whose published requirements a relaxed lock does not ask for."""
     published = inputs_of(facts, cell, frozenset(facts.relaxations(cell)))
     lost = {*published.requirements}.difference(lock.inputs.requirements)
     return frozenset(map(name_of_line, lost)) - {
@@ -119,26 +131,86 @@ class _Relaxing:
         self._relaxations = facts.relaxations(cell)
         self._axes = {axis.normalised_name for axis in facts.matrix.packages}
         self._soft = soft_packages(facts, cell)
+        self._bounded = frozenset(
+            name
+            for name, r in self._relaxations.items()
+            if r.to not in (ANY, NOTHING) and name not in self._axes
+        )
+        self._free: frozenset[str] = frozenset()
         release = _subject(facts, cell, inputs_of(facts, cell))
         python = cell.on(facts.matrix.interpreters.name).version
         self._requirements = facts.requirements(release.version, python)
         self._cutoffs: tuple[Cutoff, ...] = ()
         self._named: set[str] = set()
+        self._avoided: dict[str, tuple[str, ...]] = {}
         self._kept: frozenset[str] = self._soft
         self._lock: Lock | None = None
         self._asked: frozenset[str] = frozenset()
 
-    def answer(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
+    def answer(
+        self, near: Iterable[frozenset[str]], failed: Iterable[FailedImport] = ()
+    ) -> Lock | Refusal:
+        for versions in failed:
+            self._avoid(versions)
+        lock = self._library(near)
+        suite = self._facts.matrix.suite.requirements
+        if isinstance(lock, Refusal) or not suite:
+            return lock
+        own = {*lock.inputs.requirements}
+        # The search asks about the library alone, the suite needs one question.
+        inputs = msgspec.structs.replace(
+            lock.inputs,
+            requirements=tuple(sorted(own.union(suite))),
+            suite=tuple(sorted({*suite} - own)),
+        )
+        return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
+
+    def _avoid(self, versions: FailedImport) -> None:
+        """Avoid the version of one of the packages of a failed import: of the first that leaves
+        another one to lock. The newest is taken: the oldest that the resolver lets in may be too
+        old for the import.
+        """
+        own = {n: v for n, v in versions.items() if n in self._relaxations and n not in self._axes}
+        moved = {name: version for name, version in own.items() if name in self._avoided}
+        if any(f"{name}=={version}" not in self._avoided[name] for name, version in moved.items()):
+            return
+        for name, version in own.items():
+            avoided, free = self._avoided, self._free
+            line = f"{name}{self._beyond(name, version)}{version}"
+            lines = tuple(old for old in avoided.get(name, ()) if "==" not in old)
+            self._free = free | {name} & self._bounded
+            self._avoided = avoided | {name: (*lines, line)}
+            answer = self.attempt(frozenset())
+            if isinstance(answer, Lock):
+                taken = [f"{name}=={pin.version}" for pin in answer.pins if pin.name == name]
+                self._avoided[name] = (*lines, line, *taken)
+                self._soft -= {name}
+                self._kept = self._soft
+                return
+            self._avoided, self._free = avoided, free
+
+    def _beyond(self, name: str, version: Version) -> str:
+        lowest = _lower_end(self._published(name))
+        if lowest is not None and version < lowest:
+            return ">"
+        axes = [axis.name for axis in self._facts.matrix.packages]
+        if any(self._facts.moved(self._cell, axis, "newer") for axis in axes):
+            return ">"
+        return "<" if any(self._facts.moved(self._cell, axis, "older") for axis in axes) else "!="
+
+    def _library(self, near: Iterable[frozenset[str]]) -> Lock | Refusal:
         answer = self.attempt(self._soft)
         tried: set[frozenset[str]] = {frozenset()}
         for freed in (*(names & self._soft for names in near), self._soft):
-            if isinstance(answer, Lock) or answer.cause == "suite-fault":
+            if isinstance(answer, Lock):
                 break
             if freed not in tried:
                 tried.add(freed)
                 self._named |= {*answer.named}
                 self._kept = self._soft - freed
                 answer = self.attempt(self._kept)
+        if isinstance(answer, Refusal):
+            answer = self._without_rules(answer)
         if isinstance(answer, Refusal):
             answer = self._later(answer)
         if isinstance(answer, Refusal):
@@ -158,10 +230,8 @@ class _Relaxing:
         further: Sequence[str] = (),
         only: frozenset[str] | None = None,
     ) -> Lock | Refusal:
-        """Return the locker's answer with these requirements as published, and with `further` ones;
-        with `only`, of these packages' requirements and those of the axes alone.
-        """
-        inputs = inputs_of(self._facts, self._cell, kept)
+        """With `only`, ask for these packages and those of the axes alone."""
+        inputs = inputs_of(self._facts, self._cell, kept, with_suite=False, free=self._free)
         own = {cutoff.package for cutoff in inputs.cutoffs}
         cutoffs = [c for c in self._cutoffs if c.package not in own]
         lines = inputs.requirements
@@ -171,10 +241,33 @@ class _Relaxing:
         inputs = msgspec.structs.replace(
             inputs,
             requirements=tuple(sorted({*lines, *further})),
+            constraints=tuple(
+                sorted({*inputs.constraints, *chain.from_iterable(self._avoided.values())})
+            ),
             cutoffs=tuple(sorted((*inputs.cutoffs, *cutoffs), key=lambda c: c.package)),
             floors=tuple(sorted({*inputs.floors, *floors})),
         )
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
+
+    def _without_rules(self, refusal: Refusal) -> Lock | Refusal:
+        """The answer once the rules bound no third package either, and then as few as can be: a
+        rule knows a version that works, not that no other one does.
+        """
+        if not self._bounded or refusal.cause not in (*_FINAL, "source-only"):
+            return refusal
+        self._free = self._bounded
+        answer = self.attempt(frozenset())
+        if isinstance(answer, Refusal):
+            return answer
+        for name in sorted(self._bounded, key=lambda name: (name in refusal.named, name)):
+            if len(self._free) > 1:
+                self._free -= {name}
+                fewer = self.attempt(frozenset())
+                answer = fewer if isinstance(fewer, Lock) else answer
+                self._free |= frozenset() if isinstance(fewer, Lock) else {name}
+        self._soft |= self._free
+        self._kept = frozenset()
+        return answer
 
     def _later(self, refusal: Refusal) -> Lock | Refusal:
         """The answer once the date does not hold for one package that the refusal of a missing file
@@ -202,21 +295,17 @@ class _Relaxing:
         return False
 
     def _found(self, lock: Lock, kept: frozenset[str]) -> None:
-        """Take a better lock. What it happens to meet of the published requirements is put back
-        without another resolution.
-        """
+        """Take a better lock. What it happens to meet of what is published needs no question."""
         # What the date hid from this lock, it would hide from the next ones.
         self._cutoffs = lock.inputs.cutoffs
         pins = {pin.name: pin.version for pin in lock.pins}
         # A rule may also lift what others ask of its package, or the date.
-        alone = self._soft - self._facts.rules.relaxations(self._cell).keys()
+        alone = self._soft - self._facts.rules.relaxations(self._cell).keys() - self._free
         met = {n for n in alone if n in pins and _admits(self._published(n), pins[n])}
         self._lock, self._kept, self._asked = lock, kept | met, kept
 
     def _put_back(self, names: Sequence[str], fails: bool = False) -> bool:
-        """Put the requirements of these packages back as published, all or in halves; return
-        whether all hold. `fails` says that all of them are known not to.
-        """
+        """Return whether all hold again as published; `fails` says that this is known not to."""
         names = [name for name in names if name not in self._kept]
         if not names:
             return True
@@ -234,16 +323,14 @@ class _Relaxing:
         return False
 
     def _nearest(self) -> Lock:
-        """The lock with what was given up as near to what is published as one question finds it:
-        where newer releases are needed, the oldest of them.
-        """
+        """The lock with the oldest releases of what was given up that are new enough."""
         lock = self._lock
         assert lock is not None, "a lock was found before it is improved"
         pins = {pin.name: pin.version for pin in lock.pins}
         floors = [
             f"{name}>={lowest}"
             for name in sorted(self._soft - self._kept)
-            if not self._relaxations[name].specifier
+            if (name in self._free or not self._relaxations[name].specifier)
             and (lowest := _lower_end(self._published(name))) is not None
             and name in pins
             and pins[name] > lowest
@@ -254,12 +341,12 @@ class _Relaxing:
         return self._together(answer if isinstance(answer, Lock) else lock, ())
 
     def _together(self, lock: Lock, floors: Sequence[str]) -> Lock:
-        """The lock with packages that the subject pins to one version at one version again, where
-        that can be: they are released together, and may refuse each other's others at import.
+        """The lock with packages of one published version at one version again: they are released
+        together, and may refuse each other's others at import.
         """
         pins = {pin.name: pin.version for pin in lock.pins}
         groups: dict[str, list[str]] = {}
-        for name in sorted((self._soft - self._kept) & pins.keys()):
+        for name in sorted(((self._soft - self._kept) | self._avoided.keys()) & pins.keys()):
             groups.setdefault(",".join(map(str, self._published(name))), []).append(name)
         for published, names in groups.items():
             versions = {pins[name] for name in names}
@@ -273,9 +360,7 @@ class _Relaxing:
         return lock
 
     def _rank(self, name: str) -> tuple[bool, int, int, str]:
-        """The order in which requirements are put back: those that no refusal named first, then the
-        tightest, then those from which the lock lies the fewest releases away.
-        """
+        """First what no refusal named, then the tightest, then what the lock lies nearest to."""
         assert self._lock is not None
         published = self._published(name)
         operators = {clause.operator for specifier in published for clause in specifier}
@@ -291,14 +376,11 @@ class _Relaxing:
         return [asked.specifier for asked in named(self._requirements, name)]
 
     def _blocked(self, refusal: Refusal) -> Refusal:
-        """The refusal with the blocking package as its subject: the first one named that cannot be
-        locked beside the axes' packages.
-        """
+        """The refusal with the first package named that cannot be locked beside the axes alone."""
         if refusal.cause not in _FINAL:
             return refusal
-        asked = {
-            name_of_line(line): line for line in inputs_of(self._facts, self._cell).requirements
-        }
+        inputs = inputs_of(self._facts, self._cell, free=self._free)
+        asked = {name_of_line(line): line for line in inputs.requirements}
         for name in sorted({*refusal.named} & asked.keys() - self._axes):
             alone = self.attempt(frozenset(), only=frozenset((name,)))
             if isinstance(alone, Refusal) and alone.cause in _FINAL:
@@ -310,8 +392,7 @@ def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
     """Return whether a lock of a cell that can be locked asks what the declarations ask now. A lock
     of another release of the subject is taken as it is.
 
-    A relaxed lock may have given up any requirement that may give way, and it may hold back third
-    packages by overrides of rules that are gone.
+    A relaxed lock may have given up what may give way, and hold overrides of rules that are gone.
     """
     asked, own = inputs_of(facts, cell), lock.inputs
     injected, now = own.injected_pin, asked.injected_pin
@@ -322,10 +403,11 @@ def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
     relaxations = facts.relaxations(cell)
     published = inputs_of(facts, cell, frozenset(n for n, r in relaxations.items() if not r.always))
     axes = {axis.normalised_name for axis in facts.matrix.packages}
+    withdrawn = {*own.constraints} & relaxations.keys()
     for number, (free, held, lines) in enumerate(
         zip(_lines(asked), _lines(published), _lines(own), strict=True)
     ):
-        fixed = {*free} & {*held}
+        fixed = {line for line in {*free} & {*held} if name_of_line(line) not in withdrawn}
         settled = {name_of_line(line) for line in fixed} - axes
         further = {*lines}.difference(free, held)
         strange = {
@@ -349,10 +431,9 @@ def lock_cell(
     """Return the locker's answer; for relaxed inputs, free what their date hides as far as they
     need it.
 
-    A relaxed package may need packages that did not exist at the cell's date. Each package that the
-    resolver misses because of the date is shown as of the next moment that could do: its own
-    beginning, then the moments at which the replaced pins came out, then now. So the date moves no
-    further than it must, and rarely to a moving "now".
+    Each package that the resolver misses because of the date is shown as of the next moment that
+    could do: its own beginning, then the moments at which the replaced pins came out, then now. So
+    the date moves no further than it must.
     """
     for _ in range(_ROUNDS):
         answer = locker.lock(inputs)
@@ -366,10 +447,44 @@ def lock_cell(
 
 
 def moment_after(uploaded: datetime.datetime, margin_days: int) -> datetime.datetime:
-    """Return the first midnight (UTC) that is at least `margin_days` after an upload."""
     later = uploaded.astimezone(datetime.timezone.utc) + datetime.timedelta(days=margin_days)
     midnight = later.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight if midnight == later else midnight + datetime.timedelta(days=1)
+
+
+def distances(releases: Sequence[Version], asked: Sequence[SpecifierSet]) -> Mapping[Version, int]:
+    """Return how many releases each lies from the nearest that was asked for.
+
+    A pinned version that the index has lost counts as one of them. Empty where anything will do.
+    """
+    if not any(map(str, asked)):
+        return {}
+    named = [c for s in asked for c in s if c.operator != "==="]
+    bounds = {Version(clause.version.removesuffix(".*")) for clause in named}
+    lost = {
+        Version(clause.version)
+        for clause in named
+        if clause.operator == "==" and not clause.version.endswith(".*")
+    }
+    every = sorted({*releases, *lost})
+    admitted = [v for v in every if all(specifier.contains(v) for specifier in asked)]
+    if not admitted:
+        # Nothing that was asked for is left: the bounds themselves say where it was.
+        every, admitted = sorted({*releases, *bounds}), sorted(bounds)
+    if not admitted:
+        return {}
+    places = {version: place for place, version in enumerate(every)}
+    wanted = [places[version] for version in admitted]
+    return {version: min(abs(place - places[version]) for place in wanted) for version in releases}
+
+
+def final_versions(package: Package) -> list[Version]:
+    """Return the final releases that have a file that is not yanked."""
+    return [
+        release.version
+        for release in package.releases
+        if not release.version.is_prerelease and release.has_usable_file
+    ]
 
 
 def name_of_line(line: str) -> str:
@@ -392,7 +507,6 @@ def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
 
 
 def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
-    """The series of the cell that are locked to their oldest patch, sorted."""
     axes = (axis for axis in facts.matrix.packages if axis.select.patch == "oldest")
     return tuple(
         sorted(
@@ -404,9 +518,6 @@ def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
 
 
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
-    """The inputs of a cell of the lane `lowest`: one release of the subject, and as floors what it
-    declares a lowest version of.
-    """
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axis = facts.matrix.subject_axis
     extras = f"[{','.join(axis.extras)}]" if axis.extras else ""
@@ -427,7 +538,6 @@ def _relaxed(
     others: list[str],
     relaxations: dict[str, Relaxation],
 ) -> Inputs:
-    """Return the inputs of a relaxed cell whose relaxed packages, by normalised name, are these."""
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axes: dict[str, str] = {
         axis.normalised_name: pinned(axis, cell) for axis in facts.matrix.packages
@@ -449,21 +559,14 @@ def _relaxed(
     )
 
 
-def common_lines(facts: Feasibility) -> tuple[str, ...]:
-    """Return what every cell asks for beside its coordinates: the suite's and the matrix's own."""
-    return (*facts.matrix.suite.requirements, *facts.matrix.requirements)
-
-
 def asked_lines(
     facts: Feasibility, release: Release, python: Version, relaxations: dict[str, Relaxation]
 ) -> tuple[str, ...]:
-    """Return what a release of the subject asks on a Python series, as the rules change it."""
     roots = (_root(asked, relaxations) for asked in facts.requirements(release.version, python))
     return tuple(root for root in roots if root)
 
 
 def _root(asked: Asked, relaxations: dict[str, Relaxation]) -> str:
-    """A requirement of the subject as the rules change it; empty when it is dropped."""
     relaxation = relaxations.get(asked.name)
     if relaxation is not None and relaxation.to == NOTHING:
         return ""
@@ -487,9 +590,6 @@ def _cutoffs(facts: Feasibility, cell: Cell, taken: Collection[str]) -> Iterator
 
 
 def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
-    """The release whose requirements stand among the roots: the newest that fits, as of the cell's
-    date.
-    """
     release = facts.subject_release(cell, base.as_of)
     assert release is not None, "the plan has made sure that one fits"
     return release
@@ -514,7 +614,6 @@ def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Vers
 
 
 def pinned(axis: PackageAxis, cell: Cell) -> str:
-    """Return the requirement that keeps a package at the cell's coordinate."""
     version = cell.on(axis.name).version
     name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
     return f"{name}=={version}" if axis.select.is_exact(version) else f"{name}=={version}.*"

@@ -5,6 +5,7 @@ only.
 import datetime
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from importlib.metadata import version as installed
 from pathlib import Path
 
@@ -78,10 +79,12 @@ class UvLocker:
         self._builds = builds
         self._shown = tuple(shown)
         self._built: dict[tuple[Version, Pin], SourceRelease] = {}
+        # What a search has found of the library is asked once more when its suite is added.
+        self._ask = lru_cache(maxsize=64)(self._lock)
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         """Return the pins that uv resolves, in layers, or its refusal."""
-        return locked_in_layers(self._lock, inputs)
+        return locked_in_layers(self._ask, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
         """A release whose build is named is first shown as one that requires nothing. When uv takes

@@ -29,35 +29,27 @@ _KINDS: tuple[Kind, ...] = ("conflicting-pin", "no-artifact", "requires-python")
 
 
 class Pinned(Value, frozen=True, kw_only=True):
-    """A requirement of which every admitted release is known.
-
-    `text` is the requirement as it stands in an obstacle, `by` the rule that put it there, if one
-    did.
-    """
+    """A requirement of which every admitted release is known; `text` as an obstacle has it."""
 
     name: str
     specifier: SpecifierSet
     text: str
     releases: Versions
-    by: str = ""
 
     def required_by(self, subject: str) -> str:
-        rule = f", as rule {self.by!r} changes it," if self.by else ""
-        return f"{subject}{rule} requires {self.name} {self.specifier}".rstrip()
+        return f"{subject} requires {self.name} {self.specifier}".rstrip()
 
 
 class Question(Value, frozen=True, kw_only=True):
     """What one release of the subject asks in one cell.
 
-    `rules` and `relaxations` are those of the cell, `coordinates` the releases that the cell can
-    have of each axis's package, and `texts` the coordinates as they stand in the cell's id, both by
-    package.
+    `relaxations` are those of the cell, each without a bound; `coordinates` the releases that it
+    can have of each axis's package, and `texts` those of its id, both by package.
     """
 
     subject: str
     version: Version
     python: Version
-    rules: Mapping[str, str]
     relaxations: Mapping[str, Relaxation]
     coordinates: Mapping[str, Versions]
     texts: Mapping[str, str]
@@ -119,7 +111,8 @@ class Dependencies:
         return self._between(left, question)
 
     def _pinned(self, question: Question) -> tuple[Pinned, ...]:
-        key = (question.version, question.python, *sorted(question.rules.items()))
+        moved = ((name, r.to == NOTHING) for name, r in question.relaxations.items())
+        key = (question.version, question.python, *sorted(moved))
         if key not in self._pins:
             by_name: dict[str, list[Asked]] = {}
             for asked in self._of_subject(question.version, question.python):
@@ -133,14 +126,11 @@ class Dependencies:
         relaxation, required = question.relaxations.get(name), self._required[name]
         if any(asked.url for asked in requirements) or (relaxation and relaxation.to == NOTHING):
             return None
-        texts = [str(asked.specifier) for asked in requirements]
-        if relaxation is not None:
-            texts = [str(relaxation.specifier)]
+        texts = [str(asked.specifier) for asked in requirements] if relaxation is None else [""]
         if not required.whole and not any(text in required.pins for text in texts):
             return None
         pin, admitted = self._admitted(name, ",".join(sorted({text for text in texts if text})))
-        by = question.rules.get(name, "")
-        return Pinned(name=name, specifier=pin, text=f"{name}{pin}", releases=admitted, by=by)
+        return Pinned(name=name, specifier=pin, text=f"{name}{pin}", releases=admitted)
 
     def _admit(self, name: str, specifier: str) -> tuple[SpecifierSet, Versions]:
         pin = SpecifierSet(specifier)
@@ -168,12 +158,15 @@ class Dependencies:
         beside = f" (--find-links {archive.find_links})" if archive else ""
         if not refusals:
             because = f"{asks}, and the index has no such release{beside}"
-            return Obstacle(kind="no-artifact", between=(pinned.text,), because=because)
+            return Obstacle(
+                kind="no-artifact", between=(pinned.text,), because=because, package=pinned.name
+            )
         first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
         each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
         other = question.texts.get(first.other, first.other)
         because = f"{asks}: {each}{beside if first.kind == 'no-artifact' else ''}"
-        return Obstacle(kind=first.kind, between=(pinned.text, other), because=because)
+        between = (pinned.text, other)
+        return Obstacle(kind=first.kind, between=between, because=because, package=pinned.name)
 
     def _refusal(
         self,
@@ -234,7 +227,10 @@ class Dependencies:
         }
         first, second = pinned.required_by(question.subject), two.required_by(question.subject)
         because = f"{first}: {by_reason(asks)}; {second}"
-        return Obstacle(kind="conflicting-pin", between=(pinned.text, two.text), because=because)
+        between = (pinned.text, two.text)
+        return Obstacle(
+            kind="conflicting-pin", between=between, because=because, package=pinned.name
+        )
 
     def _asked_names(self, name: str) -> frozenset[str]:
         releases = self._releases[name].values()

@@ -313,7 +313,6 @@ class Feasibility:
             subject=f"{self._subject.package} {release.version}",
             version=release.version,
             python=python,
-            rules=dict.fromkeys(relaxations, "") | self.rules.named(cell),
             relaxations=relaxations,
             coordinates=coordinates,
             texts=texts,

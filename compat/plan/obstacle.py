@@ -23,14 +23,14 @@ _FEW = 4  # releases that a sentence names one by one
 
 
 class Obstacle(Value, frozen=True, kw_only=True):
-    """Why a cell cannot work.
-
-    The kind, the coordinates or rules it stands between, and one sentence.
+    """Why a cell cannot work: the coordinates or rules it stands between, one sentence, and the
+    package that the subject requires where that is what cannot be had.
     """
 
     kind: Kind
     between: tuple[str, ...]
     because: str
+    package: str = ""
 
 
 class RefusingAxis(Value, frozen=True, kw_only=True):

@@ -53,9 +53,6 @@ class RuleBook:
         """Return the relaxed pins of the cell by normalised name; a later rule wins."""
         return self._of(cell)[1] if cell.recipe == "relaxed" else {}
 
-    def named(self, cell: Cell) -> dict[str, str]:
-        return {name: rule.name for rule in self.relaxing(cell) for name in self._named[rule.name]}
-
     def ignores_requires_python(self, cell: Cell) -> bool:
         return any(rule.name in self._ignoring for rule in self.relaxing(cell))
 

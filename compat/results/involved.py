@@ -50,6 +50,12 @@ def third_package(packages: Iterable[str], asked: frozenset[str]) -> str:
     return next((name for name in packages if asked and name not in asked | {PYTHON}), "")
 
 
+def blocked_import(outcome: Outcome, packages: Iterable[str], asked: frozenset[str]) -> str:
+    """Return the package that was not asked about and by which an import failed; else nothing."""
+    is_import = isinstance(outcome, Failed) and outcome.stage == "import"
+    return third_package(packages, asked) if is_import else ""
+
+
 def _of_requirements(text: str) -> Iterator[str]:
     plain = re.fullmatch(_NAME, text)
     if plain is not None:

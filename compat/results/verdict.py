@@ -389,6 +389,11 @@ def _untested(
     unanswering: str,
     asked: frozenset[str],
 ) -> Verdict:
+    if obstacle is not None and (blocker := third_package((obstacle.package,), asked)):
+        reason = f"blocked by {blocker}: {obstacle.because}"
+        return Verdict(
+            cell=cell, kind="unknown", evidence="none", blocked_by=blocker, reasons=(reason,)
+        )
     if obstacle is not None:
         reasons = (obstacle.because,) if refusal is None else (obstacle.because, refusal.sentence)
         return Verdict(cell=cell, kind="infeasible", evidence="declared", reasons=reasons)

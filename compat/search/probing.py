@@ -14,8 +14,7 @@ import msgspec
 
 from compat.index.release import Package
 from compat.lock.known_locks import KnownLocks
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Cutoff, Inputs, Lock, Refusal
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Refusal
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -151,7 +150,8 @@ class CellProber:
     def _asked(self, cell: Cell) -> Inputs | None:
         if self._facts.obstacle(cell) is not None:
             return None
-        inputs = inputs_of(self._facts, cell, with_suite=False)
+        relaxed = self._facts.relaxations(cell)
+        inputs = inputs_of(self._facts, cell, with_suite=False, free=relaxed)
         free = tuple(Cutoff(package=cutoff.package, until=None) for cutoff in inputs.cutoffs)
         return msgspec.structs.replace(inputs, cutoffs=free)
 

@@ -9,10 +9,8 @@ from packaging.version import Version
 from compat.declare.matrix import ANY, Relaxation, Rule, When
 from compat.errors import NoPage
 from compat.index.release import Package
-from compat.lock.locker import Locker
-from compat.lock.lockfile import Lock
-from compat.lock.nearest import distances, final_versions
-from compat.lock.recipe import given_up, locked_cell
+from compat.lock.lockfile import Lock, Locker
+from compat.lock.recipe import distances, final_versions, given_up, locked_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.platform import admits

@@ -13,7 +13,7 @@ import pytest
 from packaging.version import Version
 
 from compat.declare.suite_table import Suite
-from compat.fleet.local import Local, SilentReporter
+from compat.fleet.local import Local
 from compat.fleet.station import BREAKER
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
@@ -90,6 +90,25 @@ def broken(cell: str) -> Evidence:
 
 def offline(cell: str) -> Evidence:
     return evidence(cell, "Failed to fetch", 2)
+
+
+class SilentReporter:
+    """A Reporter that says nothing."""
+
+    def began(self, worker: int, job: Job) -> None:
+        """Say nothing."""
+
+    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
+        """Say nothing."""
+
+    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
+        """Say nothing."""
+
+    def faulted(self, worker: int, job: Job, why: str) -> None:
+        """Say nothing."""
+
+    def stopped(self, worker: int, why: str) -> None:
+        """Say nothing."""
 
 
 class Told(SilentReporter):

@@ -3,7 +3,7 @@
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from compat.lock.nearest import distances
+from compat.lock.recipe import distances
 
 
 def steps(asked: str, *releases: str) -> dict[str, int]:

@@ -2,12 +2,14 @@
 
 import datetime
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
+from support.made_records import ran
 from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
@@ -21,8 +23,10 @@ from compat.lock.recipe import (
     locked_cell,
     moment_after,
 )
+from compat.pipeline import failed_imports
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
+from compat.run.evidence import Installed
 
 
 def day(text: str) -> datetime.datetime:
@@ -344,6 +348,7 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         refused: Callable[[dict[str, str]], str],
         near: tuple[frozenset[str], ...] = (),
         rules: str = MOVED,
+        failed: tuple[dict[str, Version], ...] = (),
     ) -> tuple[Lock | Refusal, list[Inputs]]:
         """Lock with a resolver that takes the newest, of floors the oldest; `refused` names the
         package over which it refuses these pins.
@@ -358,7 +363,14 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
                 for requirement in map(Requirement, inputs.requirements):
                     name = requirement.name
                     if name in self.OTHERS:
-                        fitting = [v for v in ("1.0", "1.1", "2.0") if v in requirement.specifier]
+                        also = [c for c in map(Requirement, inputs.constraints) if c.name == name]
+                        fitting = [
+                            v
+                            for v in ("1.0", "1.1", "2.0")
+                            if all(v in asked.specifier for asked in (requirement, *also))
+                        ]
+                        if not fitting:
+                            return Refusal(cause="conflict", subject=name, because="no")
                         above = [
                             v for v in fitting if name in floors and v in floors[name].specifier
                         ]
@@ -379,7 +391,7 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
         facts = Feasibility(matrix, catalogue_of(document))
         package_of = source_of(document).package
-        return locked_cell(facts, cell, locker, package_of, near), list(locker.asked)
+        return locked_cell(facts, cell, locker, package_of, near, failed), list(locker.asked)
 
     @staticmethod
     def of_two(pins: dict[str, str]) -> str:
@@ -390,7 +402,8 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
     def test_what_stands_in_no_ones_way_is_asked_as_published_after_one_question(self) -> None:
         answer, asked = self.lock(lambda pins: "")
         assert isinstance(answer, Lock)
-        assert len(asked) == 1
+        # The library alone, and the suite once at the end.
+        assert [inputs.suite for inputs in asked] == [(), ("pytest",)]
         assert {f"{name}==1.0" for name in self.OTHERS} <= {*answer.inputs.requirements}
 
     def test_only_what_is_needed_gives_way_and_no_farther_than_needed(self) -> None:
@@ -418,7 +431,38 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         answer, asked = self.lock(self.of_two, near)
         assert isinstance(answer, Lock)
         assert {"thirdc", "thirdk", "thirda==1.0"} <= {*answer.inputs.requirements}
-        assert len(asked) == 5
+        assert [bool(inputs.suite) for inputs in asked] == [False] * 5 + [True]
+
+    def test_a_version_with_which_the_import_failed_is_avoided_and_the_newest_taken(self) -> None:
+        failed = ({"deep": Version("3"), "thirdc": Version("1.0"), "thirde": Version("1.0")},)
+        answer, _ = self.lock(self.of_two, failed=failed)
+        assert isinstance(answer, Lock)
+        pins = {pin.name: str(pin.version) for pin in answer.pins}
+        assert (pins["thirdc"], pins["thirdk"], pins["thirde"]) == ("2.0", "2.0", "1.0")
+        assert answer.inputs.constraints == ("thirdc==2.0", "thirdc>1.0")
+
+    def test_where_no_other_version_can_be_locked_the_next_package_is_moved(self) -> None:
+        failed = ({"thirdc": Version("2.0"), "thirde": Version("1.0")},)
+        answer, _ = self.lock(lambda pins: "", failed=failed)
+        assert isinstance(answer, Lock)
+        assert answer.inputs.constraints == ("thirde==2.0", "thirde>1.0")
+        assert "thirdc==1.0" in answer.inputs.requirements
+
+    def test_a_rule_bounds_a_third_package_only_where_that_can_be_locked(self) -> None:
+        bounds = ", ".join(
+            f'{{ package = "{name}", to = "==1.1", everywhere = true, always = true }}'
+            for name in ("thirdc", "thirdk")
+        )
+        rules = self.MOVED.replace('to = "any" }', f'to = "any" }}, {bounds}')
+        answer, _ = self.lock(lambda pins: "thirdc" if pins["thirdc"] != "2.0" else "", rules=rules)
+        assert isinstance(answer, Lock)
+        assert {"thirdc", "thirdk==1.1", "thirda==1.0"} <= {*answer.inputs.requirements}
+        assert answer.inputs.overrides == ("thirdk==1.1",)
+        document = self.document(rules)
+        matrix = matrix_of(document)
+        facts = Feasibility(matrix, catalogue_of(document))
+        cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
+        assert asks_as_declared(facts, cell, answer)
 
     def test_what_cannot_be_locked_with_all_freed_names_the_package_that_blocks_it(self) -> None:
         answer, _ = self.lock(lambda pins: "thirde" if "thirde" in pins else "")
@@ -462,4 +506,35 @@ when = { dep = "moved" }, relaxations = [{ package = "dep", to = "any" }] }"""
         matrix = matrix_of(document)
         demands = Demands(Feasibility(matrix, catalogue_of(document)))
         [facts] = demands.of(parse_cell("py3.8-dep2-demo1.0+relaxed", matrix))
-        assert facts == {"dep==2.*"}
+        assert facts == {"dep==2.*", *self.OTHERS}
+
+    @pytest.mark.parametrize(
+        ("other", "involved", "is_told"),
+        [
+            ("py3.8-dep2-demo1.0+relaxed", ("thirdc", "demo"), True),
+            ("py3.9-dep2-demo1.0+relaxed", ("thirdc", "demo"), True),
+            ("py3.8-dep2-demo1.1+relaxed", ("thirdc", "dep"), True),
+            ("py3.8-dep2-demo1.1+relaxed", ("thirdc", "demo"), False),  # by another release's code
+            ("py3.8-dep1-demo1.0+relaxed", ("thirdc", "demo"), False),  # beside another dep
+            ("py3.8-dep2-demo1.0", ("thirdc", "demo"), False),
+            ("py3.8-dep2-demo1.0+relaxed", ("demo", "dep"), False),
+        ],
+    )
+    def test_an_import_that_a_third_package_broke_is_told_to_cells_like_it(
+        self, other: str, involved: tuple[str, ...], is_told: bool
+    ) -> None:
+        matrix = matrix_of(self.document())
+        facts = Feasibility(matrix, catalogue_of(self.document()))
+        installed = (Installed("thirdc", "1.0"), Installed("demo", "1.0"))
+        failed = ran(
+            "import-fail:missing-attribute(x)", cell=other, involved=involved, installed=installed
+        )
+        works = ran("pass", cell=other, involved=involved, installed=installed)
+        context = SimpleNamespace(asked=frozenset(("demo", "dep")))
+        for record, is_failed in ((failed, True), (works, False)):
+            workspace: Any = SimpleNamespace(
+                context=context, runs=[other], records=lambda _, found=record: [found]
+            )
+            cell = parse_cell("py3.8-dep2-demo1.0+relaxed", matrix)
+            told = [*failed_imports(workspace, facts, cell)]
+            assert told == [{"thirdc": Version("1.0")}] * (is_told and is_failed)

@@ -46,7 +46,7 @@ def because(cell: str, catalogue: Catalogue = CATALOGUE) -> str | None:
         (
             "py3.10-dep3-demo1.2+relaxed",
             (
-                "demo 1.2, as rule 'engine-free' changes it, requires engine: 1.0 has no file for"
+                "demo 1.2 requires engine: 1.0 has no file for"
                 " Python 3.10 on x86_64-manylinux_2_28; 2.0 requires dep <2, not 3.0; 3.0 requires"
                 " dep ==2.*, not 3.0"
             ),
@@ -73,6 +73,28 @@ def test_an_archive_that_may_have_what_the_index_lacks_is_named() -> None:
         assert found is not None
         named = " (--find-links https://wheels.example/all.html)"
         assert found.because.endswith(named) is is_named
+
+
+def test_a_bound_of_a_rule_on_a_third_package_rules_nothing_out() -> None:
+    old = MATRIX.rules
+    bound = tuple(
+        msgspec.structs.replace(
+            rule,
+            relaxations=tuple(
+                msgspec.structs.replace(r, to="==9.0") if r.package == "engine" else r
+                for r in rule.relaxations
+            ),
+        )
+        for rule in old
+    )
+    assert bound != old
+    known = Feasibility(msgspec.structs.replace(MATRIX, rules=bound), CATALOGUE)
+    for cell in ("py3.9-dep1-demo1.2+relaxed", "py3.10-dep3-demo1.2+relaxed"):
+        asked = parse_cell(cell, MATRIX)
+        assert known.obstacle(asked) == Feasibility(MATRIX, CATALOGUE).obstacle(asked)
+    found = known.obstacle(parse_cell("py3.10-dep3-demo1.2+relaxed", MATRIX))
+    assert found is not None
+    assert found.package == "engine"
 
 
 def test_what_is_not_known_rules_nothing_out() -> None:

@@ -232,6 +232,23 @@ class TestInTheWay:
         assert found.reasons[0].startswith("blocked by third: ")
         assert self.refused("+dated", outcome, self.REFUSALS[outcome]).kind == "broken"
 
+    @pytest.mark.parametrize(
+        ("recipe", "package", "kind"),
+        [
+            ("+relaxed", "third", "unknown"),
+            ("+relaxed", "dep", "infeasible"),
+            ("+relaxed", "", "infeasible"),
+            ("+dated", "third", "infeasible"),
+        ],
+    )
+    def test_a_plan_that_rules_out_by_a_third_package_says_as_little(
+        self, recipe: str, package: str, kind: str
+    ) -> None:
+        present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
+        obstacle = msgspec.structs.replace(OBSTACLE, package=package)
+        found = verdict_of(f"{CELL}{recipe}", History(), present, None, obstacle)
+        assert (found.kind, found.blocked_by) == (kind, package if kind == "unknown" else "")
+
     def test_a_resolver_that_refuses_what_was_asked_about_is_believed(self) -> None:
         because = "demo==1 depends on dep<2 and you require dep==2.*"
         found = self.refused("+relaxed", "lock-fail:conflict(dep<2)", because)
