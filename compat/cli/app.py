@@ -1,6 +1,5 @@
 """The command `compat`: its groups, and how errors end in an exit code."""
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -14,10 +13,6 @@ from compat.errors import CompatError, Fault
 # typer may bring click along or use the installed one; the base of its own class is right in both
 # cases.
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
-
-# Nearly all that a command makes lives until it ends: looking for garbage after every 700 values
-# would cost a third of the time of an answer about 100,000 cells, after 50,000 a sixth.
-COLLECT_AFTER = 500_000
 
 app = typer.Typer(
     cls=LazyGroup,
@@ -35,7 +30,6 @@ def main() -> None:
     0 yes; 1 done, with findings; 2 wrong usage or declaration; 3 infrastructure, incomplete;
     4 authentication; 130 interrupted.
     """
-    gc.set_threshold(COLLECT_AFTER)
     try:
         code = app(args=sys.argv[1:] or ["--help"], prog_name="compat", standalone_mode=False)
         sys.stdout.flush()
