@@ -402,8 +402,8 @@ class AnswerTable:
 
     def _told_state(self, name: str) -> bytes:
         ((value,),) = self.execute("SELECT value FROM state WHERE name = ?", name)
-        told: bytes = value
-        return told
+        text: bytes = value
+        return text
 
     @property
     def _axes(self) -> list[tuple[str, str]]:
@@ -608,15 +608,14 @@ class StoredSnapshot(Snapshot):
 
     def _read(self, where: str, *values: object) -> tuple[Entry, ...]:
         """The entries of those rows; of a cell that was read before, the same object."""
-        made = self._by_id
         entries = self._reader.entries(where, *values)
-        kept = []
+        every = []
         for entry in entries:
-            before = made.get(entry.cell.id)
+            before = self._by_id.get(entry.cell.id)
             if before is None:
-                before = made[entry.cell.id] = entry
-            kept.append(before)
-        return tuple(kept)
+                before = self._by_id[entry.cell.id] = entry
+            every.append(before)
+        return tuple(every)
 
     @cached_property
     def untried(self) -> tuple[UntriedCell, ...]:
