@@ -95,17 +95,6 @@ def write(path: Path, text: str | bytes) -> bool:
     return True
 
 
-def stems(folder: Path, suffix: str) -> list[str]:
-    """Return the names of a folder's files that end so, without the ending, sorted; of a folder
-    that is not there, none.
-    """
-    try:
-        names = [name for name in os.listdir(folder) if name.endswith(suffix)]
-    except FileNotFoundError:
-        return []
-    return sorted(name.removesuffix(suffix) for name in names)
-
-
 def first_bytes(path: str, size: int) -> bytes:
     """Return the first bytes of a file; raise UsageError when it cannot be read."""
     try:
@@ -116,15 +105,6 @@ def first_bytes(path: str, size: int) -> bytes:
         return os.read(handle, size)
     finally:
         os.close(handle)
-
-
-def file_state(path: str) -> bytes:
-    """Return the size of a file and when it changed; raise UsageError when it is not there."""
-    try:
-        state = os.stat(path)
-    except OSError as fault:
-        raise UsageError.of(f"cannot be read: {reason(fault)}", path=path) from fault
-    return b"%d %d" % (state.st_size, state.st_mtime_ns)
 
 
 def sync_folder(folder: Path) -> None:
@@ -142,7 +122,7 @@ def tree_state(folder: Path) -> bytes:
     It does not say what stands in them: a file that changed keeps its size and time only where
     somebody sets the clock back. Bytecode is passed over.
     """
-    return state_digest(tree_states(folder))
+    return _sha256(os.fsencode("\n".join(tree_states(folder))))
 
 
 def tree_states(folder: Path) -> list[str]:
@@ -150,10 +130,6 @@ def tree_states(folder: Path) -> list[str]:
     sorted.
     """
     return sorted(_states(os.fspath(folder), ""))
-
-
-def state_digest(states: Iterable[str]) -> bytes:
-    return _sha256(os.fsencode("\n".join(states)))
 
 
 def _states(folder: str, prefix: str) -> Iterator[str]:

@@ -6,6 +6,7 @@ The clock, the environment and the cache folder are given to it.
 from __future__ import annotations
 
 import datetime
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -33,17 +34,15 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES
 from compat.plan.feasible import Feasibility
-from compat.plan.kept_plan import DERIVING_ROOMS, planned_fates
-from compat.plan.plan import Fate, plan
+from compat.plan.plan import plan
+from compat.results.answers import AnswerTable, Before, RunsByCell, Sources, StoredSnapshot
 from compat.results.clause_file import LearntFiles
 from compat.results.durations import Durations, durations_by_tier
-from compat.results.index import RecordIndex
-from compat.results.kept_known import KeptKnown
 from compat.results.known_answers import with_answers
 from compat.results.platform_files import PlatformFiles
 from compat.results.record import Record
+from compat.results.record_batches import BATCHES
 from compat.results.record_files import RecordFiles
-from compat.results.runs_by_cell import RunsByCell
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.placed_suite import placed_suite
@@ -55,6 +54,9 @@ if TYPE_CHECKING:
     from compat.index.settings import IndexSettings
 
 CATALOGUE = "catalogue.json"
+ANSWERS = "answers"  # the folder of the tables of answers in the cache
+# From the code of these rooms follows what is derived of a matrix with a catalogue.
+DERIVING_ROOMS = ("declare", "index", "plan", "lock", "run", "results", "advise")
 
 
 class Workspace:
@@ -80,7 +82,7 @@ class Workspace:
         self.store = RecordFiles(folder)
         self.platforms = PlatformFiles(folder)
         self._cache = cache
-        self._derived = DerivedFiles(cache)
+        self._files = DerivedFiles(cache)
         self._options = index or IndexOptions()
         self._notify = notify
         self._facts: dict[int, Feasibility] = {}
@@ -142,7 +144,7 @@ class Workspace:
 
     @cached_property
     def described(self) -> tuple[Described, ...]:
-        keep = partial(self._derived.of, "described")
+        keep = partial(self._files.of, "described")
         texts, is_own = self.suite_texts, bool(self.matrix.suite.tests)
         return kept_described(texts, code_of("declare"), keep, unmarked=is_own)
 
@@ -247,44 +249,44 @@ class Workspace:
     @cached_property
     def lock_digests(self) -> LockDigests:
         packages = [axis.normalised_name for axis in self.matrix.packages]
-        return LockDigests(self.folder / "locks", packages, lambda: self.runs)
+        return LockDigests(self.folder / "locks", packages)
 
     @cached_property
     def learnt(self) -> LearntFiles:
         return LearntFiles(self.folder, self.matrix)
 
     @cached_property
-    def _record_index(self) -> RecordIndex:
-        return RecordIndex(self._cache() / "records.sqlite")
+    def _table(self) -> AnswerTable:
+        return self._table_of(self.day)
 
-    @cached_property
-    def _refreshed_index(self) -> RecordIndex:
+    def _table_of(self, day: datetime.date) -> AnswerTable:
         # Before the files are looked at: of a batch that comes meanwhile is asked again.
         self._packed = self.store.batches.state
-        self._record_index.refresh(self.store)
-        return self._record_index
+        table = AnswerTable(self._cache() / ANSWERS, self.store, day)
+        table.refresh()
+        return table
 
     @property
-    def _index_now(self) -> RecordIndex:
+    def _table_now(self) -> AnswerTable:
         if self._packed != self.store.batches.state:
-            self.__dict__.pop("_refreshed_index", None)
-        return self._refreshed_index
+            self.__dict__.pop("_table", None)
+        return self._table
 
     @cached_property
     def runs(self) -> RunsByCell:
-        return RunsByCell(self._refreshed_index, self.store)
+        return self._table.runs
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        return self.store.records(cell, self._index_now.batches(self.store, cell))
+        files = self._table_now.files_on(cell)
+        return self.store.records(cell, [path for path in files if path.parent.name == BATCHES])
 
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
         """Yield the records of a cell on a lock, or on any, newest first; each is read in turn."""
-        files = self._index_now.files_on(self.store, cell, lock_digest)
-        ours = self.store.of_files(cell, files)
+        ours = self.store.of_files(cell, self._table_now.files_on(cell, lock_digest))
         return (record for record in ours if lock_digest in (None, record.lock_digest))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
-        return self._refreshed_index.damaged(self.store, now)
+        return self._table.damaged(now)
 
     def evidence_paths(self) -> list[Path]:
         return sorted((self._cache() / "evidence" / self.name).glob("*/*/evidence.json"))
@@ -304,20 +306,31 @@ class Workspace:
 
     def snapshot_on(self, day: datetime.date) -> Snapshot:
         catalogue, present = self.kept_or_asked, msgspec.structs.replace(self.context, day=day)
-        is_kept = catalogue is self.kept_catalogue
-        keep = self.keep if is_kept else not_kept
-        fates: Iterable[Fate] | KeptKnown
-        if is_kept:
-            planned = planned_fates(self.facts_of(catalogue), partial(keep, "plans", ()))
-            fates = KeptKnown(planned, self.runs, day, partial(self._sources_of_known, present))
-        else:
-            fates = plan(self.matrix, catalogue).fates
-        known = snapshot(self.declared, catalogue, fates, self.lock_digests, self.runs, present)
-        answered = with_answers(known, self.learnt.asked, self.learnt.clauses, keep)
-        whole = with_locks(answered, self.lock, keep, lambda: self.lock_digests.state)
-        whole = whole.final(fates) if isinstance(fates, KeptKnown) else whole
-        installs = partial(self.platforms.installs, self.matrix, catalogue, keep)
-        return whole.with_platforms(installs, self._locked_versions)
+        installs = partial(self.platforms.installs, self.matrix, catalogue)
+        if catalogue is not self.kept_catalogue:
+            whole = self._derived(catalogue, present, Before())
+            return whole.with_platforms(partial(installs, not_kept), self._locked_versions)
+        table = self._table if day == self.day else self._table_of(day)
+        plan_sources = hashlib.sha256(b"".join(map(_digest, self._own_sources))).digest()
+        judging = _digest(plan_sources + encode(present))
+        learnt = b"".join(map(_digest, self.learnt.texts))
+        sources = Sources(plan_sources, judging, learnt, self.lock_digests.states)
+        table.answer(sources, partial(self._derived, catalogue, present, runs=table.runs))
+        stored = StoredSnapshot(table, self.declared, catalogue, present, lambda: self.learnt.asked)
+        return stored.with_platforms(partial(installs, self.keep), self._locked_versions)
+
+    def _derived(
+        self,
+        catalogue: Catalogue,
+        present: EvaluationContext,
+        before: Before,
+        runs: RunsByCell | None = None,
+    ) -> Snapshot:
+        fates = before.fates or plan(self.matrix, catalogue).fates
+        runs, locks = self.runs if runs is None else runs, self.lock_digests
+        known = snapshot(self.declared, catalogue, fates, locks, runs, present, before.entries)
+        answered = with_answers(known, self.learnt.asked, self.learnt.clauses)
+        return with_locks(answered, self.lock, before.unchanged)
 
     def _locked_versions(self, cell: str) -> Mapping[str, Version]:
         return self.lock_digests.versions(cell) if cell in self.lock_digests else {}
@@ -326,16 +339,12 @@ class Workspace:
         """Return what `make` returns, which must follow from the matrix, the kept catalogue and
         those sources: as it is kept, else made now.
         """
-        return self._derived.of(kind, (*self._own_sources, *sources), make)
+        return self._files.of(kind, (*self._own_sources, *sources), make)
 
     @property
     def _own_sources(self) -> tuple[bytes, ...]:
         own = (self._matrix_text, self._project or b"", self._catalogue_text or b"")
         return *own, code_of(*DERIVING_ROOMS)
-
-    def _sources_of_known(self, present: EvaluationContext) -> Iterator[bytes]:
-        own = (*self._own_sources, *self.learnt.texts)
-        yield from (*own, encode(present), self.lock_digests.state)
 
     @cached_property
     def known(self) -> Snapshot:
@@ -388,6 +397,10 @@ class Workspace:
         return durations_by_tier(self.runs, self.matrix)
 
     def refresh(self) -> None:
-        files = ("_refreshed_index", "runs", "lock_digests", "learnt")
+        files = ("_table", "runs", "lock_digests", "learnt")
         for name in (*files, "snapshot", "known", "known_places", "durations"):
             self.__dict__.pop(name, None)
+
+
+def _digest(source: bytes) -> bytes:
+    return hashlib.sha256(source).digest()

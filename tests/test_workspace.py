@@ -1,11 +1,8 @@
 """One matrix on disk: what is read once, what the snapshot and the single verdicts agree about."""
 
 import datetime
-import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import closing
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -15,16 +12,11 @@ from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 from compat.advise.request import Request
 from compat.cli.advise import advisor_of
 from compat.cli.suite_check import faults_of_suite
-from compat.cli.verdicts import verdict_words
-from compat.lock import kept_lock as kept_lock_module
 from compat.lock.lock_text import encode_lock
-from compat.results import kept_verdicts
-from compat.results import verdict as verdict_module
+from compat.results.answers import AnswerTable
 from compat.results.due import agenda
-from compat.results.index import RecordIndex
 from compat.results.record_files import RecordFiles
-from compat.results.run_row import RunRow
-from compat.results.verdict import History, Verdict
+from compat.results.verdict import Verdict
 from compat.run.suitefiles import suite_digest
 from compat.workspace import Workspace
 
@@ -41,46 +33,6 @@ def test_each_verdict_is_that_of_the_snapshot(tmp_path: Path) -> None:
         known = {entry.cell.id: entry.verdict for entry in demo.snapshot.known}
         assert known.keys() >= {NEW, OLD}
         assert {cell: demo.verdict(cell) for cell in known} == known
-
-
-def test_a_question_about_one_cell_reads_the_runs_of_its_release_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-    of_cell = RecordIndex.of_cell
-
-    def noted(index: RecordIndex, store: RecordFiles, cell: str) -> tuple[RunRow, ...]:
-        read.append(cell)
-        return of_cell(index, store, cell)
-
-    def everything(index: RecordIndex, store: RecordFiles) -> Mapping[str, tuple[RunRow, ...]]:
-        raise AssertionError("read all runs")
-
-    monkeypatch.setattr(RecordIndex, "of_cell", noted)
-    monkeypatch.setattr(RecordIndex, "every_row", everything)
-    beside = "py3.8-dep1-demo2.0"
-    locks = [lock_of(cell) for cell in (NEW, beside, OLD)]
-    failing = ran(locks[0], "test-fail:assertion(a)", capabilities=statuses(a="no", b="yes"))
-    runs = [failing, *(ran(lock, capabilities=statuses(a="yes")) for lock in locks[1:])]
-    with repository(Shelf(runs, locks)) as root:
-        demo = workspace(root, tmp_path)
-        assert demo.verdict(NEW).failing("combination") == ("a",)
-        assert set(read) == {NEW, beside}
-        assert verdict_words(demo, NEW) == "partly works"
-        assert set(read) == {NEW, beside}
-
-
-def test_the_row_of_a_cell_that_is_lacking_is_noticed_by_a_question_about_another(
-    tmp_path: Path,
-) -> None:
-    with repository(proven(NEW, OLD)) as root:
-        assert set(workspace(root, tmp_path).runs) == {NEW, OLD}
-        with closing(sqlite3.connect(tmp_path / "records.sqlite")) as connection:
-            connection.execute("DELETE FROM cells WHERE cell = ?", (OLD,))
-            connection.commit()
-        demo = workspace(root, tmp_path)
-        assert demo.verdict(NEW).kind == "works"
-        assert set(demo.runs) == {NEW, OLD}
 
 
 def test_one_question_looks_at_the_files_of_records_once(
@@ -108,49 +60,11 @@ def test_one_question_looks_at_the_files_of_records_once(
         assert [fault.path for fault in demo.damaged(now)] == [demo.store.name(path)]
 
 
-@pytest.fixture
-def judged(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The cells with runs that are judged, where what is kept is asked from the first cell on."""
-    cells: list[str] = []
-    judge = verdict_module.verdict_of
-
-    def noted(cell: str, history: History, *of: Any) -> Verdict:
-        cells.extend([cell] if history.counted else [])
-        return judge(cell, history, *of)
-
-    monkeypatch.setattr(kept_verdicts, "verdict_of", noted)
-    for name, number in (("_FEW", 0), ("_TOGETHER", 1)):
-        monkeypatch.setattr(kept_verdicts, name, number)
-    return cells
-
-
 def verdicts(root: Path, cache: Path, day: datetime.date = DAY) -> dict[str, Verdict]:
     return {e.cell.id: e.verdict for e in workspace(root, cache, day).snapshot.known}
 
 
-def test_only_cells_with_new_runs_are_judged_again(tmp_path: Path, judged: list[str]) -> None:
-    locks = [lock_of(cell) for cell in (NEW, "py3.8-dep1-demo2.0", OLD)]
-    failing = ran(locks[0], "test-fail:assertion(a)", capabilities=statuses(a="no", b="yes"))
-    runs = [failing, *(ran(lock, capabilities=statuses(a="yes")) for lock in locks[1:])]
-    with repository(Shelf(runs, locks)) as root:
-        before = verdicts(root, tmp_path)
-        assert set(judged) == before.keys()
-        judged.clear()
-        assert verdicts(root, tmp_path) == before
-        assert judged == []
-        fresh = ran(locks[2], "import-fail:missing-module(a)", minute=5)
-        RecordFiles(root / "matrices" / "demo").add(fresh)
-        after = verdicts(root, tmp_path)
-        assert judged == [OLD]
-        assert (before[OLD].kind, after[OLD].kind) == ("works", "flaky")
-        assert {cell: after[cell] for cell in before if cell != OLD} == {
-            cell: before[cell] for cell in before if cell != OLD
-        }
-
-
-def test_what_is_kept_of_a_cell_says_what_its_runs_say_on_any_day(
-    tmp_path: Path, judged: list[str]
-) -> None:
+def test_what_is_kept_of_a_cell_says_what_its_runs_say_on_any_day(tmp_path: Path) -> None:
     lock = lock_of(NEW)
     # The newest says nothing about the versions, and the verdict rests on the one before it.
     runs = [
@@ -161,7 +75,6 @@ def test_what_is_kept_of_a_cell_says_what_its_runs_say_on_any_day(
     days = [DAY + datetime.timedelta(days=n) for n in (0, 100, 101, -3, -6, 85, 86, -300, 0)]
     with repository(Shelf(runs, [lock])) as root:
         for day in days:
-            judged.clear()
             kept, anew = (workspace(root, tmp_path / at, day).snapshot for at in ("", f"{day}"))
             for one, other in zip(kept.known, anew.known, strict=True):
                 assert (one.verdict, one.overview) == (other.verdict, other.overview), day
@@ -169,7 +82,7 @@ def test_what_is_kept_of_a_cell_says_what_its_runs_say_on_any_day(
 
 
 def test_a_question_about_all_cells_reads_no_runs_where_nothing_has_changed(
-    tmp_path: Path, judged: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def answers(root: Path) -> tuple[object, ...]:
         demo = workspace(root, tmp_path)
@@ -177,24 +90,16 @@ def test_a_question_about_all_cells_reads_no_runs_where_nothing_has_changed(
         known = [(entry.cell.id, entry.verdict) for entry in demo.snapshot.known]
         return known, agenda(demo.snapshot), advisor.answer(Request()), advisor.proofs
 
-    def unread(*_: object) -> Mapping[str, tuple[RunRow, ...]]:
-        raise AssertionError("read runs")
-
     locks = [lock_of(cell) for cell in (NEW, "py3.8-dep1-demo2.0", OLD)]
     failing = ran(locks[0], "test-fail:assertion(a)", capabilities=statuses(a="no", b="yes"))
     runs = [failing, *(ran(lock, capabilities=statuses(a="yes")) for lock in locks[1:])]
     with repository(Shelf(runs, locks)) as root:
         before = answers(root)
-        judged.clear()
-        monkeypatch.setattr(RecordIndex, "of_cell", unread)
-        monkeypatch.setattr(RecordIndex, "every_row", unread)
+        monkeypatch.setattr(AnswerTable, "runs_of", lambda *_: pytest.fail("read runs"))
         assert answers(root) == before
-        assert judged == []
 
 
-def test_a_verdict_of_another_suite_or_lock_is_judged_again(
-    tmp_path: Path, judged: list[str]
-) -> None:
+def test_a_verdict_of_another_suite_or_lock_is_judged_again(tmp_path: Path) -> None:
     lock, suite = lock_of(NEW), tmp_path / "suite"
     suite.mkdir()
     with repository(Shelf([ran(lock, suite=suite_digest(suite))], [lock])) as root:
@@ -208,10 +113,7 @@ def test_a_verdict_of_another_suite_or_lock_is_judged_again(
         assert verdicts(root, tmp_path)[NEW].stale
 
 
-def test_a_lock_is_read_again_when_its_file_has_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept_lock_module, "_FEW", 0)
+def test_a_lock_is_read_again_when_its_file_has_changed(tmp_path: Path) -> None:
     with repository(proven(NEW)) as root:
         for _ in range(2):
             digests = workspace(root, tmp_path).lock_digests

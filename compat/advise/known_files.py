@@ -21,11 +21,10 @@ class KnownFiles(NamedTuple):
     guards: tuple[ImportGuard, ...]
 
 
-class _KeptFiles(Value, frozen=True, array_like=True):
-    """The same in little room: every pin stands once, and locks have the numbers of theirs."""
+class _Texts(Value, frozen=True, array_like=True):
+    """The same as texts."""
 
-    pins: tuple[tuple[str, str], ...]
-    locks: dict[str, tuple[int, ...]]
+    pins: dict[str, dict[str, str]]
     guards: tuple[tuple[str, str, str, str], ...]
 
 
@@ -39,36 +38,31 @@ def files_of_known(
     returns the text and `records_of` the runs. They are read only where that is not kept.
     """
 
-    def read() -> _KeptFiles:
+    def read() -> _Texts:
         texts = {cell: text for cell in cells if (text := text_of(cell)) is not None}
-        # Only what the files of these few records say in words is not in the index.
+        # Only what the files of these few records say in words is not in the table.
         guarded = [
             entry.cell.id
             for entry in known.known
             if any(is_guard(outcome) for run in entry.runs for outcome in run.outcomes)
         ]
         guards = guards_of(record for cell in guarded for record in records_of(cell))
-        return _kept(texts, guards)
+        return _Texts(
+            {
+                cell: {name: str(version) for name, version in read_pins(text).items()}
+                for cell, text in texts.items()
+            },
+            tuple((g.of, str(g.version), g.requirement, g.cell) for g in guards),
+        )
 
-    files = known.kept("files", _KeptFiles, read)
-    pins = [(name, locked_version(text)) for name, text in files.pins]
+    files = known.kept("files", _Texts, read)
     return KnownFiles(
-        pins={cell: dict(map(pins.__getitem__, numbers)) for cell, numbers in files.locks.items()},
+        pins={
+            cell: {name: locked_version(text) for name, text in own.items()}
+            for cell, own in files.pins.items()
+        },
         guards=tuple(
             ImportGuard(of=of, version=locked_version(text), requirement=requirement, cell=cell)
             for of, text, requirement, cell in files.guards
         ),
     )
-
-
-def _kept(texts: dict[str, str], guards: Iterable[ImportGuard]) -> _KeptFiles:
-    numbers: dict[tuple[str, str], int] = {}
-    locks = {
-        cell: tuple(
-            numbers.setdefault((name, str(version)), len(numbers))
-            for name, version in read_pins(text).items()
-        )
-        for cell, text in texts.items()
-    }
-    every = ((guard.of, str(guard.version), guard.requirement, guard.cell) for guard in guards)
-    return _KeptFiles(tuple(numbers), locks, tuple(every))

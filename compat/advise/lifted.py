@@ -2,11 +2,10 @@
 keep, and why.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
+from types import MappingProxyType
 
-import msgspec
 from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -16,7 +15,6 @@ from packaging.version import Version
 from compat.declare.matrix import NOTHING, Rule
 from compat.declare.parsing import minor_series
 from compat.errors import DeclarationError
-from compat.files import Keep, not_kept
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -29,28 +27,19 @@ from compat.value import Value
 def with_locks(
     known: Snapshot,
     lock_of: Callable[[str], Lock | None],
-    keep: Keep = not_kept,
-    state: Callable[[], bytes] = bytes,
+    unchanged: Mapping[str, bool] = MappingProxyType({}),
 ) -> Snapshot:
     """Return the snapshot with the relaxed cells marked whose lock keeps every published
-    requirement; a lock that cannot be read marks none.
-
-    `keep` keeps what follows from the matrix and from the files of its locks, whose `state` differs
-    as soon as one of them does.
+    requirement; a lock that cannot be read marks none. Those in `unchanged` are not read again.
     """
 
-    @cache
-    def unchanged() -> frozenset[str]:
-        def made() -> bytes:
-            asked = (entry for entry in known.known if _may_keep_all(entry))
-            keeping = [e.cell.id for e in asked if _is_unchanged(known, e, lock_of)]
-            return msgspec.json.encode(keeping)
-
-        return msgspec.json.decode(keep("unchanged", (state(),), made), type=frozenset[str])
-
     def marked(entry: Entry) -> Entry:
-        is_unchanged = _may_keep_all(entry) and entry.cell.id in unchanged()
-        return replace(entry, is_unchanged=True) if is_unchanged else entry
+        if not _may_keep_all(entry):
+            return entry
+        is_unchanged = unchanged.get(entry.cell.id)
+        if is_unchanged is None:
+            is_unchanged = _is_unchanged(known, entry, lock_of)
+        return replace(entry, is_unchanged=is_unchanged)
 
     return known.mapped(marked)
 

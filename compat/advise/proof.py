@@ -3,7 +3,7 @@ wholly or in part. In which order they are recommended says `ranks`.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Literal, get_args
 
 from packaging.version import Version
@@ -108,13 +108,8 @@ class TestedCombination(Value, frozen=True):
 def tested_capabilities(snapshot: Snapshot) -> frozenset[str]:
     """Return the ids of the capabilities that any run reported."""
 
-    def read() -> set[str]:
-        # Cells that came to the same share one object in the index.
-        every = (entry.verdict.capabilities for entry in snapshot.known)
-        by_identity = {id(capabilities): capabilities for capabilities in every}
-        return {c.id for capabilities in by_identity.values() for c in capabilities}
-
-    return frozenset(snapshot.kept("capabilities", set[str], read))
+    every = {id(e.verdict.capabilities): e.verdict.capabilities for e in snapshot.known}
+    return frozenset(c.id for capabilities in every.values() for c in capabilities)
 
 
 def proofs(
@@ -130,122 +125,82 @@ def proofs(
     def of_lock(cell: str) -> dict[str, Version]:
         return {pin.name: pin.version for pin in locks[cell].pins}
 
-    def read() -> _KeptProofs:
-        return _kept_proofs(snapshot, locks, versions or of_lock)
+    read_versions = versions or of_lock
+    packages = [_package(axis) for axis in snapshot.matrix.axes]
+    proven = [entry for entry in snapshot.known if _proves(entry)]
 
-    return tuple(_proofs(snapshot, snapshot.kept("proofs", _KeptProofs, read)))
+    def read() -> dict[str, _Locked]:
+        return {
+            entry.cell.id: _Locked(
+                tuple(map(str, _versions(packages, entry.cell, read_versions(entry.cell.id)))),
+                lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id])
+                if entry.cell.recipe == "relaxed" and not entry.is_unchanged
+                else (),
+            )
+            for entry in proven
+        }
+
+    locked, todays = snapshot.kept("locked", dict[str, _Locked], read), _asked_today(snapshot)
+    # Cells with the same results share one object, which the snapshot holds.
+    capabilities = {id(e.verdict.capabilities): e.verdict.capabilities for e in proven}
+    statuses = {key: _by_status(every) for key, every in capabilities.items()}
+    return tuple(
+        _proof(
+            entry, locked[entry.cell.id], statuses[id(entry.verdict.capabilities)], todays, packages
+        )
+        for entry in proven
+    )
 
 
-class _KeptProof(Value, frozen=True, array_like=True):
-    """A proof in little room: `place` is that of its cell in the snapshot, `versions` are in axis
-    order, and other numbers are places in what proofs share.
-    """
+class _Locked(Value, frozen=True, array_like=True):
+    """What a lock says: its versions, in axis order, and the requirements it does not keep."""
 
-    place: int | str
-    kind: Literal["works", "partial"]
     versions: tuple[str, ...]
-    has: int
-    fails: int
-    faults: int
-    untried: int
-    lifted: int
-    score: int
-    tested: int
-    days: int
-    last: datetime.date
-    isolation: Isolation
-    stale: tuple[str, ...]
-    is_of_today: bool
+    lifted: tuple[Lifted, ...]
 
 
-class _KeptProofs(Value, frozen=True, array_like=True):
-    """The proofs, and what they share: lists of names, of what was lifted, and scores."""
-
-    proofs: tuple[_KeptProof, ...]
-    names: tuple[tuple[str, ...], ...]
-    lifted: tuple[tuple[Lifted, ...], ...]
-    scores: tuple[Score, ...]
+def _proves(entry: Entry) -> bool:
+    return entry.verdict.kind in ("works", "partial") and is_current(entry)
 
 
-def _kept_proofs(
-    snapshot: Snapshot, locks: Mapping[str, Lock], versions: VersionsOf
-) -> _KeptProofs:
-    packages = [(axis.name, _package(axis)) for axis in snapshot.matrix.axes]
-    todays = _asked_today(snapshot)
-    names: dict[tuple[str, ...], int] = {}
-    of_lifted: dict[tuple[Lifted, ...], int] = {}
-    scores: dict[Score, int] = {}
-    # Cells that came to the same share one object in the index, and the snapshot holds it.
-    by_identity: dict[int, dict[Status, tuple[str, ...]]] = {}
-
-    def number(some: tuple[str, ...]) -> int:
-        return names.setdefault(some, len(names))
-
-    def lifted_in(entry: Entry) -> tuple[Lifted, ...]:
-        if entry.cell.recipe != "relaxed" or entry.is_unchanged:
-            return ()
-        return lifted(snapshot.feasibility, entry.cell, locks[entry.cell.id])
-
-    def proof(entry: Entry) -> _KeptProof | None:
-        verdict, overview = entry.verdict, entry.overview
-        runs = None if overview is None else overview.proof
-        kind, latest = verdict.kind, verdict.latest
-        if not (kind == "works" or kind == "partial") or not (latest and overview and runs):
-            return None
-        by_status = by_identity.get(id(verdict.capabilities))
-        if by_status is None:
-            by_status = by_identity[id(verdict.capabilities)] = _by_status(verdict.capabilities)
-        is_tried = runs.is_of_today and verdict.evidence != "smoke"
-        untried = () if is_tried else tuple(sorted(todays.difference(*by_status.values())))
-        return _KeptProof(
-            place=snapshot.place_of(entry),
-            kind=kind,
-            versions=tuple(map(str, _versions(packages, entry.cell, versions(entry.cell.id)))),
-            has=number(by_status["yes"]),
-            fails=number(by_status["no"]),
-            faults=number(verdict.failing("combination", "unexplained")),
-            untried=number(untried),
-            lifted=of_lifted.setdefault(lifted_in(entry), len(of_lifted)),
-            score=scores.setdefault(verdict.score, len(scores)),
-            tested=runs.count,
-            days=runs.days,
-            last=latest,
-            isolation=runs.isolation,
-            stale=overview.outdated,
-            is_of_today=runs.is_of_today,
-        )
-
-    proven = tuple(filter(None, map(proof, snapshot.known)))
-    return _KeptProofs(proven, tuple(names), tuple(of_lifted), tuple(scores))
-
-
-def _proofs(snapshot: Snapshot, proven: _KeptProofs) -> Iterator[TestedCombination]:
-    axes = [axis.name for axis in snapshot.matrix.axes]
-    names, packages = proven.names, {"Python", *map(_package, snapshot.matrix.axes)}
-    # Of what the release itself asks; what only other packages ask of an axis is not in it.
-    outside = [
-        sum(len(packages.intersection(each.packages)) for each in lifted if each.published)
-        for lifted in proven.lifted
-    ]
-    for proof in proven.proofs:
-        yield TestedCombination(
-            cell=snapshot.cell_at(proof.place),
-            kind=proof.kind,
-            versions=tuple(zip(axes, map(locked_version, proof.versions), strict=True)),
-            has=names[proof.has],
-            fails=names[proof.fails],
-            faults=names[proof.faults],
-            untried=names[proof.untried],
-            lifted=proven.lifted[proof.lifted],
-            outside=outside[proof.lifted],
-            score=proven.scores[proof.score],
-            tested=proof.tested,
-            days=proof.days,
-            last=proof.last,
-            isolation=proof.isolation,
-            stale=proof.stale,
-            is_of_today=proof.is_of_today,
-        )
+def _proof(
+    entry: Entry,
+    locked: _Locked,
+    by_status: Mapping[Status, tuple[str, ...]],
+    todays: frozenset[str],
+    packages: Collection[str],
+) -> TestedCombination:
+    verdict, overview = entry.verdict, entry.overview
+    assert overview is not None
+    assert verdict.latest is not None
+    kind, runs = verdict.kind, overview.proof
+    assert runs is not None
+    is_tried = runs.is_of_today and verdict.evidence != "smoke"
+    untried = () if is_tried else tuple(sorted(todays.difference(*by_status.values())))
+    axes = [coordinate.axis for coordinate in entry.cell.coordinates]
+    return TestedCombination(
+        cell=entry.cell,
+        kind="works" if kind == "works" else "partial",
+        versions=tuple(zip(axes, map(locked_version, locked.versions), strict=True)),
+        has=by_status["yes"],
+        fails=by_status["no"],
+        faults=verdict.failing("combination", "unexplained"),
+        untried=untried,
+        lifted=locked.lifted,
+        # Of what the release itself asks; what only other packages ask of an axis is not in it.
+        outside=sum(
+            len({"Python", *packages}.intersection(each.packages))
+            for each in locked.lifted
+            if each.published
+        ),
+        score=verdict.score,
+        tested=runs.count,
+        days=runs.days,
+        last=verdict.latest,
+        isolation=runs.isolation,
+        stale=overview.outdated,
+        is_of_today=runs.is_of_today,
+    )
 
 
 def is_goal_met(proof: TestedCombination, request: Request) -> bool:
@@ -286,7 +241,7 @@ def _package(axis: Axis) -> str:
 
 
 def _versions(
-    packages: Iterable[tuple[str, str]], cell: Cell, pins: Mapping[str, Version]
+    packages: Iterable[str], cell: Cell, pins: Mapping[str, Version]
 ) -> Iterator[Version]:
-    for axis, package in packages:
-        yield pins.get(package) or cell.on(axis).version
+    for package, coordinate in zip(packages, cell.coordinates, strict=True):
+        yield pins.get(package) or coordinate.version

@@ -175,17 +175,14 @@ def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
     are among them.
     """
 
-    def read() -> dict[str, set[str]]:
-        tested: dict[str, set[str]] = {axis.name: set() for axis in snapshot.matrix.axes}
-        for entry in snapshot.known:
-            for coordinate in entry.cell.coordinates:
-                tested[coordinate.axis].add(str(coordinate.version))
-        return tested
-
+    # By text: many cells share a coordinate, and a version is slow to look up.
+    tested: dict[str, dict[str, Version]] = {axis.name: {} for axis in snapshot.matrix.axes}
+    for entry in snapshot.known:
+        for coordinate in entry.cell.coordinates:
+            tested[coordinate.axis][coordinate.text] = coordinate.version
     by_axis: dict[str, dict[Version, int]] = {}
-    tested = snapshot.kept("coordinates", dict[str, set[str]], read)
     for axis in snapshot.matrix.axes:
         known = {coordinate.version for coordinate in axis_coordinates(axis, snapshot.catalogue)}
-        known |= {Version(text) for text in tested[axis.name]}
+        known |= {*tested[axis.name].values()}
         by_axis[axis.name] = {version: number for number, version in enumerate(sorted(known))}
     return by_axis

@@ -18,7 +18,7 @@ from compat.errors import CompatError, Fault, visible
 WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
 
 # Nearly all that a command makes lives until it ends: looking for garbage after every 700 values
-# would cost a third of the time of an answer about 100,000 cells, after 50,000 a sixth.
+# would cost a tenth of the time of most answers.
 COLLECT_AFTER = 500_000
 
 app = typer.Typer(

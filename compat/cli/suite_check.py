@@ -34,5 +34,7 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
         path = f"matrices/{workspace.name}/matrix.toml"
         return encode(suite_faults(workspace.matrix, texts, path, brought))
 
-    body = workspace.keep("suite-faults", (encode(texts), workspace.lock_digests.state), look)
+    body = workspace.keep(
+        "suite-faults", (encode(texts), encode(workspace.lock_digests.states)), look
+    )
     return msgspec.json.decode(body, type=tuple[Fault, ...])

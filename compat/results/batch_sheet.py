@@ -1,12 +1,8 @@
-"""A batch of records as it is read: by the index without what that does not keep, and by a question
-about one cell without the records of others.
-"""
+"""A batch of records as it is read: by a question about one cell without the records of others."""
 
 import contextlib
-import datetime
 from collections.abc import Hashable, Iterator
 from functools import cached_property
-from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -25,28 +21,6 @@ from compat.run.evidence import Installed
 from compat.value import Value
 
 
-class IndexedBatch(Value, frozen=True):
-    """What the index reads of a batch: what was installed is passed over, and the rows of
-    capabilities are decoded when they are new.
-    """
-
-    format: Literal[6]
-    matrix: str
-    rows: tuple[msgspec.Raw, ...]
-    installed: msgspec.Raw
-    metrics: tuple[tuple[MetricName, ...], ...]
-    circumstances: tuple[Circumstances, ...]
-    records: Annotated[tuple[PackedRecord, ...], msgspec.Meta(min_length=1)]
-
-    @property
-    def newest(self) -> datetime.datetime:
-        """When the last of its runs started."""
-        return max(packed.started for packed in self.records)
-
-    def capabilities_of(self, packed: PackedRecord) -> list[dict[str, Any]]:
-        return packed_capabilities(_row.decode(self.rows[packed.rows]), packed)
-
-
 class BatchSheet(Value, frozen=True, kw_only=True, dict=True):
     """A batch of which each record is decoded when it is asked for, with what it refers to."""
 
@@ -56,6 +30,12 @@ class BatchSheet(Value, frozen=True, kw_only=True, dict=True):
     metrics: tuple[tuple[MetricName, ...], ...]
     circumstances: tuple[Circumstances, ...]
     records: tuple[msgspec.Raw, ...]
+
+    def every(self) -> Iterator[tuple[str, Record]]:
+        """Yield all records, each with the name of its file; raises ValueError or IndexError."""
+        for raw in self.records:
+            packed = _packed.decode(raw)
+            yield packed.name, self._record(packed)
 
     def of_cell(self, cell: str) -> Iterator[tuple[str, Record]]:
         for raw in self._by_cell.get(cell, ()):
@@ -119,17 +99,11 @@ class _Named(Value, frozen=True, array_like=True):
     cell: str
 
 
-def decode_indexed(data: bytes) -> IndexedBatch:
-    """Return what the index reads of the batch; raise ValueError when it is none."""
-    return _indexed.decode(data)
-
-
 def decode_sheet(data: bytes) -> BatchSheet:
     """Return the batch without decoding its records; raise ValueError when it is none."""
     return _sheet.decode(data)
 
 
-_indexed = msgspec.json.Decoder(IndexedBatch)
 _sheet = msgspec.json.Decoder(BatchSheet)
 _packed = msgspec.json.Decoder(PackedRecord)
 _row = msgspec.json.Decoder(tuple[CapabilityRow, ...])

@@ -8,8 +8,8 @@ from typing import Protocol
 from compat.declare.matrix import Matrix
 from compat.declare.suite_table import TIERS, Tier
 from compat.plan.cell import Cell, readable_cell
+from compat.results.ran import Run
 from compat.results.record import StepSeconds
-from compat.results.run_row import RunRow
 
 
 class Timed(Protocol):
@@ -89,9 +89,7 @@ def _beside(cell: Cell) -> Iterator[Hashable]:
         yield number, cell.coordinates[:number], cell.coordinates[number + 1 :], cell.recipe
 
 
-def durations_by_tier(
-    runs: Mapping[str, Sequence[RunRow]], matrix: Matrix
-) -> dict[Tier, Durations]:
+def durations_by_tier(runs: Mapping[str, Sequence[Run]], matrix: Matrix) -> dict[Tier, Durations]:
     known = [(cell, rows) for name, rows in runs.items() if (cell := readable_cell(name, matrix))]
     return {
         tier: Durations((cell, [row for row in rows if row.tier == tier]) for cell, rows in known)

@@ -36,8 +36,8 @@ def with_expectations(known: Snapshot) -> Snapshot:
     by_id = known.by_id
 
     def tested(cell_id: str) -> Signature | None:
-        is_known = cell_id in known.known_ids and cell_id in by_id
-        return tested_signature(by_id[cell_id]) if is_known else None
+        entry = by_id.get(cell_id)
+        return tested_signature(entry) if entry is not None and entry.is_known else None
 
     def is_even(cell_id: str) -> bool:
         entry = by_id.get(cell_id)

@@ -8,7 +8,6 @@ from functools import cache
 
 import msgspec
 
-from compat.files import Keep, not_kept
 from compat.lock.demands import Demands, Facts
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -19,26 +18,20 @@ from compat.results.plain_answers import LOCKED, KnownRefusal, PlainAnswer
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import verdict_of
 from compat.run.outcome import STAGES, Failed, Outcome, is_spurious
-from compat.value import encode
 
 _NOTHING = KeptClauses()
 # The clauses that cells contain, by the ids of these.
 _Contained = Mapping[str, tuple[Clause | FileClause, ...]]
-# A cell and what it contains, as that is kept.
-_KeptContained = tuple[str, tuple[Clause, ...], tuple[FileClause, ...]]
 
 
 def with_answers(
     known: Snapshot,
     answers: Mapping[str, PlainAnswer],
     clauses: KeptClauses = _NOTHING,
-    keep: Keep = not_kept,
 ) -> Snapshot:
     """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
     the clauses that were known then and that nothing has disproved since, or from tested
     neighbours that agree.
-
-    `keep` keeps what follows from the matrix and from what is named, whatever runs came to.
     """
     on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
     before = KeptClauses(
@@ -57,7 +50,7 @@ def with_answers(
     def disproofs() -> tuple[Disproof, ...]:
         if before == _NOTHING:
             return ()
-        contained = _contained(known, on_day, consequences(), keep)
+        contained = _contained(known, on_day, consequences())
         return tuple(_disproofs(known, on_day, contained))
 
     @cache
@@ -167,24 +160,14 @@ def _is_open(entry: Entry) -> bool:
 
 
 def _contained(
-    known: Snapshot,
-    answers: Mapping[str, PlainAnswer],
-    consequences: Consequences,
-    keep: Keep,
+    known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
 ) -> _Contained:
     """The clauses that known cells contain, whatever these came to; of most that is none."""
     locked = sorted(cell for cell, answer in answers.items() if answer.outcome == LOCKED)
-
-    def made() -> bytes:
-        beside = (entry for cell in locked if (entry := known.by_id.get(cell)) is not None)
-        planned = {e.cell.id: e.cell for e in (*known.known, *beside) if e.planned}
-        every = ((cell_id, *consequences.contained(cell)) for cell_id, cell in planned.items())
-        return msgspec.msgpack.encode([row for row in every if any(row[1:])])
-
-    ids = "\n".join((*sorted(known.known_ids), "", *locked))
-    body = keep("contained", (encode(consequences.clauses), ids.encode()), made)
-    every = msgspec.msgpack.decode(body, type=list[_KeptContained])
-    return {cell: (*conflicts, *files) for cell, conflicts, files in every}
+    beside = (entry for cell in locked if (entry := known.by_id.get(cell)) is not None)
+    planned = {e.cell.id: e.cell for e in (*known.known, *beside) if e.planned}
+    every = ((cell_id, *consequences.contained(cell)) for cell_id, cell in planned.items())
+    return {cell: (*conflicts, *files) for cell, conflicts, files in every if conflicts or files}
 
 
 def _disproofs(

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from compat import files
 from compat.errors import Fault, RecordError, reason
-from compat.results.batch_sheet import BatchSheet, IndexedBatch, decode_indexed, decode_sheet
+from compat.results.batch_sheet import BatchSheet, decode_sheet
 from compat.results.packing import RecordBatch, batch_of, decode_batch, encode_batch
 from compat.results.record import Record
 
@@ -28,8 +28,9 @@ BATCHES = "_batches"
 # What a reader of one record has to unpack; at some 6 kB each, 3 MB.
 MOST_RECORDS = 500
 _MOST_BYTES = 256 * 1024 * 1024
-AnyBatch = TypeVar("AnyBatch", RecordBatch, IndexedBatch, BatchSheet)
+AnyBatch = TypeVar("AnyBatch", RecordBatch, BatchSheet)
 _NAME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})-([0-9a-f]{64})\.json\.gz")
+_NOT_THERE = "a record refers to what is not in the batch"
 _GZIP = 16 + zlib.MAX_WBITS  # zlib's code for gzip's header
 
 
@@ -68,8 +69,16 @@ class RecordBatches:
     def read(self, path: Path) -> RecordBatch | Fault:
         return self._read(path, decode_batch)
 
-    def read_indexed(self, path: Path) -> IndexedBatch | Fault:
-        return self._read(path, decode_indexed)
+    def every(self, path: Path) -> list[tuple[str, Record]] | Fault:
+        """Return all records of a batch, each with the name of its file."""
+        sheet = self._read(path, decode_sheet)
+        if isinstance(sheet, Fault):
+            return sheet
+        try:
+            return list(sheet.every())
+        except (IndexError, ValueError) as fault:
+            because = str(fault) if isinstance(fault, ValueError) else _NOT_THERE
+            return Fault(code=RecordError.code, path=self.name(path), message=because)
 
     def _read(self, path: Path, decode: Callable[[bytes], AnyBatch]) -> AnyBatch | Fault:
         try:

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from compat.errors import CompatError, Fault, RecordError, reason
 from compat.files import sync_folder
-from compat.results.batch_sheet import IndexedBatch
 from compat.results.record import (
     MOST_BYTES,
     Record,
@@ -194,8 +193,8 @@ class RecordFiles:
         if not self.batches.is_batch(place.rpartition("/")[2]):
             yield _fault(name, "is not a valid batch of records")
             return
-        answer = known(place) or self.batches.read_indexed(self.folder / place)
-        newest = answer.newest if isinstance(answer, IndexedBatch) else answer
+        answer = known(place) or self.batches.every(self.folder / place)
+        newest = max(r.started for _, r in answer) if isinstance(answer, list) else answer
         yield from _untimely(newest, now, name)
 
     def _batch_paths(self) -> list[Path]:

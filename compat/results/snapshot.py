@@ -13,9 +13,10 @@ from collections.abc import (
     Sequence,
 )
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-import msgspec
+from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.declare.load import Declared
@@ -23,23 +24,19 @@ from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, is_in_lane, readable_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.kept_plan import PlannedFates
 from compat.plan.lanes import facts_for, lane_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_questions
-from compat.plan.plan import Fate, Feasible, Infeasible, fate_of
+from compat.plan.plan import Fate, Infeasible, fate_of
 from compat.results.attribution import Attribution, explains, holds, is_machine_issue
 from compat.results.clauses import Disproof
 from compat.results.entry import Entry, entry_of
-from compat.results.kept_verdicts import Judge, JudgedRuns, judged_anew
 from compat.results.plain_answers import PlainAnswer
-from compat.results.planned_entries import EntriesById, KnownIds, KnownKeeper, PlannedEntries
 from compat.results.platform_installs import PlatformInstall
 from compat.results.ran import Ran
 from compat.results.record import Capability
 from compat.results.run_group import Kind
-from compat.results.runs_by_cell import RunsByCell
-from compat.results.verdict import EvaluationContext, Verdict
+from compat.results.verdict import EvaluationContext, History, Verdict, verdict_of
 from compat.run.outcome import Failed, Outcome
 from compat.value import Value
 
@@ -78,17 +75,23 @@ class Snapshot:
         self.matrix = ask.matrix
         self.catalogue = catalogue
         self.present = present
-        self.plain = dict(plain or {})
+        self._plain: Callable[[], Mapping[str, PlainAnswer]] = lambda: plain or {}
         self._disproofs = disproofs
-        self.entries: Sequence[Entry] = (
-            entries if isinstance(entries, PlannedEntries) else tuple(entries)
-        )
+        self._entries = entries
         self._derived: dict[Hashable, Any] = {}
         self._lanes: LanesOf | None = None
         self._before: Snapshot | None = None
-        self._keeper: KnownKeeper | None = None
         self._platforms: PlatformInstalls = tuple
         self.versions: LockedVersions = lambda cell: {}
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        return tuple(self._entries)
+
+    @cached_property
+    def plain(self) -> Mapping[str, PlainAnswer]:
+        """What resolvers had said by the day, by cell."""
+        return self._plain()
 
     @cached_property
     def disproofs(self) -> tuple[Disproof, ...]:
@@ -113,65 +116,27 @@ class Snapshot:
 
     @cached_property
     def by_id(self) -> Mapping[str, Entry]:
-        if isinstance(self.entries, PlannedEntries):
-            return EntriesById(self.entries, lambda: self.lanes)
         beside = {entry.cell.id: entry for entry in self.lanes}
         return beside | {entry.cell.id: entry for entry in self.entries}
 
     @cached_property
     def known(self) -> tuple[Entry, ...]:
-        if isinstance(self.entries, PlannedEntries):
-            return self.entries.known
-        return tuple(entry for entry in self.entries if entry.runs or entry.lock_digest is not None)
-
-    @cached_property
-    def known_ids(self) -> Collection[str]:
-        """The ids of the cells that have a lock or a run; some may be of cells without an entry."""
-        if isinstance(self.entries, PlannedEntries):
-            return self.entries.known_ids
-        return frozenset(entry.cell.id for entry in self.known)
+        return tuple(entry for entry in self.entries if entry.is_known)
 
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
         named = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries = [entry for entry in named if not entry.cell.is_in_lane]
-        every = self.entries
-        beyond = every.outside if isinstance(every, PlannedEntries) else self.known
-        entries += [entry for entry in beyond if not entry.planned]
-        limited = self._of(entries)
-        return limited.with_lanes(self._lanes and (lambda _: self.lanes))
+        entries += [entry for entry in self.known if not entry.planned]
+        return self._of(entries).with_lanes(lambda _: self.lanes)
 
     def mapped(self, change: Callable[[Entry], Entry]) -> "Snapshot":
-        entries = self.entries
-        return self._of(
-            entries.mapped(change) if isinstance(entries, PlannedEntries) else map(change, entries)
-        )._after(self)
-
-    def final(self, keeper: KnownKeeper) -> "Snapshot":
-        """Return the same, which nothing changes any more; what is known is kept there."""
-        assert isinstance(self.entries, PlannedEntries)
-        after = self._of(self.entries.final)._after(self)
-        after._keeper = keeper
-        return after
-
-    def place_of(self, entry: Entry) -> int | str:
-        """Return what `cell_at` finds the cell of an entry by: a number, where the plan has it."""
-        cell_id, every = entry.cell.id, self.entries
-        return every.fates.place(cell_id) if isinstance(every, PlannedEntries) else cell_id
-
-    def cell_at(self, place: int | str) -> Cell:
-        """Return the cell at that place; its entry is not made."""
-        if isinstance(place, int) and isinstance(self.entries, PlannedEntries):
-            return self.entries.fates.cell(place)
-        return self.by_id[str(place)].cell
+        return self._of(tuple(map(change, self.entries)))._after(self)
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
         """Return what `make` returns, of that type, which must follow from the known entries and
-        their locks alone: kept under that name, where there is something that keeps it.
+        their locks alone: a snapshot in a table keeps it there under that name.
         """
-        if self._keeper is None:
-            return make()
-        body = self._keeper.of(kind, lambda: msgspec.msgpack.encode(make()))
-        return msgspec.msgpack.decode(body, type=form)
+        return make()
 
     def with_plain(
         self, plain: Mapping[str, PlainAnswer], disproofs: Callable[[], Sequence[Disproof]]
@@ -181,46 +146,31 @@ class Snapshot:
 
     def _after(self, before: "Snapshot") -> "Snapshot":
         self._before = before
-        return self.with_lanes(before._lanes and (lambda _: before.lanes))
+        return self.with_lanes(lambda _: before.lanes)
 
     def _of(self, entries: Iterable[Entry]) -> "Snapshot":
-        answered = self.plain, lambda: self.disproofs
-        return Snapshot(self.ask, self.catalogue, entries, self.present, *answered)
+        after = Snapshot(
+            self.ask, self.catalogue, entries, self.present, disproofs=lambda: self.disproofs
+        )
+        after._plain = lambda: self.plain
+        return after
 
     @cached_property
     def untried(self) -> tuple[UntriedCell, ...]:
         """What is known of the planned cells without a lock or a run that no fact rules out."""
-
-        def made() -> tuple[UntriedCell, ...]:
-            every = self.entries
-            entries: Iterable[Entry] = (
-                every.untried
-                if isinstance(every, PlannedEntries)
-                else (
-                    entry
-                    for entry in every
-                    if entry.planned
-                    and entry.obstacle is None
-                    and entry.cell.id not in self.known_ids
-                )
-            )
-            return tuple(
-                UntriedCell(e.cell.id, e.verdict.kind, e.verdict.expected) for e in entries
-            )
-
-        return self.kept("untried", tuple[UntriedCell, ...], made)
+        return tuple(
+            UntriedCell(e.cell.id, e.verdict.kind, e.verdict.expected)
+            for e in self.entries
+            if e.planned and e.obstacle is None and not e.is_known
+        )
 
     @cached_property
     def ruled_out(self) -> int:
         """How many planned cells a fact rules out, tested ones included."""
-        if isinstance(self.entries, PlannedEntries):
-            return self.entries.fates.infeasible
         return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Entry]:
         """Yield those entries, in their order, that have on each named axis one of the versions."""
-        if isinstance(self.entries, PlannedEntries):
-            return self.entries.having(versions)
         return (
             entry
             for entry in self.entries
@@ -229,18 +179,13 @@ class Snapshot:
 
     def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
         """Yield the planned cells with one of the versions on the axis that no fact rules out, in
-        the order of the plan; no entry is made.
+        the order of the plan.
         """
-        if isinstance(self.entries, PlannedEntries):
-            fates = self.entries.fates.numbered({axis: versions})
-            return (fate.cell for _, fate in fates if isinstance(fate, Feasible))
         entries = self.having({axis: versions})
         return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
 
     @cached_property
     def plain_questions(self) -> tuple[PlainQuestion, ...]:
-        if isinstance(self.entries, PlannedEntries):
-            return self.entries.fates.questions
         return plain_questions(self.feasibility)
 
     @cached_property
@@ -251,15 +196,18 @@ class Snapshot:
     def attribution(self) -> Attribution:
         if self._before is not None:
             return self._before.attribution
-        if not isinstance(self.entries, PlannedEntries):
-            return Attribution(self.matrix, self._ran())
         return Attribution(self.matrix, self._ran(), self._verdicts_of)
 
     def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
-        """Yield what has a lock or a run and that version on the axis; no other entry is made."""
-        if isinstance(self.entries, PlannedEntries):
-            return self.entries.known_on(axis, version)
-        return (entry for entry in self.known if entry.cell.on(axis).version == version)
+        """Yield what has a lock or a run and that version on the axis."""
+
+        def by_version() -> dict[Version, list[Entry]]:
+            every: dict[Version, list[Entry]] = {}
+            for entry in self.known:
+                every.setdefault(entry.cell.on(axis).version, []).append(entry)
+            return every
+
+        return iter(self.once(("known", axis), by_version).get(version, ()))
 
     def _verdicts_of(self, version: Version) -> Iterator[Verdict]:
         return (entry.verdict for entry in self.known_on(self.matrix.subject, version))
@@ -325,21 +273,25 @@ class Snapshot:
 def snapshot(
     ask: Declared,
     catalogue: Catalogue,
-    fates: Iterable[Fate] | KnownKeeper,
+    fates: Iterable[Fate],
     locks: Mapping[str, str],
     runs: Mapping[str, Sequence[Ran]],
     present: EvaluationContext,
+    judged: Mapping[str, Entry] = MappingProxyType({}),
 ) -> Snapshot:
-    """Return the snapshot of a matrix: the fates of its plan, or where the final entries of what is
-    known of it are kept; and by cell id the digests of its locks and its runs.
+    """Return the snapshot of a matrix: the fates of its plan; by cell id the digests of its locks
+    and its runs, and the entries with runs that count which still hold.
 
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
-    judge = runs.verdicts(present).of if isinstance(runs, RunsByCell) else judged_anew
 
     def made(cell: Cell, obstacle: Obstacle | None, *, planned: bool) -> Entry:
-        cell_runs, beside = runs.get(cell.id, ()), (locks.get(cell.id), obstacle)
-        return entry_of(cell, cell_runs, present, beside, planned=planned, judge=judge)
+        cell_runs, before = runs.get(cell.id, ()), judged.get(cell.id)
+        if before is None:
+            beside = locks.get(cell.id), obstacle
+            return entry_of(cell, cell_runs, present, beside, planned=planned)
+        history = History(cell_runs, present.day)
+        return replace(before, cell=cell, runs=cell_runs, history=history, refusal=None)
 
     def make(fate: Fate) -> Entry:
         obstacle = fate.obstacle if isinstance(fate, Infeasible) else None
@@ -358,33 +310,19 @@ def snapshot(
         cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(beside - set(planned)))
         return (*planned.values(), *(unplanned(cell) for cell in cells if cell is not None))
 
-    keeper = fates if isinstance(fates, KnownKeeper) else None
-    fates = fates.fates if isinstance(fates, KnownKeeper) else fates
-    if isinstance(fates, PlannedFates):
-        known_ids, fate_at = KnownIds(fates, locks, runs), fates.fate
-        entries: Iterable[Entry] = PlannedEntries(
-            known_ids, lambda number, fate: make(fate or fate_at(number)), unplanned, keeper
-        )
-    else:
-        planned = {fate.cell.id: fate for fate in fates}
-        cells = (
-            readable_cell(cell_id, ask.matrix)
-            for cell_id in sorted({*runs, *locks} - planned.keys())
-        )
-        outside = (unplanned(cell) for cell in cells if cell is not None and not cell.is_in_lane)
-        entries = (*map(make, planned.values()), *outside)
-    alone = Snapshot(ask, catalogue, entries, present)
-    attributed = alone.mapped(lambda entry: _attributed(entry, alone.attribution, present, judge))
-    return attributed.with_lanes(lanes_of)
+    entries = {fate.cell.id: make(fate) for fate in fates}
+    cells = (
+        readable_cell(cell_id, ask.matrix) for cell_id in sorted({*runs, *locks} - entries.keys())
+    )
+    outside = (unplanned(cell) for cell in cells if cell is not None and not cell.is_in_lane)
+    alone = Snapshot(ask, catalogue, (*entries.values(), *outside), present)
 
+    def attributed(entry: Entry) -> Entry:
+        if entry.cell.id in judged or entry.overview is None or not entry.overview.has_failures:
+            return entry
+        context = alone.attribution.context(entry.cell, present)
+        beside = entry.lock_digest, entry.obstacle
+        verdict = verdict_of(entry.cell.id, entry.history, context, *beside)
+        return replace(entry, verdict=verdict)
 
-def _attributed(
-    entry: Entry, attribution: Attribution, present: EvaluationContext, judge: Judge
-) -> Entry:
-    if entry.overview is None or not entry.overview.has_failures:
-        return entry
-    beside = entry.lock_digest, entry.obstacle
-    judged = JudgedRuns(entry.cell.id, entry.runs, entry.history, *beside)
-    present = attribution.context(entry.cell, present)
-    verdict, _ = judge("attributed", judged, present)
-    return msgspec.structs.replace(entry, verdict=verdict)
+    return alone.mapped(attributed).with_lanes(lanes_of)

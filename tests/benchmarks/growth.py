@@ -8,7 +8,6 @@ the time. Publishing makes a page of every cell, so only sizes up to MOST record
 
 import argparse
 import datetime
-import gc
 import gzip
 import hashlib
 import itertools
@@ -19,7 +18,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +25,6 @@ from packaging.tags import parse_tag
 from packaging.version import Version
 
 from compat import files
-from compat.cli.app import COLLECT_AFTER
 from compat.declare.decode import decode_matrix
 from compat.index.kept import encode_catalogue
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
@@ -35,7 +32,6 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.plan import Feasible, plan
 from compat.results.due import agenda
-from compat.results.index import RecordIndex
 from compat.results.packing import batch_of, encode_batch
 from compat.results.record import (
     Attempt,
@@ -295,14 +291,12 @@ def add_new(root: Path, hour: int) -> None:
 
 
 def refresh(root: Path) -> None:
-    """Bring the index to what the records say."""
-    with closing(RecordIndex(root / "cache" / "records.sqlite")) as index:
-        index.refresh(made_workspace(root, root / "cache").store)
+    """Bring the table to what the records say."""
+    assert made_workspace(root, root / "cache").runs is not None
 
 
 def verdicts(root: Path) -> None:
     """Ask for every verdict, and for what is due."""
-    gc.set_threshold(COLLECT_AFTER)  # as a command does
     known = made_workspace(root, root / "cache").snapshot
     kinds = {entry.cell.id: entry.verdict.kind for entry in known.known}
     assert len(kinds) == len(known.known)

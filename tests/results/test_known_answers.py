@@ -1,7 +1,7 @@
 """What follows for cells that nobody tried: from clauses, from files, and from neighbours."""
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -11,12 +11,11 @@ from support.made_records import capabilities
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 
 from compat.declare.load import Declared
-from compat.files import Keep, not_kept
 from compat.fleet.explore import open_work
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
 from compat.results.clauses import Clause, FileClause, KeptClauses
-from compat.results.known_answers import Consequences, fallen, with_answers
+from compat.results.known_answers import fallen, with_answers
 from compat.results.plain_answers import PlainAnswer
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
@@ -79,7 +78,6 @@ def picture(
     conflicts: Sequence[Clause] = (),
     files: Sequence[FileClause] = (),
     answers: Mapping[str, str] | None = None,
-    keep: Keep = not_kept,
     rules: str = "",
     present: EvaluationContext = PRESENT,
 ) -> Snapshot:
@@ -102,7 +100,7 @@ def picture(
         for cell, outcome in (answers or {}).items()
     }
     clauses = KeptClauses(conflicts=tuple(conflicts), files=tuple(files))
-    return with_answers(known, asked, clauses, keep)
+    return with_answers(known, asked, clauses)
 
 
 def inferred(of: Snapshot) -> set[str]:
@@ -183,35 +181,6 @@ def test_a_later_lock_removes_the_clause_and_all_that_rested_on_it(by: str) -> N
     fell = fallen(of, KeptClauses(conflicts=(CLAUSE,)))
     assert set(fell) >= {"py3.9-fr2-demo1.0", "py3.9-fr2-demo1.0+dated"}
     assert all("fr2" in name for name in fell)
-
-
-def test_what_cells_contain_is_kept_whatever_their_runs_come_to(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kept: dict[tuple[bytes, ...], bytes] = {}
-
-    def keep(kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        key = (kind.encode(), *sources)
-        if key not in kept:
-            kept[key] = make()
-        return kept[key]
-
-    run = record("py3.9-fr2-demo2.0", "test-fail:assertion(x)")
-    refused = record("py3.8-fr1-demo2.0", FILE.outcome)
-    clauses = {"conflicts": [CLAUSE], "files": [FILE]}
-    before = picture(run, refused, **clauses, keep=keep).disproofs
-    assert [disproof.clause for disproof in before] == [CLAUSE]
-    beyond = record("py3.8-fr1-demo2.0")
-    expected = picture(run, beyond, **clauses).disproofs
-    assert [type(disproof.clause) for disproof in expected] == [FileClause, Clause]
-    monkeypatch.setattr(Consequences, "contained", lambda *_: pytest.fail("worked out again"))
-    assert picture(run, beyond, **clauses, keep=keep).disproofs == expected
-    # Of other clauses nothing is kept, and neither is it of cells that became known since.
-    monkeypatch.undo()
-    other = {"conflicts": [replace(CLAUSE, facts=("ant==1",))], "files": [FILE]}
-    for more, asked in (([], other), ([record("py3.9-fr2-demo1.0")], clauses)):
-        anew = picture(run, beyond, *more, **asked).disproofs
-        assert picture(run, beyond, *more, **asked, keep=keep).disproofs == anew
 
 
 def test_what_another_clause_answers_does_not_fall() -> None:

@@ -18,7 +18,7 @@ import compat.results.record_batches as record_batches
 import compat.results.record_packing as module
 from compat import files
 from compat.errors import CompatError
-from compat.results.index import RecordIndex
+from compat.results.answers import AnswerTable
 from compat.results.packing import RecordBatch, batch_of, decode_batch, encode_batch
 from compat.results.record import Record, encode_record, record_digest
 from compat.results.record_files import RecordFiles, record_names
@@ -41,9 +41,14 @@ def everything(store: RecordFiles) -> list[Record]:
 
 
 def indexed(store: RecordFiles) -> list[tuple[str, datetime.datetime, str]]:
-    with closing(RecordIndex(None)) as index:
-        index.refresh(store)
-        return [(row.cell, row.started, str(row.outcome)) for row in index.runs(store)]
+    with closing(AnswerTable(None, store, TODAY)) as table:
+        table.refresh()
+        return said(table)
+
+
+def said(table: AnswerTable) -> list[tuple[str, datetime.datetime, str]]:
+    every = (run for cell in sorted(table.runs) for run in table.runs[cell])
+    return [(run.cell, run.started, str(run.outcome)) for run in every]
 
 
 def plain(found: list[Record]) -> list[tuple[str, datetime.datetime, str]]:
@@ -96,9 +101,9 @@ class TestTheSameRecord:
         for day in range(6):
             store.add(ran("pass", day=day, lock=LOCK if day != 2 else OTHER_LOCK))
         pack(store, START.date() + datetime.timedelta(days=days))
-        with closing(RecordIndex(None)) as index:
-            index.refresh(store)
-            paths = index.files_on(store, CELL, LOCK)
+        with closing(AnswerTable(None, store, TODAY)) as table:
+            table.refresh()
+            paths = table.files_on(CELL, LOCK)
         of_lock = [one for one in store.of_files(CELL, paths) if one.lock_digest == LOCK]
         assert of_lock == [one for one in reversed(everything(store)) if one.lock_digest == LOCK]
         assert len(of_lock) == 5
@@ -247,10 +252,10 @@ class TestDamage:
         (fault,) = store.damaged(NOW)
         assert fault.path == f"matrices/tff/records/_batches/{packed.name}"
         assert "damaged" in fault.message
-        with closing(RecordIndex(None)) as index:
-            index.refresh(store)
-            assert index.damaged(store, NOW) == (fault,)
-            assert index.runs(store) == ()
+        with closing(AnswerTable(None, store, TODAY)) as table:
+            table.refresh()
+            assert table.damaged(NOW) == (fault,)
+            assert said(table) == []
 
     def test_a_bomb_is_refused(
         self, store: RecordFiles, packed: Path, monkeypatch: pytest.MonkeyPatch
@@ -265,19 +270,19 @@ class TestDamage:
         self, store: RecordFiles, packed: Path, tmp_path: Path
     ) -> None:
         data, before = packed.read_bytes(), indexed(store)
-        with closing(RecordIndex(tmp_path / "index")) as index:
-            assert index.refresh(store) == 1
-            assert index.refresh(store) == 0
-            assert len(index.runs(store)) == 20
+        with closing(AnswerTable(tmp_path / "index", store, TODAY)) as table:
+            assert table.refresh() == 1
+            assert table.refresh() == 0
+            assert len(said(table)) == 20
             packed.write_bytes(data[:100])
-            index.refresh(store)
-            assert index.runs(store) == ()
+            table.refresh()
+            assert said(table) == []
             packed.unlink()
-            index.refresh(store)
-            assert (index.runs(store), index.faults(store)) == ((), ())
+            table.refresh()
+            assert (said(table), table.damaged(NOW)) == ([], ())
             packed.write_bytes(data)
-            index.refresh(store)
-            assert [(r.cell, r.started, str(r.outcome)) for r in index.runs(store)] == before
+            table.refresh()
+            assert said(table) == before
 
     def test_a_stray_file_and_a_future_run_are_told(self, store: RecordFiles) -> None:
         store.add(full())
@@ -341,9 +346,9 @@ def test_writers_and_packers_at_once_lose_nothing(store: RecordFiles) -> None:
         children.append(child)
     waiting = set(children)
     while waiting:
-        with closing(RecordIndex(None)) as index:
-            index.refresh(store)
-            assert index.faults(store) == ()
+        with closing(AnswerTable(None, store, TODAY)) as table:
+            table.refresh()
+            assert table.damaged(NOW) == ()
         pack(store, TODAY)
         done, status = os.waitpid(-1, os.WNOHANG)
         if done:

@@ -1,4 +1,4 @@
-"""What is known of a matrix is kept in one piece, and is always what would be worked out anew."""
+"""What is known of a matrix stands in a table, and is always what follows from the files alone."""
 
 import datetime
 import sqlite3
@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import msgspec
 import pytest
@@ -29,11 +30,13 @@ from compat.advise.proof import proofs
 from compat.files import write
 from compat.lock.kept_lock import LocksByCell
 from compat.lock.lock_text import encode_lock
+from compat.results import entry as entry_module
+from compat.results import verdict as verdict_module
+from compat.results.answers import EntryReader
 from compat.results.clause_file import keep_plain
 from compat.results.entry import Entry
-from compat.results.kept_known import KeptKnown
-from compat.results.kept_verdicts import KeptVerdicts
 from compat.results.snapshot import Snapshot
+from compat.results.verdict import History, Verdict
 from compat.run.suitefiles import suite_digest
 from compat.workspace import Workspace
 
@@ -112,7 +115,7 @@ def test_the_next_question_judges_no_cell(tmp_path: Path, monkeypatch: pytest.Mo
     with repository(red_and_green()) as root:
         first = workspace(root, tmp_path).snapshot
         assert {entry.cell.id for entry in first.known} == {NEW, BESIDE, OLD}
-        monkeypatch.setattr(KeptVerdicts, "of", lambda *_: pytest.fail("a cell is judged again"))
+        monkeypatch.setattr(entry_module, "verdict_of", lambda *_: pytest.fail("judged again"))
         again = workspace(root, tmp_path).snapshot
         assert again.by_id[NEW].verdict.failing("combination") == ("a",)
         assert plain(again.known) == plain(first.known)
@@ -158,23 +161,51 @@ def test_another_day_is_another_question(tmp_path: Path) -> None:
             assert {entry.verdict.stale for entry in known} == {is_stale}
 
 
-def test_what_is_damaged_is_worked_out_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("change", ["answers SET body = x'00'", "derived SET body = x'00'"])
+def test_what_is_damaged_is_derived_again(tmp_path: Path, change: str) -> None:
     with repository(red_and_green()) as root:
-        expected = plain(workspace(root, tmp_path).snapshot.known)
-        with closing(sqlite3.connect(tmp_path / "records.sqlite")) as connection:
-            connection.execute("UPDATE kept SET fact = x'00' WHERE kind = 'known'")
+        before = workspace(root, tmp_path).snapshot
+        expected, questions = plain(before.known), before.plain_questions
+        (path,) = (tmp_path / "answers").glob("*.sqlite")
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"UPDATE {change}")
             connection.commit()
+        again = workspace(root, tmp_path).snapshot
+        assert again.plain_questions == questions
+        assert plain(again.known) == expected
+        path.write_bytes(path.read_bytes()[:5000])
+        assert plain(workspace(root, tmp_path).snapshot.known) == expected
+        path.unlink()
         assert plain(workspace(root, tmp_path).snapshot.known) == expected
 
 
-def test_a_question_about_one_cell_of_many_does_not_read_all(
+def test_a_reader_keeps_what_it_has_opened(tmp_path: Path) -> None:
+    with repository(red_and_green()) as root:
+        before = workspace(root, tmp_path)
+        assert before.snapshot.by_id[NEW].verdict.kind == "partial"
+        before.store.add(ran(lock_of(OLD), "import-fail:missing-module(a)", minute=5))
+        after = workspace(root, tmp_path).snapshot
+        assert after.by_id[OLD].verdict.kind == "broken"
+        assert before.snapshot.by_id[OLD].verdict.kind == "works"
+        before.refresh()
+        assert before.snapshot.by_id[OLD].verdict.kind == "broken"
+
+
+def test_a_question_about_one_cell_does_not_read_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with repository(red_and_green()) as root:
         assert workspace(root, tmp_path).snapshot.known
-        monkeypatch.setattr("compat.results.kept_known._FEW", 2)
-        monkeypatch.setattr(KeptKnown, "_decoded", lambda *_: pytest.fail("all are read"))
+        made: list[str] = []
+        make = EntryReader._entry
+
+        def noted(reader: EntryReader, cell: str, *row: Any) -> Entry:
+            made.append(cell)
+            return make(reader, cell, *row)
+
+        monkeypatch.setattr(EntryReader, "_entry", noted)
         assert workspace(root, tmp_path).verdict(NEW).failing("combination") == ("a",)
+        assert made == [NEW]
 
 
 def test_what_locks_say_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,6 +220,27 @@ def test_what_locks_say_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
         for name in ("lock", "lock_text", "records"):
             monkeypatch.setattr(Workspace, name, lambda *_: pytest.fail("a file is read again"))
         assert asked(workspace(root, tmp_path)) == first
+
+
+def test_only_the_releases_with_new_runs_are_judged_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged: list[str] = []
+    judge = verdict_module.verdict_of
+
+    def noted(cell: str, history: History, *of: Any) -> Verdict:
+        judged.extend([cell] if history.counted else [])
+        return judge(cell, history, *of)
+
+    with repository(red_and_green()) as root:
+        before = workspace(root, tmp_path).snapshot
+        assert before.known
+        monkeypatch.setattr(entry_module, "verdict_of", noted)
+        workspace(root, tmp_path).store.add(ran(lock_of(OLD), "import-fail:abort", minute=5))
+        after = workspace(root, tmp_path).snapshot
+        assert after.by_id[OLD].verdict.kind == "broken"
+        assert judged == [OLD]
+        assert plain(after.known) == plain(anew(root).known)
 
 
 def test_after_a_run_no_lock_is_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

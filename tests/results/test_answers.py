@@ -1,5 +1,5 @@
-"""The index over the record files: it says what the files say, notices what changed, and can always
-be thrown away.
+"""The table over the record files: it says what the files say, notices what changed, and is safe to
+delete.
 """
 
 import random
@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from support.examples import examples
 from support.made_records import CELL, LOCK, OTHER_LOCK, START, SUITE, capabilities, full, ran, runs
 
-import compat.results.index as module
+import compat.results.answers as module
+from compat.results.answers import AnswerTable
 from compat.results.due import due
-from compat.results.index import RecordIndex
+from compat.results.ran import Run
 from compat.results.record import Capability, Record, encode_record, record_digest
 from compat.results.record_files import RecordFiles, record_names
 from compat.results.verdict import EvaluationContext, verdict
@@ -29,7 +30,7 @@ from compat.run.evidence import Installed
 
 PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date())
 OTHER_CELL = "py3.9-tf2.3-tff0.17.0"
-TABLES = ("files", "cells")
+TABLES = ("files", "runs")
 
 
 @pytest.fixture
@@ -39,97 +40,111 @@ def store(tmp_path: Path) -> RecordFiles:
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "cache" / "records.sqlite"
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def opened(folder: Path | None, store: RecordFiles) -> "closing[AnswerTable]":
+    return closing(AnswerTable(folder, store, START.date()))
 
 
 @pytest.fixture
-def index(path: Path) -> Iterator[RecordIndex]:
-    with closing(RecordIndex(path)) as opened:
-        yield opened
+def table(folder: Path, store: RecordFiles) -> Iterator[AnswerTable]:
+    with opened(folder, store) as table:
+        yield table
 
 
-def outcomes(index: RecordIndex, store: RecordFiles) -> list[str]:
-    return [str(row.outcome) for row in index.runs(store)]
+def every(table: AnswerTable) -> tuple[Run, ...]:
+    return tuple(run for cell in sorted(table.runs) for run in table.runs[cell])
+
+
+def outcomes(table: AnswerTable) -> list[str]:
+    return [str(run.outcome) for run in every(table)]
+
+
+def file_in(folder: Path) -> Path:
+    (path,) = folder.glob("*.sqlite")
+    return path
 
 
 class TestRefresh:
-    def test_threads_share_one_index(self, index: RecordIndex, store: RecordFiles) -> None:
+    def test_threads_share_one_table(self, table: AnswerTable, store: RecordFiles) -> None:
         def add_and_read(day: int) -> int:
             store.add(ran("pass", day=day))
-            index.refresh(store)
-            return len(index.of_cell(store, CELL))
+            table.refresh()
+            return len(table.runs_of(CELL))
 
         with ThreadPoolExecutor(4) as pool:
             seen = list(pool.map(add_and_read, range(40)))
         assert min(seen) >= 1
-        assert len(index.of_cell(store, CELL)) == 40
+        assert len(table.runs_of(CELL)) == 40
 
-    def test_only_what_is_new_is_read(self, index: RecordIndex, store: RecordFiles) -> None:
+    def test_only_what_is_new_is_read(self, table: AnswerTable, store: RecordFiles) -> None:
         store.add(ran("pass"))
-        assert [index.refresh(store), index.refresh(store)] == [1, 0]
+        assert [table.refresh(), table.refresh()] == [1, 0]
         store.add(ran("import-fail:abort", day=1))
-        assert [index.refresh(store), index.refresh(store)] == [1, 0]
-        assert outcomes(index, store) == ["pass", "import-fail:abort"]
+        assert [table.refresh(), table.refresh()] == [1, 0]
+        assert outcomes(table) == ["pass", "import-fail:abort"]
 
     def test_a_file_that_is_gone_is_forgotten(
-        self, index: RecordIndex, store: RecordFiles, path: Path
+        self, table: AnswerTable, store: RecordFiles, folder: Path
     ) -> None:
         store.add(full())
         store.add(ran("pass", day=1))
-        index.refresh(store)
+        table.refresh()
         next(store.paths()).unlink()
-        assert index.refresh(store) == 1
-        with closing(sqlite3.connect(path)) as connection:
+        assert table.refresh() == 1
+        with closing(sqlite3.connect(file_in(folder))) as connection:
             left = [
                 connection.execute(f"SELECT count(*) FROM {table}").fetchone() for table in TABLES
             ]
         assert left == [(1,), (1,)]
-        assert outcomes(index, store) == ["pass"]
+        assert outcomes(table) == ["pass"]
 
     def test_a_damaged_file_is_told_and_a_repaired_one_is_read(
-        self, index: RecordIndex, store: RecordFiles
+        self, table: AnswerTable, store: RecordFiles
     ) -> None:
         store.add(full())
         (file,) = store.paths()
         text = file.read_text()
         file.write_text(text[:100])
-        assert index.refresh(store) == 1
-        assert outcomes(index, store) == []
-        (fault,) = index.faults(store)
+        assert table.refresh() == 1
+        assert outcomes(table) == []
+        (fault,) = table.damaged(START)
         assert (fault,) == store.damaged(START)
         file.write_text(text)
-        assert index.refresh(store) == 1
-        assert index.faults(store) == ()
-        assert outcomes(index, store) == [str(full().outcome)]
+        assert table.refresh() == 1
+        assert table.damaged(START) == ()
+        assert outcomes(table) == [str(full().outcome)]
 
-    def test_it_is_kept_between_runs(self, path: Path, store: RecordFiles) -> None:
+    def test_it_is_kept_between_runs(self, folder: Path, store: RecordFiles) -> None:
         store.add(full())
-        with closing(RecordIndex(path)) as first:
-            first.refresh(store)
-        with closing(RecordIndex(path)) as second:
-            assert second.refresh(store) == 0
-            assert outcomes(second, store) == [str(full().outcome)]
+        with opened(folder, store) as first:
+            first.refresh()
+        with opened(folder, store) as second:
+            assert second.refresh() == 0
+            assert outcomes(second) == [str(full().outcome)]
 
     def test_matrices_do_not_mix(
-        self, index: RecordIndex, store: RecordFiles, tmp_path: Path
+        self, table: AnswerTable, store: RecordFiles, folder: Path, tmp_path: Path
     ) -> None:
         (tmp_path / "pip-tools").mkdir()
         other = RecordFiles(tmp_path / "pip-tools")
         store.add(ran("pass"))
         other.add(ran("import-fail:abort", matrix="pip-tools"))
-        index.refresh(store)
-        index.refresh(other)
-        assert (outcomes(index, store), outcomes(index, other)) == (["pass"], ["import-fail:abort"])
-        assert [index.refresh(store), index.refresh(other)] == [0, 0]
+        table.refresh()
+        with opened(folder, other) as beside:
+            beside.refresh()
+            assert (outcomes(table), outcomes(beside)) == (["pass"], ["import-fail:abort"])
+            assert [table.refresh(), beside.refresh()] == [0, 0]
 
 
 class TestReading:
-    def test_a_row_says_what_its_record_says(self, index: RecordIndex, store: RecordFiles) -> None:
+    def test_a_row_says_what_its_record_says(self, table: AnswerTable, store: RecordFiles) -> None:
         record = full()
         store.add(record)
-        index.refresh(store)
-        (row,) = index.runs(store)
+        table.refresh()
+        (row,) = every(table)
         for field in (
             *("cell", "started", "outcome", "outcomes", "seconds", "lock_digest", "suite_digest"),
             *("isolation", "tier", "capabilities", "metrics", "involved"),
@@ -137,7 +152,7 @@ class TestReading:
             assert getattr(row, field) == getattr(record, field)
 
     def test_a_record_says_the_same_by_itself_and_in_a_batch(
-        self, index: RecordIndex, store: RecordFiles, tmp_path: Path
+        self, table: AnswerTable, store: RecordFiles, tmp_path: Path
     ) -> None:
         (tmp_path / "packed" / "tff").mkdir(parents=True)
         packed = RecordFiles(tmp_path / "packed" / "tff")
@@ -146,30 +161,30 @@ class TestReading:
             store.add(record)
             digits = record_digest(encode_record(record))[:8]
             packed.batches.add(record.started.date(), [(digits, record)])
-        for of in (store, packed):
-            index.refresh(of)
-        rows, of_batches = index.runs(store), index.runs(packed)
-        assert [(r.outcomes, r.capabilities, r.involved, r.metrics) for r in rows] == [
-            (r.outcomes, r.capabilities, r.involved, r.metrics) for r in of_batches
-        ]
-        # What is the same is one object, so the facts of both have the same numbers.
-        assert [row.told.number for row in rows] == [row.told.number for row in of_batches]
+        with opened(None, packed) as of_batches:
+            for of in (table, of_batches):
+                of.refresh()
+            said = [
+                [(r.outcomes, r.capabilities, r.involved, r.metrics) for r in every(of)]
+                for of in (table, of_batches)
+            ]
+        assert said[0] == said[1]
 
-    def test_one_cell_is_read_by_itself(self, index: RecordIndex, store: RecordFiles) -> None:
+    def test_one_cell_is_read_by_itself(self, table: AnswerTable, store: RecordFiles) -> None:
         for record in (
             ran("import-fail:abort", day=3),
             ran("pass", day=2),
             ran("test-fail:memory", cell=OTHER_CELL),
         ):
             store.add(record)
-        index.refresh(store)
-        assert index.cells(store) == (CELL, OTHER_CELL)
-        assert [str(row.outcome) for row in index.of_cell(store, CELL)] == [
+        table.refresh()
+        assert set(table.runs) == {CELL, OTHER_CELL}
+        assert [str(row.outcome) for row in table.runs_of(CELL)] == [
             "pass",
             "import-fail:abort",
         ]
-        assert index.of_cell(store, "py3.9-tf2.9-tff9") == ()
-        assert index.every_row(store)[CELL] == index.of_cell(store, CELL)
+        assert table.runs_of("py3.9-tf2.9-tff9") == ()
+        assert tuple(table.runs[CELL]) == table.runs_of(CELL)
 
     @examples(25, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(history=st.lists(runs(), max_size=5))
@@ -181,9 +196,9 @@ class TestReading:
         store = RecordFiles(folder)
         for record in history:
             store.add(record)
-        with closing(RecordIndex(None)) as index:
-            index.refresh(store)
-            rows = index.runs(store)
+        with opened(None, store) as table:
+            table.refresh()
+            rows = every(table)
         records = store.records(CELL)
         assert verdict(CELL, rows, PRESENT, lock_digest=LOCK) == verdict(
             CELL, records, PRESENT, lock_digest=LOCK
@@ -192,46 +207,52 @@ class TestReading:
 
 
 class TestTrouble:
-    def test_a_file_that_is_no_index_is_made_anew(self, path: Path, store: RecordFiles) -> None:
+    def test_a_file_that_is_no_table_is_made_anew(self, folder: Path, store: RecordFiles) -> None:
         store.add(full())
-        path.parent.mkdir()
-        path.write_bytes(b"this is no database" * 1000)
-        with closing(RecordIndex(path)) as index:
-            assert index.refresh(store) == 1
-        with closing(RecordIndex(path)) as index:
-            assert index.refresh(store) == 0
+        folder.mkdir()
+        with opened(folder, store) as table:
+            table.refresh()
+        file_in(folder).write_bytes(b"this is no database" * 1000)
+        with opened(folder, store) as table:
+            assert table.refresh() == 1
+        with opened(folder, store) as table:
+            assert table.refresh() == 0
 
-    def test_an_index_of_another_version_is_made_anew(
-        self, path: Path, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
+    def test_a_table_of_another_version_is_made_anew(
+        self, folder: Path, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store.add(full())
-        with closing(RecordIndex(path)) as index:
-            index.refresh(store)
+        with opened(folder, store) as table:
+            table.refresh()
         monkeypatch.setattr(module, "VERSION", module.VERSION + 1)
-        with closing(RecordIndex(path)) as index:
-            assert [index.refresh(store), index.refresh(store)] == [1, 0]
+        with opened(folder, store) as table:
+            assert [table.refresh(), table.refresh()] == [1, 0]
 
-    def test_an_index_without_its_tables_is_made_anew(self, path: Path, store: RecordFiles) -> None:
+    def test_a_file_without_its_tables_is_made_anew(self, folder: Path, store: RecordFiles) -> None:
         store.add(full())
-        path.parent.mkdir()
+        with opened(folder, store) as table:
+            table.refresh()
+        path = file_in(folder)
+        path.unlink()
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE other (x)")
             connection.execute(f"PRAGMA user_version = {module.VERSION}")
-        with closing(RecordIndex(path)) as index:
-            assert index.refresh(store) == 1
-        with closing(RecordIndex(path)) as index:
-            assert index.refresh(store) == 0
+        with opened(folder, store) as table:
+            assert table.refresh() == 1
+        with opened(folder, store) as table:
+            assert table.refresh() == 0
 
     def test_damage_anywhere_in_the_file_never_stops_the_reading(
-        self, path: Path, store: RecordFiles
+        self, folder: Path, store: RecordFiles
     ) -> None:
         for number in range(30):
             store.add(
                 ran("pass", second=number, capabilities=capabilities(sum="yes", mean="absent"))
             )
-        with closing(RecordIndex(path)) as index:
-            index.refresh(store)
-            told = [(row.started, row.outcomes, row.capabilities) for row in index.runs(store)]
+        with opened(folder, store) as table:
+            table.refresh()
+            told = [(row.started, row.outcomes, row.capabilities) for row in every(table)]
+        path = file_in(folder)
         whole = path.read_bytes()
         chance = random.Random(5)
         for _ in range(60):
@@ -239,75 +260,66 @@ class TestTrouble:
             at = chance.randrange(len(spoilt))
             spoilt[at : at + 64] = chance.randbytes(64)
             path.write_bytes(spoilt if chance.random() < 0.7 else whole[:at])
-            with closing(RecordIndex(path)) as index:
-                index.refresh(store)
+            with opened(folder, store) as table:
+                table.refresh()
                 assert [
-                    (row.started, row.outcomes, row.capabilities) for row in index.runs(store)
+                    (row.started, row.outcomes, row.capabilities) for row in every(table)
                 ] == told
-                assert len(index.runs(store)) == 30
+                assert len(every(table)) == 30
 
     @pytest.mark.parametrize(
         "change",
         [
-            "UPDATE cells SET runs = x'90'",
-            "DELETE FROM cells",
-            "DELETE FROM facts",
-            "UPDATE facts SET fact = x'90'",
+            "UPDATE runs SET body = x'90'",
+            "DELETE FROM shared",
+            "UPDATE shared SET body = x'90'",
         ],
     )
-    def test_an_index_that_says_something_else_than_the_files_is_made_anew(
-        self, path: Path, store: RecordFiles, change: str
+    def test_a_table_that_says_something_else_than_the_files_is_made_anew(
+        self, folder: Path, store: RecordFiles, change: str
     ) -> None:
         store.add(full())
-        with closing(RecordIndex(path)) as index:
-            index.refresh(store)
-            with closing(sqlite3.connect(path, isolation_level=None)) as other:
-                other.execute(change)
-            assert outcomes(index, store) == [str(full().outcome)]
-            assert index.refresh(store) == 0
+        with opened(folder, store) as table:
+            table.refresh()
+        with closing(sqlite3.connect(file_in(folder), isolation_level=None)) as other:
+            other.execute(change)
+        with opened(folder, store) as table:
+            table.refresh()
+            assert outcomes(table) == [str(full().outcome)]
+            assert table.refresh() == 0
 
     def test_where_the_file_cannot_be_made_it_does_without(
         self, tmp_path: Path, store: RecordFiles
     ) -> None:
         (tmp_path / "taken").write_text("")
         store.add(full())
-        with closing(RecordIndex(tmp_path / "taken" / "records.sqlite")) as index:
-            assert index.refresh(store) == 1
-            assert len(index.runs(store)) == 1
+        with opened(tmp_path / "taken", store) as table:
+            assert table.refresh() == 1
+            assert len(every(table)) == 1
 
-    def test_where_another_run_holds_the_file_it_does_without(
-        self, path: Path, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(module, "LOCK_SECONDS", 0.1)
+    def test_two_runs_may_refresh_one_table(self, folder: Path, store: RecordFiles) -> None:
         store.add(full())
-        with closing(RecordIndex(path)) as index, closing(sqlite3.connect(path)) as other:
-            other.execute("BEGIN IMMEDIATE")
-            held = path.stat().st_ino
-            assert index.refresh(store) == 1
-            assert len(index.runs(store)) == 1
-            assert path.stat().st_ino == held
-
-    def test_two_runs_may_refresh_one_index(self, path: Path, store: RecordFiles) -> None:
-        store.add(full())
-        with closing(RecordIndex(path)) as one, closing(RecordIndex(path)) as other:
-            assert one.refresh(store) == 1
+        with opened(folder, store) as one, opened(folder, store) as other:
+            assert one.refresh() == 1
             store.add(ran("pass", day=1))
-            assert other.refresh(store) == 1
-            assert one.refresh(store) == 0
-            assert len(one.runs(store)) == 2
+            assert other.refresh() == 1
+            assert one.refresh() == 0
+            assert len(every(one)) == 2
 
 
 DUE = """
 import datetime, pathlib, sys
 from compat.results.due import due
 from compat.results.record_files import RecordFiles
-from compat.results.index import RecordIndex
+from compat.results.answers import AnswerTable
 from compat.results.verdict import EvaluationContext
 folder = pathlib.Path(sys.argv[1])
-store, index = RecordFiles(folder / "tff"), RecordIndex(folder / "index")
-index.refresh(store)
+store = RecordFiles(folder / "tff")
+table = AnswerTable(folder / "index", store, datetime.date(2026, 11, 1))
+table.refresh()
 present = EvaluationContext(suite_digest=sys.argv[3], day=datetime.date(2026, 11, 1))
-print(len(due(dict.fromkeys(store.cells(), sys.argv[2]), index.runs(store), present)))
+runs = [run for rows in table.runs.values() for run in rows]
+print(len(due(dict.fromkeys(store.cells(), sys.argv[2]), runs, present)))
 """
 
 
@@ -336,12 +348,12 @@ def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_
             text = encode_record(record)
             (folder / record_names(record, record_digest(text))[0]).write_text(text)
     marks = [time.perf_counter()]
-    with closing(RecordIndex(tmp_path / "index")) as index:
-        index.refresh(store)
+    with opened(tmp_path / "index", store) as table:
+        table.refresh()
     marks.append(time.perf_counter())
-    with closing(RecordIndex(tmp_path / "index")) as index:
-        assert index.refresh(store) == 0
-        rows = index.runs(store)
+    with opened(tmp_path / "index", store) as table:
+        assert table.refresh() == 0
+        rows = every(table)
         assert due(dict.fromkeys(store.cells(), LOCK), rows, PRESENT) == ()
         marks.append(time.perf_counter())
         for cell, of_cell in groupby(rows, key=lambda row: row.cell):
@@ -359,9 +371,9 @@ def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_
 
 
 def test_records_of_one_lock_do_not_hide_those_of_another(
-    index: RecordIndex, store: RecordFiles
+    table: AnswerTable, store: RecordFiles
 ) -> None:
     store.add(ran("pass"))
     store.add(ran("pass", lock=OTHER_LOCK))
-    index.refresh(store)
-    assert {row.lock_digest for row in index.runs(store)} == {LOCK, OTHER_LOCK}
+    table.refresh()
+    assert {row.lock_digest for row in every(table)} == {LOCK, OTHER_LOCK}

@@ -1,0 +1,923 @@
+"""SQLite over a matrix: its runs, and the answer of every cell. It is derived, and safe to delete.
+
+A file is never changed in place: whatever changes is written into a copy, which takes the file's
+name. So a reader keeps what he has opened, no reader waits for a writer, and what a killed writer
+leaves is read by nobody.
+"""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import os
+import sqlite3
+import threading
+import zlib
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from functools import cache, cached_property, lru_cache, partial
+from itertools import chain
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+from packaging.version import Version
+
+from compat.declare.load import Declared
+from compat.declare.suite_table import Tier
+from compat.errors import CompatError, Fault, RecordError
+from compat.index.release import Catalogue
+from compat.plan.cell import Cell, Coordinate, Recipe, is_in_lane
+from compat.plan.obstacle import Obstacle
+from compat.plan.plain_cells import PlainQuestion
+from compat.plan.plan import Fate, Feasible, Infeasible
+from compat.results.clauses import Clause, Disproof, FileClause
+from compat.results.entry import CellRuns, Entry
+from compat.results.plain_answers import KnownRefusal, PlainAnswer
+from compat.results.ran import Run
+from compat.results.record import Capability, Record
+from compat.results.record_batches import BATCHES
+from compat.results.record_files import RecordFiles
+from compat.results.run_group import Kind
+from compat.results.run_overview import RunOverview
+from compat.results.score import CapabilityFault, Score
+from compat.results.snapshot import Snapshot, UntriedCell
+from compat.results.verdict import EvaluationContext, EvidenceKind, History, Verdict
+from compat.run.evidence import Isolation
+from compat.run.outcome import Failed, Passed, parse_outcome
+from compat.value import Value
+
+T = TypeVar("T")
+VERSION = 1
+# How many days of a matrix are kept: today, and another one that was asked about.
+_MOST_DAYS = 2
+# `shared` has what many rows say alike, `touched` the cells whose runs came after the answers.
+_TABLES = """
+CREATE TABLE state (name TEXT PRIMARY KEY, value BLOB NOT NULL);
+CREATE TABLE files (
+    id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE, size INTEGER NOT NULL,
+    mtime_ns INTEGER NOT NULL, newest REAL, fault TEXT
+);
+CREATE TABLE runs (
+    cell TEXT NOT NULL, name TEXT NOT NULL, file INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (cell, name)
+) WITHOUT ROWID;
+CREATE TABLE touched (cell TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE shared (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
+CREATE TABLE derived (kind TEXT PRIMARY KEY, body BLOB NOT NULL);
+"""
+_ANSWERS = """
+DROP TABLE IF EXISTS answers;
+CREATE TABLE answers (
+    place INTEGER PRIMARY KEY, cell TEXT NOT NULL UNIQUE, recipe TEXT NOT NULL, {axes},
+    planned INTEGER NOT NULL, lane INTEGER NOT NULL, known INTEGER NOT NULL, kind TEXT NOT NULL,
+    evidence TEXT NOT NULL, expected TEXT, outcome TEXT NOT NULL, obstacle INTEGER,
+    body BLOB NOT NULL
+);
+CREATE INDEX releases ON answers ({release});
+"""
+# What damage raises, of the file or of what stands in it.
+_DAMAGE = (sqlite3.Error, msgspec.MsgspecError, UnicodeDecodeError)
+
+
+class Sources(NamedTuple):
+    """What answers follow from besides runs: the digest of matrix, catalogue and code, that of the
+    suite and the day, that of what resolvers said, and the state of each cell's lock.
+    """
+
+    plan: bytes
+    judging: bytes
+    learnt: bytes
+    locks: Mapping[str, str]
+
+    @property
+    def digest(self) -> bytes:
+        locks = msgspec.msgpack.encode(sorted(self.locks.items()))
+        return hashlib.blake2b(msgspec.msgpack.encode((*self[:3], locks))).digest()
+
+
+class Before(NamedTuple):
+    """What still holds of the answers before: the fates of the plan, None where they do not, the
+    answers of cells with runs that count, and whether a lock keeps every published requirement.
+    """
+
+    fates: tuple[Fate, ...] | None = None
+    entries: Mapping[str, Entry] = {}
+    unchanged: Mapping[str, bool] = {}
+
+
+class AnswerTable:
+    """The table of one matrix on one day. Where its file cannot be used, it is made in memory.
+    Threads may share one: they read in turn.
+    """
+
+    def __init__(self, folder: Path | None, store: RecordFiles, day: datetime.date) -> None:
+        """Take the folder of such tables."""
+        root = os.fsencode(store.folder.absolute())
+        self._prefix = f"{store.matrix}-{hashlib.sha256(root).hexdigest()[:16]}"
+        self._path = None if folder is None else folder / f"{self._prefix}-{day}.sqlite"
+        self._store = store
+        self._answers: Callable[[], None] = lambda: None
+        self._turn = threading.RLock()
+        self._forget()
+        self._connection = self._opened()
+
+    def refresh(self) -> int:
+        """Read what has changed among the files of records, and open what another process wrote;
+        return how many files have changed.
+        """
+        with self._turn:
+            self._connection.close()
+            self._forget()
+            self._connection = self._opened()
+            try:
+                return self._read_records()
+            except _DAMAGE:
+                self._renew()
+                return self._read_records()
+
+    def close(self) -> None:
+        with self._turn:
+            self._connection.close()
+
+    def answer(self, sources: Sources, derive: Callable[[Before], Snapshot]) -> None:
+        """Bring the answers to what follows from the sources: `derive` derives them, with what
+        still holds of those before.
+        """
+
+        def answered() -> None:
+            state = dict(self.execute("SELECT name, value FROM state"))
+            if state.get("sources") != sources.digest or self.execute("SELECT 1 FROM touched"):
+                self._derive(sources, state, derive)
+
+        with self._turn:
+            self._answers = lambda: None
+            self.ask(answered)
+            self._answers = answered
+
+    def ask(self, read: Callable[[], T]) -> T:
+        """Return what `read` reads; where the file is damaged, all is made anew first."""
+        with self._turn:
+            try:
+                return read()
+            except _DAMAGE:
+                self._renew()
+                self._read_records()
+                self._answers()
+                return read()
+
+    def rows(self, asked: str, *values: object) -> list[tuple[Any, ...]]:
+        return self.ask(lambda: self.execute(asked, *values))
+
+    @property
+    def runs(self) -> RunsByCell:
+        return RunsByCell(self)
+
+    def runs_of(self, cell: str) -> tuple[Run, ...]:
+        """Return the runs of a cell, oldest first."""
+        return tuple(run for run, _ in self._located(cell))
+
+    def files_on(self, cell: str, lock_digest: str | None = None) -> tuple[Path, ...]:
+        """Return the files of a cell's runs on a lock, or on any, the newest run first."""
+        on_lock = (
+            file
+            for run, file in reversed(self._located(cell))
+            if lock_digest in (None, run.lock_digest)
+        )
+        asked = "SELECT path FROM files WHERE id = ?"
+        rows = (row for number in dict.fromkeys(on_lock) for row in self.rows(asked, number))
+        return tuple(self._store.folder / path for (path,) in rows)
+
+    def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
+        """Return what is wrong in the store, stray files and future dates included; only a file
+        of which the table knows nothing is read.
+        """
+        rows = self.rows("SELECT path, newest, fault FROM files")
+        newest = {path: (moment, fault) for path, moment, fault in rows}
+
+        def known(name: str) -> datetime.datetime | Fault | None:
+            moment, fault = newest.get(name, (None, None))
+            if fault is not None:
+                path = self._store.name(self._store.folder / name)
+                return Fault(code=RecordError.code, path=path, message=fault)
+            return moment and datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
+
+        return self._store.damaged(now, known)
+
+    def derived(self, kind: str) -> bytes | None:
+        """Return what is kept under that name beside the answers that it follows from."""
+        asked = "SELECT body FROM derived WHERE kind = ?"
+        return self.ask(lambda: next((_sound(body) for (body,) in self.execute(asked, kind)), None))
+
+    def keep(self, kind: str, body: bytes) -> None:
+        asked = "INSERT OR REPLACE INTO derived VALUES (?, ?)"
+        self._change(lambda connection: connection.execute(asked, (kind, _sealed(body))))
+
+    def shared(self, number: int, form: Any) -> Any:
+        """Return what stands under that number; the same number is the same object."""
+        known = self._shared.get((number, form))
+        if known is None:
+            rows = self.execute("SELECT body FROM shared WHERE id = ?", number)
+            if not rows:
+                raise sqlite3.DatabaseError("a shared row is lacking")
+            known = self._shared[number, form] = _decoder(form).decode(_sound(rows[0][0]))
+        return known
+
+    def _located(self, cell: str) -> list[tuple[Run, int]]:
+        asked = "SELECT body, file FROM runs WHERE cell = ? ORDER BY name"
+
+        def read() -> list[tuple[Run, int]]:
+            rows = self.execute(asked, cell)
+            return [(_run(cell, _sound(body), self.shared), file) for body, file in rows]
+
+        return sorted(self.ask(read), key=lambda located: located[0].started)
+
+    def execute(self, asked: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._connection.execute(asked, values).fetchall()
+
+    def _forget(self) -> None:
+        self._shared: dict[tuple[int, Any], Any] = {}
+
+    def _opened(self) -> sqlite3.Connection:
+        """The file, else that of another day, from which the runs and the plan are taken; else an
+        empty table in memory.
+        """
+        for path in self._files:
+            with suppress(*_DAMAGE, OSError):
+                connection = _read_only(path)
+                with suppress(*_DAMAGE):
+                    if connection.execute("PRAGMA user_version").fetchone() == (VERSION,):
+                        connection.execute("SELECT name FROM state").fetchone()
+                        return connection
+                connection.close()
+        memory = sqlite3.connect(":memory:", check_same_thread=False)
+        memory.executescript(_TABLES)
+        memory.execute(f"PRAGMA user_version = {VERSION}")
+        return memory
+
+    @property
+    def _files(self) -> list[Path]:
+        if self._path is None:
+            return []
+        beside = sorted(self._path.parent.glob(f"{self._prefix}-*.sqlite"), key=_changed_at)
+        return [path for path in (self._path, *reversed(beside)) if _changed_at(path)]
+
+    def _renew(self) -> None:
+        """Throw away what is there."""
+        self._connection.close()
+        self._forget()
+        for path in self._files:
+            with suppress(OSError):
+                path.unlink()
+        self._connection = self._opened()
+
+    def _change(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        """Write a change into a copy, which takes the place of the file; into one in memory where
+        that cannot be written.
+        """
+        with self._turn:
+            try:
+                self._replace(change)
+            except (OSError, sqlite3.Error):
+                memory = sqlite3.connect(":memory:", check_same_thread=False)
+                self._connection.backup(memory)
+                with memory:
+                    change(memory)
+                self._connection.close()
+                self._connection = memory
+
+    def _replace(self, change: Callable[[sqlite3.Connection], object]) -> None:
+        if self._path is None:
+            raise OSError("there is no folder")
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fresh = self._path.with_name(f".{self._path.name}-{os.getpid()}-{os.urandom(4).hex()}")
+        try:
+            with closing(sqlite3.connect(fresh)) as connection:
+                connection.execute("PRAGMA journal_mode = OFF")
+                connection.execute("PRAGMA synchronous = OFF")
+                self._connection.backup(connection)
+                with connection:
+                    change(connection)
+            # Before it gets its name, under which another process may put a file of its own.
+            changed = _read_only(fresh)
+            os.replace(fresh, self._path)
+        finally:
+            with suppress(OSError):
+                fresh.unlink()
+        for old in self._files[_MOST_DAYS:]:
+            with suppress(OSError):
+                old.unlink()
+        self._connection.close()
+        self._connection = changed
+
+    def _read_records(self) -> int:
+        known = {
+            path: (number, state)
+            for path, number, *state in self.execute("SELECT path, id, size, mtime_ns FROM files")
+        }
+        # Before the batches: what is put into one meanwhile is found there.
+        present = dict(self._store.states())
+        present |= {f"{BATCHES}/{path.name}": state for path, state in self._store.batches.states()}
+        changed = {
+            path: state
+            for path, state in present.items()
+            if path not in known or known[path][1] != list(state)
+        }
+        spoilt = [path for path in known if path not in present or path in changed]
+        if any(path.startswith(BATCHES) for path in spoilt):
+            # Only a checkout of another state takes a batch away. What it held may stand elsewhere,
+            # too, so everything is read again.
+            spoilt, changed = list(known), present
+        if spoilt or changed:
+            numbers = [known[path][0] for path in spoilt]
+            read = [(path, state, self._records_in(path)) for path, state in changed.items()]
+            self._change(partial(_with_records, numbers=numbers, read=read))
+        return len({*spoilt, *changed})
+
+    def _records_in(self, path: str) -> Fault | list[tuple[str, Record]]:
+        full = self._store.folder / path
+        if path.startswith(BATCHES):
+            return self._store.batches.every(full)
+        record = self._store.read(full)
+        return record if isinstance(record, Fault) else [(full.name, record)]
+
+    def _derive(
+        self, sources: Sources, state: Mapping[str, bytes], derive: Callable[[Before], Snapshot]
+    ) -> None:
+        before = self._before(sources, state)
+        known = derive(before)
+        refuting = msgspec.msgpack.encode(sorted(known.attribution.refuting))
+        if before.entries and refuting != self.derived("refuting"):
+            # What is declared excuses other failures now, in whichever release they are.
+            known = derive(before._replace(entries={}))
+        state = {
+            "sources": sources.digest,
+            "plan": sources.plan,
+            "judging": sources.judging,
+            "locks": msgspec.msgpack.encode(dict(sources.locks)),
+        }
+        derived = {
+            "refuting": refuting,
+            "disproofs": _encoded_disproofs(known.disproofs),
+            "questions": _encoded_questions(known),
+        }
+        self._change(partial(_with_answers, known=known, state=state, derived=derived))
+        self._forget()
+
+    def _before(self, sources: Sources, state: Mapping[str, bytes]) -> Before:
+        """What holds of the answers before. A release is judged again when the runs or the lock of
+        one of its cells have changed: whose fault a failure is, its other cells say.
+        """
+        if state.get("plan") != sources.plan:
+            return Before()
+        entries = self._every_entry
+        fates = tuple(
+            Feasible(cell=e.cell)
+            if e.obstacle is None
+            else Infeasible(cell=e.cell, obstacle=e.obstacle)
+            for e in entries
+            if e.planned and not e.cell.is_in_lane
+        )
+        locks = msgspec.msgpack.decode(state["locks"], type=dict[str, str])
+        alike = {cell for cell, lock in sources.locks.items() if locks.get(cell) == lock}
+        unchanged = {e.cell.id: e.is_unchanged for e in entries if e.cell.id in alike}
+        if state.get("judging") != sources.judging:
+            return Before(fates, {}, unchanged)
+        touched = {cell for (cell,) in self.execute("SELECT cell FROM touched")}
+        touched |= (sources.locks.keys() | locks.keys()) - alike
+        names = [name for name, _ in self._axes]
+        column = names.index(self._told_state("subject").decode())
+        releases = {
+            parts[column]
+            for parts in (cell.partition("+")[0].split("-") for cell in touched)
+            if len(parts) == len(names)
+        }
+        judged = {
+            e.cell.id: e
+            for e in entries
+            if e.verdict.latest is not None and e.cell.coordinates[column].text not in releases
+        }
+        return Before(fates, judged, unchanged)
+
+    def _told_state(self, name: str) -> bytes:
+        ((value,),) = self.execute("SELECT value FROM state WHERE name = ?", name)
+        text: bytes = value
+        return text
+
+    @property
+    def _axes(self) -> list[tuple[str, str]]:
+        return msgspec.msgpack.decode(self._told_state("axes"), type=list[tuple[str, str]])
+
+    @property
+    def _every_entry(self) -> list[Entry]:
+        matrix = self._told_state("matrix").decode()
+        return EntryReader(self, matrix, self._axes, datetime.date.min).entries("1")
+
+
+class RunsByCell(Mapping[str, CellRuns]):
+    """The runs of each cell, read when they are asked for."""
+
+    def __init__(self, table: AnswerTable) -> None:
+        self._table = table
+        self._runs: dict[str, CellRuns] = {}
+
+    @cached_property
+    def _cells(self) -> dict[str, None]:
+        rows = self._table.rows("SELECT DISTINCT cell FROM runs")
+        return dict.fromkeys(cell for (cell,) in rows)
+
+    def __getitem__(self, cell: str) -> CellRuns:
+        if cell not in self._runs:
+            if cell not in self:
+                raise KeyError(cell)
+            self._runs[cell] = CellRuns(partial(self._read, cell))
+        return self._runs[cell]
+
+    def _read(self, cell: str) -> tuple[Run, ...]:
+        if not (runs := self._table.runs_of(cell)):
+            message = f"the records of {cell} were taken away while they were read"
+            raise CompatError.of(message, hint="ask again")
+        return runs
+
+    def __contains__(self, cell: object) -> bool:
+        return cell in self._cells
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+
+class _Row(Value, frozen=True, array_like=True):
+    """An answer as its row has it, besides what stands in columns. A number is one of `shared`."""
+
+    lock_digest: str | None
+    is_unchanged: bool
+    refusal: KnownRefusal | None
+    overview: RunOverview | None
+    outcome: Failed | bool
+    since: datetime.date | None
+    latest: datetime.date | None
+    stale: bool
+    capabilities: int
+    faults: int
+    changing: tuple[str, ...]
+    blocked_by: str
+    score: int
+    helpers: int
+    reasons: tuple[str, ...]
+
+
+class EntryReader:
+    """Makes entries of rows; what they share is one object."""
+
+    def __init__(
+        self,
+        table: AnswerTable,
+        matrix: str,
+        axes: Sequence[tuple[str, str]],
+        day: datetime.date,
+    ) -> None:
+        """Take the table, the matrix, name and short name of its axes, and the day of the
+        verdicts.
+        """
+        self._table = table
+        self._matrix = matrix
+        self._axes = axes
+        self._day = day
+        self._runs = table.runs
+        self._coordinates: dict[tuple[int, str], Coordinate] = {}
+        self._columns = ", ".join(
+            ("cell, recipe, planned, kind, evidence, expected, obstacle, body", *_columns(axes))
+        )
+
+    def entries(self, where: str, *values: object) -> list[Entry]:
+        asked = f"SELECT {self._columns} FROM answers WHERE {where} ORDER BY place"
+        return self._table.ask(
+            lambda: [self._entry(*row) for row in self._table.execute(asked, *values)]
+        )
+
+    def _coordinate(self, number: int, text: str) -> Coordinate:
+        known = self._coordinates.get((number, text))
+        if known is None:
+            name, short = self._axes[number]
+            known = Coordinate(axis=name, short=short, version=Version(text))
+            self._coordinates[number, text] = known
+        return known
+
+    def _entry(
+        self,
+        cell_id: str,
+        recipe: Recipe,
+        planned: int,
+        kind: Kind,
+        evidence: EvidenceKind,
+        expected: Kind | None,
+        obstacle: int | None,
+        body: bytes,
+        *texts: str,
+    ) -> Entry:
+        row, shared = _row.decode(_sound(body)), self._table.shared
+        cell = Cell(
+            matrix=self._matrix,
+            coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
+            recipe=recipe,
+        )
+        passed = Passed() if row.outcome is True else None
+        verdict = Verdict(
+            cell=cell_id,
+            kind=kind,
+            evidence=evidence,
+            outcome=row.outcome if isinstance(row.outcome, Failed) else passed,
+            since=row.since,
+            latest=row.latest,
+            stale=row.stale,
+            capabilities=shared(row.capabilities, tuple[Capability, ...]),
+            faults=shared(row.faults, tuple[CapabilityFault, ...]),
+            changing=row.changing,
+            blocked_by=row.blocked_by,
+            score=shared(row.score, Score),
+            helpers=shared(row.helpers, tuple[Capability, ...]),
+            reasons=row.reasons,
+            expected=expected,
+        )
+        runs = self._runs.get(cell_id, ())
+        return Entry(
+            cell=cell,
+            verdict=verdict,
+            obstacle=None if obstacle is None else shared(obstacle, Obstacle),
+            lock_digest=row.lock_digest,
+            runs=runs,
+            history=History(runs, self._day),
+            overview=row.overview,
+            refusal=row.refusal,
+            planned=bool(planned),
+            is_unchanged=row.is_unchanged,
+        )
+
+
+class StoredSnapshot(Snapshot):
+    """A snapshot in a table: an entry is read when it is asked for."""
+
+    def __init__(
+        self,
+        table: AnswerTable,
+        declared: Declared,
+        catalogue: Catalogue,
+        present: EvaluationContext,
+        plain: Callable[[], Mapping[str, PlainAnswer]],
+    ) -> None:
+        super().__init__(declared, catalogue, (), present)
+        self._table = table
+        self._answers = plain
+        axes = [(axis.name, axis.short) for axis in self.matrix.axes]
+        self._reader = EntryReader(table, self.matrix.name, axes, present.day)
+        self._columns = dict(zip([name for name, _ in axes], _columns(axes), strict=True))
+        self._by_id: dict[str, Entry | None] = {}
+
+    @cached_property
+    def plain(self) -> Mapping[str, PlainAnswer]:
+        return {c: answer for c, answer in self._answers().items() if answer.on <= self.day}
+
+    @cached_property
+    def disproofs(self) -> tuple[Disproof, ...]:
+        return _decoded_disproofs(self._table.derived("disproofs") or b"")
+
+    @cached_property
+    def entries(self) -> tuple[Entry, ...]:
+        return self._read("lane = 0")
+
+    @cached_property
+    def lanes(self) -> tuple[Entry, ...]:
+        return self._read("lane = 1")
+
+    @cached_property
+    def known(self) -> tuple[Entry, ...]:
+        return self._read("known = 1 AND lane = 0")
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Entry]:
+        return EntriesById(self, self._one)
+
+    def _one(self, cell: str) -> Entry | None:
+        if cell not in self._by_id:
+            self._read("cell = ?", cell)
+        return self._by_id.setdefault(cell, None)
+
+    def _read(self, where: str, *values: object) -> tuple[Entry, ...]:
+        """The entries of those rows; of a cell that was read before, the same object."""
+        entries = self._reader.entries(where, *values)
+        every = []
+        for entry in entries:
+            before = self._by_id.get(entry.cell.id)
+            if before is None:
+                before = self._by_id[entry.cell.id] = entry
+            every.append(before)
+        return tuple(every)
+
+    @cached_property
+    def untried(self) -> tuple[UntriedCell, ...]:
+        where = "known = 0 AND lane = 0 AND planned = 1 AND obstacle IS NULL"
+        rows = self._table.rows(
+            f"SELECT cell, kind, expected FROM answers WHERE {where} ORDER BY place"
+        )
+        return tuple(UntriedCell(*row) for row in rows)
+
+    @cached_property
+    def ruled_out(self) -> int:
+        where = "planned = 1 AND lane = 0 AND obstacle IS NOT NULL"
+        ((count,),) = self._table.rows(f"SELECT count(*) FROM answers WHERE {where}")
+        return int(count)
+
+    def having(self, versions: Mapping[str, Any]) -> Iterator[Entry]:
+        conditions, values = ["lane = 0"], []
+        for axis, wanted in versions.items():
+            # By version: 2.14 equals 2.14.0, and only one of them stands in the table.
+            texts = [text for text, version in self._versions(axis) if version in wanted]
+            conditions.append(f"{self._columns[axis]} IN ({', '.join('?' * len(texts))})")
+            values += texts
+        return iter(self._read(" AND ".join(conditions), *values))
+
+    def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
+        return (e for e in self.having({axis: (version,)}) if e.runs or e.lock_digest is not None)
+
+    def _versions(self, axis: str) -> list[tuple[str, Version]]:
+        asked = f"SELECT DISTINCT {self._columns[axis]} FROM answers"
+        return self.once(
+            ("versions", axis),
+            lambda: [(text, Version(text)) for (text,) in self._table.rows(asked)],
+        )
+
+    @cached_property
+    def plain_questions(self) -> tuple[PlainQuestion, ...]:
+        body = self._table.derived("questions") or b""
+        return tuple(
+            PlainQuestion(
+                release=Version(release),
+                python=Version(python),
+                cell=None if cell is None else self.by_id[cell].cell,
+                obstacle=obstacle,
+            )
+            for release, python, cell, obstacle in msgspec.msgpack.decode(body, type=_Questions)
+        )
+
+    def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
+        body = self._table.derived(kind)
+        if body is None:
+            body = msgspec.msgpack.encode(make())
+            self._table.keep(kind, body)
+        return msgspec.msgpack.decode(body, type=form)
+
+
+class EntriesById(Mapping[str, Entry]):
+    """The entries of a table by the ids of their cells, those of lanes after the others."""
+
+    def __init__(self, known: StoredSnapshot, one: Callable[[str], Entry | None]) -> None:
+        self._known = known
+        self._one = one
+
+    def __getitem__(self, cell: str) -> Entry:
+        entry = self._one(cell)
+        if entry is None:
+            raise KeyError(cell)
+        return entry
+
+    def __iter__(self) -> Iterator[str]:
+        return (entry.cell.id for entry in chain(self._known.entries, self._known.lanes))
+
+    def __len__(self) -> int:
+        return len(self._known.entries) + len(self._known.lanes)
+
+
+class _Numbers:
+    """What rows share, by number; what is new gets the next one."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._numbers: dict[bytes, int] = dict(connection.execute("SELECT body, id FROM shared"))
+        # By identity, as to compare what many share takes long; each is held, so its id is its own.
+        self._objects: dict[int, tuple[object, int]] = {}
+
+    def of(self, shared: object) -> int:
+        known = self._objects.get(id(shared))
+        if known is None:
+            body = _sealed(msgspec.msgpack.encode(shared))
+            number = self._numbers.get(body)
+            if number is None:
+                number = self._numbers[body] = len(self._numbers) + 1
+                self._connection.execute("INSERT INTO shared VALUES (?, ?)", (number, body))
+            known = self._objects[id(shared)] = shared, number
+        return known[1]
+
+
+def _with_records(
+    connection: sqlite3.Connection,
+    numbers: Sequence[int],
+    read: Sequence[tuple[str, tuple[int, int], Fault | list[tuple[str, Record]]]],
+) -> None:
+    """Take away the runs of those files, and add those of others."""
+    touched: set[str] = set()
+    for number in numbers:
+        rows = connection.execute("SELECT DISTINCT cell FROM runs WHERE file = ?", (number,))
+        touched.update(cell for (cell,) in rows)
+        connection.execute("DELETE FROM runs WHERE file = ?", (number,))
+        connection.execute("DELETE FROM files WHERE id = ?", (number,))
+    shared = _Numbers(connection)
+    for path, state, records in read:
+        fault = records.message if isinstance(records, Fault) else None
+        sound = [] if isinstance(records, Fault) else records
+        newest = max((record.started.timestamp() for _, record in sound), default=None)
+        values = (path, *state, newest, fault)
+        asked = "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?)"
+        number = connection.execute(asked, values).lastrowid or 0
+        touched.update(record.cell for _, record in sound)
+        connection.executemany(
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)",
+            ((r.cell, name, number, _sealed(_encoded_run(r, shared))) for name, r in sound),
+        )
+    connection.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((c,) for c in touched))
+
+
+def _with_answers(
+    connection: sqlite3.Connection,
+    known: Snapshot,
+    state: Mapping[str, bytes],
+    derived: Mapping[str, bytes],
+) -> None:
+    """Put the answers into the table, in the place of those before and of all that follows from
+    these.
+    """
+    axes = [(axis.name, axis.short) for axis in known.matrix.axes]
+    columns = dict(zip([name for name, _ in axes], _columns(axes), strict=True))
+    declared = ", ".join(f"{column} TEXT NOT NULL" for column in columns.values())
+    script = _ANSWERS.format(axes=declared, release=columns[known.matrix.subject])
+    for statement in script.split(";"):
+        connection.execute(statement)
+    shared = _Numbers(connection)
+    marks = ", ".join("?" * (11 + len(axes)))
+    rows = (_columns_of(entry, shared) for entry in (*known.entries, *known.lanes))
+    connection.executemany(f"INSERT INTO answers VALUES (NULL, {marks})", rows)
+    connection.execute("DELETE FROM derived")
+    connection.execute("DELETE FROM touched")
+    every = {
+        **state,
+        "axes": msgspec.msgpack.encode(axes),
+        "subject": known.matrix.subject.encode(),
+        "matrix": known.matrix.name.encode(),
+    }
+    connection.executemany("INSERT OR REPLACE INTO state VALUES (?, ?)", every.items())
+    bodies = ((kind, _sealed(body)) for kind, body in derived.items())
+    connection.executemany("INSERT INTO derived VALUES (?, ?)", bodies)
+
+
+def _columns_of(entry: Entry, shared: _Numbers) -> tuple[object, ...]:
+    verdict, cell = entry.verdict, entry.cell
+    outcome = verdict.outcome
+    row = _Row(
+        lock_digest=entry.lock_digest,
+        is_unchanged=entry.is_unchanged,
+        refusal=entry.refusal,
+        overview=entry.overview,
+        outcome=outcome if isinstance(outcome, Failed) else outcome is not None,
+        since=verdict.since,
+        latest=verdict.latest,
+        stale=verdict.stale,
+        capabilities=shared.of(verdict.capabilities),
+        faults=shared.of(verdict.faults),
+        changing=verdict.changing,
+        blocked_by=verdict.blocked_by,
+        score=shared.of(verdict.score),
+        helpers=shared.of(verdict.helpers),
+        reasons=verdict.reasons,
+    )
+    return (
+        cell.id,
+        cell.recipe,
+        *(coordinate.number for coordinate in cell.coordinates),
+        entry.planned,
+        is_in_lane(cell.id),
+        bool(entry.runs) or entry.lock_digest is not None,
+        verdict.kind,
+        verdict.evidence,
+        verdict.expected,
+        "" if outcome is None else str(outcome),
+        None if entry.obstacle is None else shared.of(entry.obstacle),
+        _sealed(msgspec.msgpack.encode(row)),
+    )
+
+
+def _columns(axes: Iterable[object]) -> list[str]:
+    """The column of each axis; the names of axes are people's."""
+    return [f"axis_{number}" for number, _ in enumerate(axes)]
+
+
+# What a run says alone; the numbers are those of its capabilities and of the names of its metrics.
+_RunBody = tuple[
+    datetime.datetime, float, str, str, Isolation, Tier, str, tuple[str, ...], int, int, bytes
+]
+_Told = tuple[tuple[Capability, ...], tuple[str, ...]]
+_Names = tuple[tuple[str, str, str], ...]
+_Questions = list[tuple[str, str, str | None, Obstacle | None]]
+_Disproofs = list[tuple[Clause | None, FileClause | None, str, datetime.date]]
+
+
+def _encoded_run(record: Record, shared: _Numbers) -> bytes:
+    names, values = record.measured
+    body: _RunBody = (
+        record.started,
+        float(record.seconds),
+        record.lock_digest,
+        record.suite_digest,
+        record.isolation,
+        record.tier,
+        str(record.outcome),
+        tuple(map(str, record.outcomes)),
+        shared.of((record.capabilities, record.involved)),
+        shared.of(names),
+        array("d", values).tobytes(),
+    )
+    return msgspec.msgpack.encode(body)
+
+
+def _run(cell: str, data: bytes, shared: Callable[[int, Any], Any]) -> Run:
+    body: _RunBody = _decoder(_RunBody).decode(data)
+    started, seconds, lock_digest, suite_digest, isolation, tier, outcome, outcomes = body[:8]
+    capabilities, involved = shared(body[8], _Told)
+    return Run(
+        cell=cell,
+        started=started,
+        outcome=_outcome(outcome),
+        outcomes=tuple(map(_outcome, outcomes)),
+        seconds=seconds,
+        lock_digest=lock_digest,
+        suite_digest=suite_digest,
+        isolation=isolation,
+        tier=tier,
+        capabilities=capabilities,
+        involved=involved,
+        names=shared(body[9], _Names),
+        values=body[10],
+    )
+
+
+def _encoded_questions(known: Snapshot) -> bytes:
+    questions: _Questions = [
+        (str(q.release), str(q.python), None if q.cell is None else q.cell.id, q.obstacle)
+        for q in known.plain_questions
+    ]
+    return msgspec.msgpack.encode(questions)
+
+
+def _encoded_disproofs(disproofs: Iterable[Disproof]) -> bytes:
+    every: _Disproofs = [
+        (d.clause, None, d.cell, d.on)
+        if isinstance(d.clause, Clause)
+        else (None, d.clause, d.cell, d.on)
+        for d in disproofs
+    ]
+    return msgspec.msgpack.encode(every)
+
+
+def _decoded_disproofs(body: bytes) -> tuple[Disproof, ...]:
+    return tuple(
+        Disproof(clause=clause, cell=cell, on=day)
+        for conflict, file, cell, day in msgspec.msgpack.decode(body, type=_Disproofs)
+        if (clause := conflict or file) is not None
+    )
+
+
+def _sealed(body: bytes) -> bytes:
+    """The bytes behind their checksum: SQLite looks at the structure of its pages, not at what
+    stands in them.
+    """
+    return zlib.crc32(body).to_bytes(4, "big") + body
+
+
+def _sound(sealed: bytes) -> bytes:
+    if zlib.crc32(sealed[4:]).to_bytes(4, "big") != sealed[:4]:
+        raise sqlite3.DatabaseError("a row is damaged")
+    return sealed[4:]
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    # Nobody writes into the file any more, so no lock is asked for.
+    uri = f"{path.absolute().as_uri()}?immutable=1"
+    return sqlite3.connect(uri, uri=True, check_same_thread=False)
+
+
+def _changed_at(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+_outcome = lru_cache(maxsize=10_000)(parse_outcome)
+_row = msgspec.msgpack.Decoder(_Row)
+
+
+@cache
+def _decoder(form: Any) -> Any:
+    return msgspec.msgpack.Decoder(form)
