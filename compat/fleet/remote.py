@@ -4,13 +4,15 @@ Dask chooses the worker by its resources. What counts is kept here: which cells 
 often one was begun, and what of a worker is held back until its breaker can be trusted.
 """
 
+from __future__ import annotations
+
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from packaging.version import Version
@@ -18,18 +20,21 @@ from packaging.version import Version
 from compat.errors import CompatError
 from compat.fleet.cell_order import (
     CellOrder,
+    ClusterHostile,
     WorkerMessage,
     lacking,
     python_resource,
     resource_words,
     resources_for,
 )
-from compat.fleet.connection import Connection
 from compat.fleet.local import Reporter, handed_on
 from compat.fleet.station import Attempts, Breaker, CellFault
 from compat.results.judged import JudgedRun, judged
 from compat.run.job import Job
 from compat.run.suitefiles import suite_contents, suite_digest
+
+if TYPE_CHECKING:
+    from compat.fleet.cluster import Cluster
 
 # A cell that took so many workers with it is not tried on another: Dask's own limit
 # (allowed-failures) was not always obeyed (Dask 2026.8).
@@ -57,12 +62,22 @@ class _Start:
     finished: float | None = None
 
 
+@dataclass
+class _Hand:
+    """A worker that has spoken: its number, its breaker, and the cell that it runs."""
+
+    number: int
+    breaker: Breaker = field(default_factory=Breaker)
+    cell: str = ""
+    gone: bool = False
+
+
 class Remote:
     """The workers of a cluster, as a fleet."""
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
+        connect: Callable[[], Cluster],
         topic: str,
         cancel: threading.Event,
         *,
@@ -88,20 +103,15 @@ class Remote:
         self._losses: Counter[str] = Counter()
         self._begun: Counter[str] = Counter()
         self._unfit: dict[str, float] = {}
-        self._numbers: dict[str, int] = {}
-        self._doing: dict[str, str] = {}
-        self._breakers: dict[str, Breaker] = {}
-        self._gone: set[str] = set()
+        self._hands: dict[str, _Hand] = {}
         self._stopped: dict[int, str] = {}
         self._lost = 0
         self._suites: dict[str, tuple[dict[str, bytes], str]] = {}
+        self._keep: Keep
+        self._reporter: Reporter
         self._fault: BaseException | None = None
-        self._is_spent = False
+        self.is_spent = False
         self.places: set[str] = set()
-
-    @property
-    def is_spent(self) -> bool:
-        return self._is_spent
 
     @property
     def stopped(self) -> dict[int, str]:
@@ -133,7 +143,8 @@ class Remote:
         reporter: Reporter,
     ) -> int:
         """Run the jobs as they come, see `Local.run`; the workers have canaries of their own."""
-        thread = threading.Thread(target=self._dispatch, args=(keep, reporter), name="dispatcher")
+        self._keep, self._reporter = keep, reporter
+        thread = threading.Thread(target=self._dispatch, name="dispatcher")
         thread.start()
         try:
             for job in jobs:
@@ -149,45 +160,48 @@ class Remote:
 
     # The loop, in a thread of its own.
 
-    def _dispatch(self, keep: Keep, reporter: Reporter) -> None:
+    def _dispatch(self) -> None:
         try:
-            self._loop(keep, reporter)
+            self._loop()
         except BaseException as fault:
             self._fault = fault
         finally:
-            self._is_spent = True
+            self.is_spent = True
             for start in self._running.values():
                 self._cluster.drop(start.future)
             self._lost += len(self._running)
 
-    def _loop(self, keep: Keep, reporter: Reporter) -> None:
+    def _loop(self) -> None:
         looked = float("-inf")
         while not self._is_done() and not self._cancel.is_set():
             try:
                 if time.monotonic() - looked > _LOOK_SECONDS:
-                    self._look(reporter)
+                    self._look()
                     looked = time.monotonic()
                 self._submit()
+                self._hear(self._cluster.message(_MESSAGE_SECONDS))
+            except ClusterHostile as fault:
+                self._leave(str(fault))
+                return
             except CompatError as fault:
-                if not self._reconnected(str(fault), reporter):
+                if not self._reconnected(str(fault)):
                     return
-            self._hear(self._cluster.message(_MESSAGE_SECONDS), keep, reporter)
         if self._cancel.is_set():
-            self._wait_for_cancelled(keep, reporter)
-        for worker, breaker in self._breakers.items():
-            self._release(breaker.held(), worker, keep, reporter)
+            self._wait_for_cancelled()
+        for hand in self._hands.values():
+            self._release(hand.breaker.held(), hand)
 
     def _is_done(self) -> bool:
         # Asked before the queue: what came just before the end is still seen.
         is_closed = self._closed.is_set()
         return is_closed and not self._waiting and not self._running
 
-    def _wait_for_cancelled(self, keep: Keep, reporter: Reporter) -> None:
+    def _wait_for_cancelled(self) -> None:
         end = time.monotonic() + _CANCEL_SECONDS
         for start in self._running.values():
             self._cluster.drop(start.future)
         while time.monotonic() < end and any(start.worker for start in self._running.values()):
-            self._hear(self._cluster.message(_MESSAGE_SECONDS), keep, reporter)
+            self._hear(self._cluster.message(_MESSAGE_SECONDS))
 
     def _submit(self) -> None:
         """Hand over as many cells as workers can begin at once, and no more: Dask assigns each at
@@ -231,22 +245,24 @@ class Remote:
 
     # What became of workers and tasks.
 
-    def _look(self, reporter: Reporter) -> None:
+    def _look(self) -> None:
         offers = self._cluster.offers()
-        self._offers = {worker: offers[worker] for worker in offers.keys() - self._gone}
-        for worker in self._numbers.keys() - self._offers.keys() - self._gone:
-            self._part_with(worker, "the connection is lost; its cells run elsewhere", reporter)
+        gone = {worker for worker, hand in self._hands.items() if hand.gone}
+        self._offers = {worker: offers[worker] for worker in offers.keys() - gone}
+        for worker in self._hands.keys() - self._offers.keys() - gone:
+            self._part_with(worker, "the connection is lost; its cells run elsewhere")
         now = time.monotonic()
         for start in tuple(self._running.values()):
-            state, why = self._cluster.state(start.future)
-            if state == "finished" and start.finished is None:
-                start.finished = now
-            is_late = start.finished is not None and now - start.finished > _LATE_SECONDS
-            if state == "lost" or is_late:
-                self._again(start, why or "its worker said nothing", reporter)
-        self._drop_unfit(now, reporter)
+            state = self._cluster.state(start.future)
+            if state == "finished":
+                start.finished = now if start.finished is None else start.finished
+                if now - start.finished > _LATE_SECONDS:
+                    self._again(start, "its worker said nothing")
+            elif state != "pending":
+                self._again(start, state)
+        self._drop_unfit(now)
 
-    def _drop_unfit(self, now: float, reporter: Reporter) -> None:
+    def _drop_unfit(self, now: float) -> None:
         """Give up cells for which there was no worker for too long: all that need that Python."""
         started = [start.job for start in self._running.values() if not start.worker]
         examples = {_series(job): job for job in (*self._waiting, *started)}
@@ -260,43 +276,52 @@ class Remote:
                 unfit = [job for job in (*self._waiting, *started) if _series(job) == series]
                 self._waiting = deque(job for job in self._waiting if _series(job) != series)
                 for job in unfit:
-                    self._fail(job, CellFault(lacks), reporter)
+                    self._fail(job, CellFault(lacks))
 
-    def _again(self, start: _Start, why: str, reporter: Reporter) -> None:
+    def _again(self, start: _Start, why: str) -> None:
         job = start.job
         self._cluster.drop(start.future)
         self._running.pop(job.cell, None)
         self._losses[job.cell] += 1
         if self._losses[job.cell] >= MOST_STARTS:
             times = f"it got lost {MOST_STARTS} times, the last time because {why}"
-            self._fail(job, CellFault(times), reporter)
+            self._fail(job, CellFault(times))
         else:
             self._waiting.append(job)
 
-    def _fail(self, job: Job, fault: CellFault, reporter: Reporter) -> None:
+    def _fail(self, job: Job, fault: CellFault) -> None:
         start = self._running.pop(job.cell, None)
         if start is not None:
             self._cluster.drop(start.future)
         self._lost += 1
-        worker = "" if start is None else start.worker
-        reporter.faulted(self._numbers.get(worker, 0), job, str(fault))
+        hand = None if start is None else self._hands.get(start.worker)
+        self._reporter.faulted(0 if hand is None else hand.number, job, str(fault))
 
-    def _part_with(self, worker: str, why: str, reporter: Reporter) -> None:
-        self._gone.add(worker)
-        self._doing.pop(worker, None)
-        for job, _ in self._breakers.pop(worker, Breaker()).held():
-            self._waiting.append(job)
+    def _part_with(self, worker: str, why: str) -> None:
+        hand = self._hands[worker]
+        hand.gone, hand.cell = True, ""
+        self._waiting.extend(job for job, _ in hand.breaker.held())
         for start in self._running.values():
             if start.worker == worker:
                 start.worker = ""
-        reporter.stopped(self._numbers[worker], why)
+        self._reporter.stopped(hand.number, why)
 
-    def _reconnected(self, why: str, reporter: Reporter) -> bool:
+    def _leave(self, why: str) -> None:
+        """Give up all workers; nothing that was held back of them is recorded."""
+        for hand in self._present() or [_Hand(0)]:
+            self._stopped[hand.number] = why
+            self._reporter.stopped(hand.number, why)
+            self._lost += len(hand.breaker.held())
+
+    def _present(self) -> list[_Hand]:
+        return [hand for hand in self._hands.values() if not hand.gone]
+
+    def _reconnected(self, why: str) -> bool:
         """Connect anew and have everything run that has no result; return whether it went."""
         self._cluster.close()
-        for worker in self._numbers.keys() - self._gone:
-            reporter.stopped(self._numbers[worker], f"{why}; dialling the scheduler again")
-        self._doing.clear()
+        for hand in self._present():
+            self._reporter.stopped(hand.number, f"{why}; dialling the scheduler again")
+            hand.cell = ""
         for start in self._running.values():
             # Lost with the scheduler, which says nothing about the cell.
             self._begun[start.job.cell] = self._losses[start.job.cell] = 0
@@ -309,22 +334,23 @@ class Remote:
             except CompatError:
                 continue
             return True
-        for worker in self._numbers.keys() - self._gone:
-            self._stopped[self._numbers[worker]] = why
+        self._stopped.update((hand.number, why) for hand in self._present())
         return False
 
     # What workers say.
 
-    def _hear(self, message: WorkerMessage | None, keep: Keep, reporter: Reporter) -> None:
-        if message is None or message.worker in self._gone:
+    def _hear(self, message: WorkerMessage | None) -> None:
+        if message is None:
             return
-        start, worker = self._running.get(message.cell), message.worker
-        number = self._numbers.setdefault(worker, len(self._numbers))
+        hand = self._hands.setdefault(message.worker, _Hand(len(self._hands)))
+        if hand.gone:
+            return
+        start = self._running.get(message.cell)
         if message.kind == "stopped":
-            self._stopped[number] = message.why
+            self._stopped[hand.number] = message.why
             if start is not None:
-                self._again(start, message.why, reporter)
-            self._part_with(worker, message.why, reporter)
+                self._again(start, message.why)
+            self._part_with(message.worker, message.why)
             return
         # Of a cell that has its result already, a task may run twice: nothing of it counts.
         if start is None:
@@ -332,43 +358,34 @@ class Remote:
         job = start.job
         match message.kind:
             case "began":
-                self._begin(start, worker, reporter)
+                start.worker = message.worker
+                self._begun[job.cell] += 1
+                if self._begun[job.cell] > MOST_STARTS:
+                    lost = CellFault(f"{MOST_STARTS} workers were lost while they ran it")
+                    self._fail(job, lost)
+                    return
+                hand.cell = job.cell
+                self._reporter.began(hand.number, job)
             case "entered":
-                if message.activity is not None and self._doing.get(worker) == job.cell:
-                    reporter.entered(number, job, message.activity, Path(message.folder))
+                if message.activity is not None and hand.cell == job.cell:
+                    self._reporter.entered(hand.number, job, message.activity, Path(message.folder))
             case "returned":
-                self._again(start, message.why or "its worker did not run it", reporter)
+                self._again(start, message.why or "its worker did not run it")
             case "faulted":
-                self._end(start, worker, CellFault(message.why), keep, reporter)
+                self._end(start, hand, CellFault(message.why))
             case "ended":
                 self.places.update(message.places)
-                self._end(start, worker, self._judged(message, job), keep, reporter)
+                self._end(start, hand, self._judged(message, job))
 
-    def _begin(self, start: _Start, worker: str, reporter: Reporter) -> None:
-        cell = start.job.cell
-        self._begun[cell] += 1
-        start.worker = worker
-        if self._begun[cell] > MOST_STARTS:
-            lost = CellFault(f"{MOST_STARTS} workers were lost while they ran it")
-            self._fail(start.job, lost, reporter)
-            return
-        self._doing[worker] = cell
-        reporter.began(self._numbers[worker], start.job)
-
-    def _end(
-        self, start: _Start, worker: str, attempts: Attempts, keep: Keep, reporter: Reporter
-    ) -> None:
+    def _end(self, start: _Start, hand: _Hand, attempts: Attempts) -> None:
         self._cluster.drop(start.future)
         self._running.pop(start.job.cell, None)
-        self._doing.pop(worker, None)
-        settled = self._breakers.setdefault(worker, Breaker()).take(start.job, attempts)
-        self._release(settled, worker, keep, reporter)
+        hand.cell = ""
+        self._release(hand.breaker.take(start.job, attempts), hand)
 
-    def _release(
-        self, settled: list[tuple[Job, Attempts]], worker: str, keep: Keep, reporter: Reporter
-    ) -> None:
+    def _release(self, settled: list[tuple[Job, Attempts]], hand: _Hand) -> None:
         for job, attempts in settled:
-            if not handed_on(job, attempts, self._numbers[worker], keep, reporter):
+            if not handed_on(job, attempts, hand.number, self._keep, self._reporter):
                 self._lost += 1
 
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:

@@ -16,12 +16,13 @@ from compat.errors import CompatError
 from compat.fleet import remote
 from compat.fleet.cell_order import (
     CellOrder,
+    ClusterHostile,
     WorkerMessage,
-    decode_message,
-    encode_message,
     lacking,
+    packed,
     resource_words,
     resources_for,
+    unpacked,
 )
 from compat.fleet.remote import MOST_STARTS, Remote
 from compat.fleet.station import BREAKER
@@ -40,10 +41,10 @@ class Scheduler:
         self.answer: Callable[[CellOrder, str], None] = self.pass_all
         self.messages: list[WorkerMessage] = []
         self.keys: list[str] = []
-        self.states: dict[str, tuple[str, str]] = {}
+        self.states: dict[str, str] = {}
         self.dropped: list[str] = []
         self.connections = 0
-        self.is_down = False
+        self.is_down = self.is_hostile = False
         self.most_at_once = 0
 
     def connect(self) -> "Scheduler":
@@ -53,6 +54,8 @@ class Scheduler:
         return self
 
     def message(self, seconds: float) -> WorkerMessage | None:
+        if self.is_hostile:
+            raise ClusterHostile.of("refused an object of posix.system")
         if self.messages:
             return self.messages.pop(0)
         time.sleep(0.001)
@@ -69,8 +72,8 @@ class Scheduler:
         self.answer(order, key)
         return key
 
-    def state(self, future: Any) -> tuple[str, str]:
-        return self.states.get(future, ("pending", ""))
+    def state(self, future: Any) -> str:
+        return self.states.get(future, "pending")
 
     def drop(self, future: Any) -> None:
         self.dropped.append(future)
@@ -183,7 +186,7 @@ def test_a_task_that_dask_forgets_is_handed_over_again_and_not_for_ever() -> Non
     scheduler = Scheduler()
 
     def forget(order: CellOrder, key: str) -> None:
-        scheduler.states[key] = ("lost", "KilledWorker")
+        scheduler.states[key] = "KilledWorker"
 
     scheduler.answer = forget
     kept, left, reporter, _ = run(scheduler, ["a"])
@@ -198,7 +201,7 @@ def test_a_task_that_ends_without_a_message_is_handed_over_again() -> None:
 
     def quiet_once(order: CellOrder, key: str) -> None:
         if len(scheduler.keys) == 1:
-            scheduler.states[key] = ("finished", "")
+            scheduler.states[key] = "finished"
         else:
             scheduler.pass_all(order, key)
 
@@ -238,6 +241,24 @@ def test_a_scheduler_that_stays_away_leaves_the_rest_and_says_so() -> None:
     kept, left, _, fleet = run(scheduler, ["a", "b", "c"])
     assert (sorted(kept), left) == (["a"], 2)
     assert fleet.stopped == {0: "the scheduler does not answer"}
+
+
+def test_a_cluster_that_sends_objects_is_left_for_good() -> None:
+    scheduler = Scheduler()
+
+    def turn(order: CellOrder, key: str) -> None:
+        scheduler.say("began", order.job.cell)
+        if order.job.cell == "b":
+            scheduler.messages.clear()
+            scheduler.is_hostile = True
+        else:
+            scheduler.end(order)
+
+    scheduler.answer = turn
+    kept, left, reporter, fleet = run(scheduler, ["a", "b", "c"], patience=30)
+    why = "refused an object of posix.system"
+    assert (sorted(kept), left, fleet.stopped) == (["a"], 2, {0: why})
+    assert (reporter.stops, scheduler.connections) == ([why], 1)
 
 
 def test_a_broken_worker_keeps_nothing_and_its_cells_run_elsewhere() -> None:
@@ -337,21 +358,27 @@ def test_an_order_to_stop_leaves_the_rest() -> None:
         b"nothing",
         "text",
         None,
-        encode_message(WorkerMessage(kind="began", worker="w", cell="c"))[:-8],
+        packed(WorkerMessage(kind="began", worker="w", cell="c"))[:-8],
         zlib.compress(b"[" * 100_000),
         zlib.compress(b'{"kind": "began", "worker": "w", "cell": "c", "more": 1}'),
         zlib.compress(b'{"kind": "gone", "worker": "w", "cell": "c"}'),
     ],
 )
 def test_what_is_not_a_message_is_none(data: object) -> None:
-    assert decode_message(data) is None
+    assert unpacked(data, WorkerMessage) is None
+
+
+def test_an_order_comes_back_as_it_went() -> None:
+    order = CellOrder(topic="t", job=job("a"), attempts=2, suite={"a.py": b"\xff"}, merged=True)
+    assert unpacked(packed(order), CellOrder) == order
+    assert unpacked(packed(order), WorkerMessage) is None
 
 
 def test_a_message_comes_back_as_it_went() -> None:
     message = WorkerMessage(
         kind="ended", worker="w", cell="c", attempts=(evidence("c"),), places=("/x",)
     )
-    assert decode_message(encode_message(message)) == message
+    assert unpacked(packed(message), WorkerMessage) == message
 
 
 def test_what_a_worker_lacks_is_named() -> None:
