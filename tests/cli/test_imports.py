@@ -31,7 +31,7 @@ HEAVY = {
     *("requests", "requests_cache", "urllib3", "pypi_simple", "remotezip", "bs4"),
     *("jinja2", "markdown_it", "icalendar", "PIL", "tomlkit", "jsonschema", "psutil"),
     *("pydantic", "python_discovery", "compat.fleet.batch", "compat.fleet.local"),
-    *("compat.site.edition", "compat.site.pages.render", "compat.github.rest", "compat.lock.uv"),
+    *("compat.site.edition", "compat.site.pages.render", "compat.github.client", "compat.lock.uv"),
     *("compat.run.supervise", "compat.run.keeper", "compat.index.pypi"),
 }
 # What help need not have: it imports no command, and nothing that reads a matrix.
