@@ -63,10 +63,10 @@ def forget_environment() -> None:
     Whoever reaches its scheduler can run code in it, and must find no token. The kernel shows for
     ever what a process was started with, so to delete names from `os.environ` is not enough.
     """
-    kept = {name: text for name, text in os.environ.items() if _OF_WORKERS.fullmatch(name)}
-    if len(kept) < len(os.environ):
+    needed = {name: text for name, text in os.environ.items() if _OF_WORKERS.fullmatch(name)}
+    if len(needed) < len(os.environ):
         sys.stdout.flush()
-        os.execve(sys.executable, sys.orig_argv, kept)
+        os.execve(sys.executable, sys.orig_argv, needed)
 
 
 def run_url() -> str:

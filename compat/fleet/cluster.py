@@ -37,7 +37,6 @@ from compat.fleet.cell_order import (
     ClusterLost,
     WorkerMessage,
     packed,
-    resources_for,
     unpacked,
 )
 from compat.fleet.station import Breaker, CellFault, Station
@@ -128,8 +127,8 @@ def make_certificates(own: Path, now: float) -> None:
     """
     if own.is_dir() and now - own.stat().st_mtime < _CERTIFICATE_SECONDS:
         return
-    made = Security.temporary()
-    texts = (made.tls_ca_file, made.tls_scheduler_cert, made.tls_scheduler_key)
+    security = Security.temporary()
+    texts = (security.tls_ca_file, security.tls_scheduler_cert, security.tls_scheduler_key)
     draft = new_folder(own.with_name(f"{own.name}-new"))
     draft.chmod(0o700)
     for name, text in zip(_CERTIFICATES, texts, strict=True):
@@ -235,14 +234,11 @@ class Cluster:
             for address, worker in identity["workers"].items()
         }
 
-    def submit(self, order: CellOrder, key: str) -> Any:
-        """Hand an order to the scheduler and return its future; a worker that has what the job
-        needs takes it.
-        """
-        resources = resources_for(order.job)
+    def submit(self, order: CellOrder, key: str, worker: str) -> Any:
+        """Hand an order to the scheduler for that worker, and return its future."""
         with _losses():
             return self._client.submit(
-                run_order, packed(order), key=key, resources=resources, pure=False, retries=0
+                run_order, packed(order), key=key, workers=[worker], pure=False, retries=0
             )
 
     def state(self, future: Any) -> str:

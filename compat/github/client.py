@@ -223,28 +223,28 @@ class GitHub:
         https://docs.github.com/en/rest/actions/workflow-runs
         """
         path = f"actions/workflows/{quote(workflow, safe='')}"
-        found = self._read(path, _Workflow)
-        if found is None:
+        state = self._read(path, _Workflow)
+        if state is None:
             hint = "name its file, such as matrix.yml; the token needs the permission actions=read"
             raise UsageError.of(f"{self.repository} has no workflow {workflow!r}", hint=hint)
         runs = self._read(f"{path}/runs", _Runs, status="success", per_page=1)
         newest = runs.workflow_runs[0].created_at if runs and runs.workflow_runs else None
-        return WorkflowActivity(workflow=workflow, state=found.state, succeeded=newest)
+        return WorkflowActivity(workflow=workflow, state=state.state, succeeded=newest)
 
     # What is written.
 
     def plant(
         self, branch: str, files: dict[str, str], message: str, base: Commit, head: Commit | None
     ) -> None:
-        """Make the branch: one commit with the files on the base. Raises Again when somebody else
-        moved it from its `head`.
+        """Make the branch: one commit with the files on the base, whose message ends with the name
+        of its tree. Raises Again when somebody else moved the branch from its `head`.
         """
         entries = [
             {"path": path, "mode": "100644", "type": "blob", "content": text}
             for path, text in files.items()
         ]
         tree = self._post("git/trees", {"base_tree": base.tree.sha, "tree": entries}, Sha).sha
-        commit = {"message": message, "tree": tree, "parents": [base.sha]}
+        commit = {"message": f"{message}{tree}", "tree": tree, "parents": [base.sha]}
         sha = self._post("git/commits", commit, Sha).sha
         if head is None:
             self._post("git/refs", {"ref": f"refs/heads/{branch}", "sha": sha}, _Ref)

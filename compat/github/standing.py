@@ -2,7 +2,7 @@
 often and by however many, and what people did to it is respected.
 
 Our part of a title and a body is known again by marks. The branch is ours as long as its head names
-its evidence and was committed by who wrote it, so a commit that a person adds or amends stays.
+its evidence and its own tree, so what a person adds or changes there stays.
 """
 
 import hashlib
@@ -22,7 +22,6 @@ from compat.value import Value
 ROUNDS = 6
 KEY = "floors"
 _BRANCH = r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*"
-_GITHUB = "noreply@"
 _NO_TOKEN = (
     "without a token nothing was read from GitHub; this is what would be written if there is"
     " nothing yet"
@@ -353,21 +352,16 @@ def _planter(
     github: GitHub, branches: Branches, wanted: Wanted, base: Commit, head: Commit | None
 ) -> Callable[[], None]:
     files = {file.path: file.after for file in wanted.files}
-    message = f"{wanted.title}\n\nCompat-Evidence: {wanted.digest}"
+    message = f"{wanted.title}\n\nCompat-Evidence: {wanted.digest}\nCompat-Tree: "
     return lambda: github.plant(branches.own, files, message, base, head)
 
 
 def _evidence(commit: Commit | None) -> str | None:
-    """The evidence that a commit of ours names; None where a person made or amended it.
-
-    GitHub commits for us where it signs.
-    """
-    if commit is None:
+    """The evidence that a commit of ours names; None where a person made or changed it."""
+    if commit is None or len(commit.parents) != 1:
         return None
-    found = re.search(r"\nCompat-Evidence: (\S+)", commit.message)
-    committer = commit.committer.email
-    is_own = committer == commit.author.email or committer.startswith(_GITHUB)
-    return found[1] if found and is_own and len(commit.parents) == 1 else None
+    trailers = re.search(r"\nCompat-Evidence: (\S+)\nCompat-Tree: (\w+)\s*$", commit.message)
+    return trailers[1] if trailers and trailers[2] == commit.tree.sha else None
 
 
 def _is_theirs(head: Commit, base: Commit, pulls: Sequence[Thread]) -> bool:

@@ -44,6 +44,7 @@ class Scheduler:
         self.states: dict[str, str] = {}
         self.dropped: list[str] = []
         self.connections = 0
+        self.taker = ""
         self.is_down = self.is_hostile = False
         self.most_at_once = 0
 
@@ -66,8 +67,9 @@ class Scheduler:
             raise CompatError.of("the scheduler does not answer")
         return dict(self.workers)
 
-    def submit(self, order: CellOrder, key: str) -> Any:
+    def submit(self, order: CellOrder, key: str, worker: str) -> Any:
         self.keys.append(key)
+        self.taker = worker
         self.most_at_once = max(self.most_at_once, len(set(self.keys) - set(self.dropped)))
         self.answer(order, key)
         return key
@@ -81,10 +83,11 @@ class Scheduler:
     def close(self) -> None:
         return
 
-    def say(self, kind: Any, cell: str, worker: str = "w0", **more: Any) -> None:
-        self.messages.append(WorkerMessage(kind=kind, worker=worker, cell=cell, **more))
+    def say(self, kind: Any, cell: str, worker: str = "", **more: Any) -> None:
+        said = WorkerMessage(kind=kind, worker=worker or self.taker, cell=cell, **more)
+        self.messages.append(said)
 
-    def end(self, order: CellOrder, answer: Evidence | None = None, worker: str = "w0") -> None:
+    def end(self, order: CellOrder, answer: Evidence | None = None, worker: str = "") -> None:
         cell = order.job.cell
         came = evidence(cell) if answer is None else answer
         self.say("ended", cell, worker, attempts=(fitting(came, order.job),), places=("/w",))
@@ -150,18 +153,15 @@ def test_a_task_that_runs_twice_is_kept_once() -> None:
     assert (sorted(kept), left) == (["a", "b"], 0)
 
 
-def test_a_worker_that_is_lost_is_told_and_dask_runs_its_cell_elsewhere() -> None:
+def test_a_worker_that_is_lost_is_told_and_its_cell_runs_elsewhere() -> None:
     scheduler = Scheduler(("w0", "w1"))
 
     def lose_first(order: CellOrder, key: str) -> None:
-        if order.job.cell == "a" and "w0" in scheduler.workers:
-            scheduler.say("began", "a", "w0")
-            threading.Timer(0.05, lambda: scheduler.workers.pop("w0")).start()
-            threading.Timer(0.2, lambda: scheduler.say("began", "a", "w1")).start()
-            threading.Timer(0.3, lambda: scheduler.end(order, worker="w1")).start()
+        scheduler.say("began", order.job.cell)
+        if scheduler.taker == "w0":
+            del scheduler.workers["w0"]
         else:
-            scheduler.say("began", order.job.cell, "w1")
-            scheduler.end(order, worker="w1")
+            scheduler.end(order)
 
     scheduler.answer = lose_first
     kept, left, reporter, fleet = run(scheduler, ["a", "b"], patience=30)
@@ -173,13 +173,18 @@ def test_a_cell_that_takes_every_worker_with_it_is_given_up() -> None:
     scheduler = Scheduler()
 
     def kill(order: CellOrder, key: str) -> None:
-        for _ in range(MOST_STARTS + 1):
-            scheduler.say("began", order.job.cell)
+        scheduler.say("began", order.job.cell)
+        del scheduler.workers[scheduler.taker]
+        scheduler.workers[key] = WHOLE
 
     scheduler.answer = kill
-    kept, left, reporter, _ = run(scheduler, ["a"])
-    assert (kept, left) == ({}, 1)
-    assert reporter.stops == [f"a: {MOST_STARTS} workers were lost while they ran it"]
+    kept, left, reporter, _ = run(scheduler, ["a"], patience=30)
+    lost = "the connection is lost; its cells run elsewhere"
+    assert (kept, left, len(scheduler.keys)) == ({}, 1, MOST_STARTS)
+    assert reporter.stops == [
+        *[lost] * MOST_STARTS,
+        f"a: it got lost {MOST_STARTS} times, the last time because {lost}",
+    ]
 
 
 def test_a_task_that_dask_forgets_is_handed_over_again_and_not_for_ever() -> None:
@@ -264,18 +269,22 @@ def test_a_cluster_that_sends_objects_is_left_for_good() -> None:
 def test_a_broken_worker_keeps_nothing_and_its_cells_run_elsewhere() -> None:
     scheduler = Scheduler(("w0", "w1"))
     failed: list[str] = []
+    waiting: list[tuple[str, CellOrder]] = []
 
     def one_is_broken(order: CellOrder, key: str) -> None:
         cell = order.job.cell
-        worker = "w1" if len(failed) == BREAKER else "w0"
-        scheduler.say("began", cell, worker)
-        if worker == "w1":
-            scheduler.end(order, worker=worker)
-            return
-        failed.append(cell)
-        scheduler.end(order, broken(cell))
+        scheduler.say("began", cell)
+        if scheduler.taker == "w1":
+            scheduler.messages.pop()
+            waiting.append((cell, order))
+        else:
+            failed.append(cell)
+            scheduler.end(order, broken(cell))
         if len(failed) == BREAKER:
-            scheduler.say("stopped", cell, why="5 cells in a row failed")
+            scheduler.say("stopped", cell, "w0", why="5 cells in a row failed")
+            failed.append("")
+        while waiting and len(failed) > BREAKER:
+            scheduler.end(waiting.pop()[1], worker="w1")
 
     scheduler.answer = one_is_broken
     cells = [f"c{number}" for number in range(BREAKER + 2)]

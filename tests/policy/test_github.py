@@ -292,7 +292,6 @@ class TestAPersonsWork:
     @pytest.mark.parametrize(
         "changed",
         [
-            {},
             {"message": "Mine"},
             {"message": "Mine", "committer": BOT},
         ],
@@ -302,6 +301,16 @@ class TestAPersonsWork:
     ) -> None:
         run(server)
         there.amend(BRANCHES.own, **changed)
+        mine = there.refs[BRANCHES.own]
+        assert run(server, NEWER).did == "left-alone"
+        assert there.refs[BRANCHES.own] == mine
+
+    def test_content_amended_under_our_own_name_is_theirs(
+        self, server: Server, there: Repository
+    ) -> None:
+        run(server)
+        author = there.commits[there.refs[BRANCHES.own]]["author"]
+        there.amend(BRANCHES.own, committer=author, tree=there.tree({"matrix.toml": "theirs\n"}))
         mine = there.refs[BRANCHES.own]
         assert run(server, NEWER).did == "left-alone"
         assert there.refs[BRANCHES.own] == mine
