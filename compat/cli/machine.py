@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 _OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
 # What a worker process needs: its folders, its locale, the package index and Dask's own settings.
-# Publishing is not among it.
+# uv's settings for publishing and its tokens are not among them.
 _OF_WORKERS = re.compile(
-    r"(?!UV_PUBLISH_)(PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|LANG|LC_\w+|TERM|NO_COLOR|VIRTUAL_ENV|PYTHON(PATH|SAFEPATH)"
-    r"|COMPAT_CACHE_DIR|PYENV_\w+|XDG_\w+|PIP_\w+|UV_\w+|SSL_CERT_\w+|DASK_\w+"
-    r"|(HTTP|HTTPS|NO|ALL)_PROXY|(http|https|no|all)_proxy)"
+    r"(?!UV_PUBLISH_|\w*TOKEN)(PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|LANG|LC_\w+|TERM|NO_COLOR"
+    r"|VIRTUAL_ENV|PYTHON(PATH|SAFEPATH)|COMPAT_CACHE_DIR|PYENV_\w+|XDG_\w+|PIP_\w+|UV_\w+"
+    r"|SSL_CERT_\w+|DASK_\w+|(HTTP|HTTPS|NO|ALL)_PROXY|(http|https|no|all)_proxy)"
 )
 _INSTALL_SEES = (
     "SSL_CERT_FILE",
