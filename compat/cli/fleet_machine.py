@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from compat.cli.machine import level_of, machine_places
+from compat.cli.machine import cache_folder, level_of, machine_places, now
 from compat.cli.this_machine import ThisMachine
 from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
@@ -27,18 +27,20 @@ if TYPE_CHECKING:
     from compat.fleet.remote import Remote
 
 
-def needs_dask() -> None:
+def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddress:
+    """Return the address of a cluster; raise UsageError without Dask, or for another text.
+
+    Without `tls`, the user's own certificates are meant; who `serves` makes them.
+    """
     if importlib.util.find_spec("distributed") is None:
         hint = "pip install 'compat-matrix[fleet]'"
         raise UsageError.of("a fleet needs Dask, which is not installed here", hint=hint)
+    from compat.fleet.cluster import cluster_address, make_certificates
 
-
-def address_of(text: str, tls: Path | None) -> ClusterAddress:
-    """Return the address of a cluster; raise UsageError without Dask, or for another text."""
-    needs_dask()
-    from compat.fleet.cluster import cluster_address
-
-    return cluster_address(text, tls)
+    own = cache_folder() / "fleet"
+    if serves and tls is None:
+        make_certificates(own, now().timestamp())
+    return cluster_address(text, tls, own)
 
 
 class FleetMachine(ThisMachine):
@@ -54,7 +56,8 @@ class FleetMachine(ThisMachine):
         """Return how many workers there are, waiting for the first; raise CompatError when none
         comes, or no scheduler answers.
         """
-        from compat.fleet.cluster import Cluster, ClusterLost
+        from compat.fleet.cell_order import ClusterLost
+        from compat.fleet.cluster import Cluster
         from compat.fleet.remote import Remote
 
         topic = f"compat-{uuid.uuid4().hex}"
@@ -67,7 +70,7 @@ class FleetMachine(ThisMachine):
         )
         self._remote, number = remote, remote.size()
         if not number and not cancel.is_set():
-            hint = f"compat worker dask://{self._address.host}:{self._address.port} starts one"
+            hint = f"compat worker {self._address.text} starts one"
             raise ClusterLost.of("the cluster has no workers", hint=hint)
         return max(1, number)
 

@@ -28,10 +28,11 @@ if TYPE_CHECKING:
 
 _OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
 # What a worker process needs: its folders, its locale, the package index and Dask's own settings.
+# uv's settings for publishing and its tokens are not among them.
 _OF_WORKERS = re.compile(
-    r"PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|LANG|LC_\w+|TERM|NO_COLOR|VIRTUAL_ENV|PYTHONPATH"
-    r"|COMPAT_CACHE_DIR|PYENV_\w+|XDG_\w+|PIP_\w+|UV_\w+|SSL_CERT_\w+|DASK_\w+"
-    r"|(HTTP|HTTPS|NO|ALL)_PROXY|(http|https|no|all)_proxy"
+    r"(?!UV_PUBLISH_|\w*TOKEN)(PATH|HOME|USER|LOGNAME|TMPDIR|TEMP|TMP|LANG|LC_\w+|TERM|NO_COLOR"
+    r"|VIRTUAL_ENV|PYTHON(PATH|SAFEPATH)|COMPAT_CACHE_DIR|PYENV_\w+|XDG_\w+|PIP_\w+|UV_\w+"
+    r"|SSL_CERT_\w+|DASK_\w+|(HTTP|HTTPS|NO|ALL)_PROXY|(http|https|no|all)_proxy)"
 )
 _INSTALL_SEES = (
     "SSL_CERT_FILE",
@@ -57,12 +58,15 @@ def environ() -> Mapping[str, str]:
 
 
 def forget_environment() -> None:
-    """Drop from this process's environment all that a worker does not need: whoever reaches its
-    scheduler can run code in it, and must find no token there.
+    """Start this program again without what a worker does not need, unless it is so already.
+
+    Whoever reaches its scheduler can run code in it, and must find no token. The kernel shows for
+    ever what a process was started with, so to delete names from `os.environ` is not enough.
     """
-    for name in tuple(os.environ):
-        if not _OF_WORKERS.fullmatch(name):
-            del os.environ[name]
+    needed = {name: text for name, text in os.environ.items() if _OF_WORKERS.fullmatch(name)}
+    if len(needed) < len(os.environ):
+        sys.stdout.flush()
+        os.execve(sys.executable, sys.orig_argv, needed)
 
 
 def run_url() -> str:

@@ -12,7 +12,7 @@ from compat.cli.machine import environ, today
 from compat.cli.options import Json, Root, matrices_folder, matrix_names, needs_extra, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.errors import CompatError, UsageError
-from compat.github.rest import owner_and_name
+from compat.github.client import owner_and_name
 from compat.site.edition import Edition
 from compat.site.pages.render import assets
 from compat.site.pages.weights import Weight, weights

@@ -13,10 +13,15 @@ from compat.cli.output import say
 from compat.errors import UsageError
 from compat.github.client import GitHub
 from compat.github.description import requested, waiting
-from compat.github.issue import DesiredIssue, IssueKey
-from compat.github.pull_request import Branches, DesiredPullRequest
-from compat.github.rest import Rest
-from compat.github.sync import LeftAlone, Outcome, WouldDo, sync_issue, sync_pull_request
+from compat.github.standing import (
+    Branches,
+    IssueKey,
+    Outcome,
+    Wanted,
+    diff_of,
+    sync_issue,
+    sync_pull_request,
+)
 from compat.policy.proposal import Proposal
 from compat.results.snapshot import Snapshot
 from compat.rewrite.repository_file import RepositoryFile
@@ -52,7 +57,7 @@ def github_of(repository: str) -> GitHub:
         raise UsageError.of("no repository given", hint=hint)
     address = environ().get("GITHUB_API_URL") or API
     token = environ().get("GITHUB_TOKEN") or None
-    return GitHub(Rest(address, repository, token, requests.Session()))
+    return GitHub(address, repository, token, requests.Session())
 
 
 def sync(
@@ -77,7 +82,7 @@ def sync(
 
 def desired(
     title: str, proposals: Sequence[Proposal], files: Sequence[RepositoryFile], site: str
-) -> tuple[DesiredPullRequest | None, DesiredIssue | None]:
+) -> tuple[Wanted | None, Wanted | None]:
     """Return the pull request and the issue that should stand; None where there is nothing to
     say.
     """
@@ -91,21 +96,18 @@ def desired(
     cell_url = page_of if site else None
     pull, issue = None, None
     if opened and changed:
-        diff = DesiredPullRequest(title="t", body="", digest="d", files=changed).diff
-        text = requested(opened, title, diff, cell_url)
-        pull = DesiredPullRequest(
-            title=text.title, body=text.body, digest=_digest(opened), files=changed
-        )
+        text = requested(opened, title, diff_of(changed), cell_url)
+        pull = Wanted(title=text.title, body=text.body, digest=_digest(opened), files=changed)
     if others:
         text = waiting(others, title, cell_url)
-        issue = DesiredIssue(title=text.title, body=text.body, digest=_digest(others))
+        issue = Wanted(title=text.title, body=text.body, digest=_digest(others))
     return pull, issue
 
 
 def print_outcome(what: str, outcome: Outcome) -> None:
-    left = "left alone: " if isinstance(outcome, LeftAlone) else ""
+    left = "left alone: " if outcome.did == "left-alone" else ""
     say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
-    if isinstance(outcome, WouldDo):
+    if outcome.did == "would-do":
         for part in (outcome.title, outcome.body, outcome.diff):
             for line in part.splitlines():
                 say(line)

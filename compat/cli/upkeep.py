@@ -10,11 +10,8 @@ from compat.cli.options import Json, MatrixName, Root, matrices_folder
 from compat.cli.output import envelope, note, say
 from compat.cli.pull_requests import github_of
 from compat.errors import ServiceUnreachable
-from compat.github.measured import Committed, NothingNew, Offered, Pushed, PushResult, push_measured
-from compat.github.pull_request import Branches
-from compat.github.repository import GitRepository
-from compat.github.rest import Again
-from compat.github.workflow import activity, overdue
+from compat.github.client import Again, overdue
+from compat.github.measured import GitRepository, PushResult, push_measured
 
 RepositoryName = Annotated[
     str, typer.Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
@@ -43,9 +40,9 @@ def keep_command(
 
     def open_pull(head: str, base: str, title: str, body: str) -> str:
         try:
-            return github_of(repository).open_pull(Branches(own=head, base=base), title, body)
+            return github_of(repository).open("pulls", title=title, body=body, head=head, base=base)
         except Again as trouble:
-            raise ServiceUnreachable.of(str(trouble)) from None
+            raise ServiceUnreachable.of(str(trouble)) from trouble
 
     result = push_measured(GitRepository(folder), matrix, branch, open_pull)
     if as_json:
@@ -55,16 +52,16 @@ def keep_command(
 
 
 def _show(matrix: str, result: PushResult) -> None:
-    match result:
-        case NothingNew():
+    match result.outcome:
+        case "nothing-new":
             note(f"nothing new to keep of {matrix}")
-        case Committed():
+        case "committed":
             say(f"{matrix}: committed as {result.commit[:12]}")
             note(f"Next: compat keep {matrix} --branch BRANCH pushes, or git push.")
-        case Pushed():
+        case "pushed":
             say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
-        case Offered():
-            note(f"{result.because}")
+        case "offered":
+            note(result.because)
             say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
 
 
@@ -88,7 +85,7 @@ def watchdog_command(
 
     Example: compat watchdog matrix.yml --days 3
     """
-    workflow_activity = activity(github_of(repository).rest, workflow)
+    workflow_activity = github_of(repository).activity(workflow)
     findings = overdue(workflow_activity, now(), days)
     if as_json:
         envelope({**msgspec.to_builtins(workflow_activity), "findings": findings})

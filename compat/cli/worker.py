@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime
 import signal
 import subprocess
 import sys
@@ -30,13 +29,12 @@ from compat.cli.machine import (
 )
 from compat.cli.options import ExtraIndexUrl, IndexUrl, IsolationLevel, Json
 from compat.cli.output import envelope, note, say
-from compat.index.settings import IndexSettings, settings
-from compat.run.evidence import Isolation
+from compat.index.settings import settings
 from compat.run.job import Bench, Job
 from compat.run.scratch import Scratch, remove_dead_folders
 
 if TYPE_CHECKING:
-    from compat.fleet.cluster import ClusterAddress
+    from compat.fleet.cluster import ClusterAddress, WorkerMachine
 
 # The series that a worker looks for: CPython 3.6 is the oldest that cells were made with, and the
 # newest is some years ahead of 2026.
@@ -93,21 +91,32 @@ def worker_command(
     ~/certificates --workers 4
     """
     where = address_of(address, tls)
+    forget_environment()
     if workers > 1:
         words = [
             *_option("--isolation", isolation),
             *_option("--index-url", index_url),
             *(word for url in extra_index_url or () for word in ("--extra-index-url", url)),
         ]
-        processes = start_workers(where, workers, words)
-        raise typer.Exit(_all_ended(processes))
-    forget_environment()
+        raise typer.Exit(_all_ended(start_workers(where, workers, words)))
     index = settings(index_url=index_url, extra_index_urls=tuple(extra_index_url or ()))
-    machine = WorkerHere(level_of(isolation), index)
+    level, resources = level_of(isolation), offered(share)
+    cells = sandbox_folder(level) / "cells"
+    remove_dead_folders(cells)
+    scratch = Scratch(cells)
+
+    def bench(job: Job, merged: bool) -> Bench:
+        merging = msgspec.structs.replace(index, merged=merged)
+        return bench_of(job, f"{scratch.folder.name}/0", merging, level, False)
+
+    from compat.fleet.cluster import WorkerMachine
+
+    suites = level_folder(level) / "suites"
     try:
-        raise typer.Exit(_served(where, machine, offered(share), as_json))
+        machine = WorkerMachine(machine_places(), scratch.folder, suites, bench, now)
+        raise typer.Exit(_served(where, machine, resources, as_json))
     finally:
-        machine.close()
+        scratch.close()
 
 
 def cluster_command(
@@ -120,13 +129,14 @@ def cluster_command(
 ) -> None:
     """Start a scheduler and local workers for `compat run --fleet`.
 
-    It prints the scheduler's address, and lives until it is interrupted. Off the loopback it needs
-    certificates: whoever reaches a scheduler can run code on its workers.
+    It prints the scheduler's address, and lives until it is interrupted. Whoever reaches it can run
+    code on its workers, so all sides show certificates: for this machine compat makes them, for
+    others --tls names them.
 
     Examples: compat cluster --workers 4; compat cluster --workers 0 --host 10.0.0.5 --tls
     ~/certificates
     """
-    where = address_of(f"dask://{host}:{port}", tls)
+    where = address_of(f"dask://{host}:{port}", tls, serves=True)
     forget_environment()
     processes: list[subprocess.Popen[bytes]] = []
 
@@ -134,13 +144,13 @@ def cluster_command(
         bound_address = msgspec.structs.replace(where, port=bound)
         processes.extend(start_workers(bound_address, workers, _option("--isolation", isolation)))
         if as_json:
-            envelope({"address": _shown(bound_address), "workers": workers})
+            envelope({"address": bound_address.text, "workers": workers})
         else:
-            say(_shown(bound_address))
+            say(bound_address.text)
         sys.stdout.flush()
-        note(f"run cells here with --fleet {_shown(bound_address)}; Ctrl-C ends it")
+        note(f"run cells here with --fleet {bound_address.text}; Ctrl-C ends it")
 
-    from compat.fleet.scheduler import serve_scheduler
+    from compat.fleet.cluster import serve_scheduler
 
     try:
         asyncio.run(serve_scheduler(where, ready))
@@ -149,39 +159,6 @@ def cluster_command(
             process.terminate()
         for process in processes:
             process.wait()
-
-
-class WorkerHere:
-    """This machine, as one worker process needs it."""
-
-    def __init__(self, level: Isolation, index: IndexSettings) -> None:
-        self._level = level
-        self._index = index
-        self.places = machine_places()
-        cells = sandbox_folder(level) / "cells"
-        remove_dead_folders(cells)
-        self._scratch = Scratch(cells)
-
-    def clock(self) -> datetime.datetime:
-        """Return the moment, in UTC."""
-        return now()
-
-    def scratch(self) -> Path:
-        """Return the folder of this process below the folder of all cells."""
-        return self._scratch.folder
-
-    def suites(self) -> Path:
-        """Return the folder for suites that came with orders."""
-        return level_folder(self._level) / "suites"
-
-    def bench(self, job: Job, merged: bool) -> Bench:
-        """Return what to run the job with; with `merged`, all indexes count as one."""
-        index = msgspec.structs.replace(self._index, merged=merged)
-        return bench_of(job, f"{self._scratch.folder.name}/0", index, self._level, False)
-
-    def close(self) -> None:
-        """Remove the folder of this process."""
-        self._scratch.close()
 
 
 def offered(share: int) -> dict[str, float]:
@@ -206,7 +183,7 @@ def start_workers(
     where: ClusterAddress, workers: int, words: Sequence[str]
 ) -> list[subprocess.Popen[bytes]]:
     """Start so many worker processes of this machine."""
-    command = [sys.executable, "-m", "compat", "worker", _shown(where), "--share", f"{workers}"]
+    command = [sys.executable, "-m", "compat", "worker", where.text, "--share", f"{workers}"]
     command += [*_option("--tls", where.tls), *words]
     # A folder `compat` where this starts is not ours.
     variables = {**environ(), "PYTHONSAFEPATH": "1"}
@@ -229,11 +206,11 @@ def _all_ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:
 
 
 def _served(
-    where: ClusterAddress, machine: WorkerHere, resources: dict[str, float], as_json: bool
+    where: ClusterAddress, machine: WorkerMachine, resources: dict[str, float], as_json: bool
 ) -> int:
-    from compat.fleet.dask_worker import CellHost, serve_cells
+    from compat.fleet.cluster import CellHost, serve_cells
 
-    host = CellHost(machine)
+    host, folder = CellHost(machine), machine.scratch / "dask"
     interrupted: list[int] = []
 
     def stop(number: int) -> None:
@@ -244,20 +221,16 @@ def _served(
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, stop, number)
-        return await serve_cells(where, host, resources, PATIENCE_SECONDS, note)
+        return await serve_cells(where, host, folder, resources, PATIENCE_SECONDS, note)
 
     if as_json:
-        envelope({"address": _shown(where), "resources": resources})
+        envelope({"address": where.text, "resources": resources})
         sys.stdout.flush()
     why = asyncio.run(serve())
     if interrupted:
         return 0
     note(f"warning: this worker stopped: {why}")
     return 3
-
-
-def _shown(where: ClusterAddress) -> str:
-    return f"dask://{where.url.partition('://')[2]}"
 
 
 def _option(name: str, text: str | None) -> list[str]:

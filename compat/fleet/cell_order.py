@@ -3,23 +3,40 @@ worker says of it.
 """
 
 import zlib
-from typing import Literal
+from typing import Literal, TypeVar
 
 import msgspec
 from packaging.version import Version
 
+from compat.declare.matrix import decode_custom
+from compat.errors import CompatError
 from compat.files import code_digest
 from compat.run.evidence import Evidence
 from compat.run.job import Job
 from compat.run.steps import Activity
-from compat.value import StrictValue, Value
+from compat.value import StrictValue, encode
 
 # The largest evidence of this repository's matrices has 0.6 MB (November 2026).
 LARGEST_MESSAGE = 64 << 20
 _PYTHON = "python"
 
+T = TypeVar("T")
 
-class CellOrder(Value, frozen=True, kw_only=True):
+
+class ClusterLost(CompatError):
+    """The scheduler of a cluster does not answer."""
+
+    exit_code = 3
+    code = "cluster-lost"
+
+
+class ClusterHostile(ClusterLost):
+    """Somebody who can reach the scheduler sent this run something that no worker sends."""
+
+    code = "cluster-hostile"
+
+
+class CellOrder(StrictValue, frozen=True, kw_only=True):
     """A cell to be run, and everything that a worker needs for it besides its own folders.
 
     Its messages go to `topic`. `suite` has the suite's files by their path, as the suite's folder
@@ -53,18 +70,21 @@ class WorkerMessage(StrictValue, frozen=True, kw_only=True):
     why: str = ""
 
 
-def encode_message(message: WorkerMessage) -> bytes:
-    return zlib.compress(msgspec.json.encode(message), 1)
+def packed(value: CellOrder | WorkerMessage) -> bytes:
+    """Return a value as it travels: compressed JSON, so that reading it runs no code."""
+    return zlib.compress(encode(value), 1)
 
 
-def decode_message(data: object) -> WorkerMessage | None:
-    """Return the message; None for anything else: whoever reaches the scheduler can send it."""
+def unpacked(data: object, kind: type[T]) -> T | None:
+    """Return the value; None for anything else: whoever reaches the scheduler can send it."""
     if not isinstance(data, bytes):
         return None
     unpacking = zlib.decompressobj()
     try:
         text = unpacking.decompress(data, LARGEST_MESSAGE)
-        return None if unpacking.unconsumed_tail else msgspec.json.decode(text, type=WorkerMessage)
+        if unpacking.unconsumed_tail:
+            return None
+        return msgspec.json.decode(text, type=kind, dec_hook=decode_custom)
     except (zlib.error, msgspec.MsgspecError, RecursionError):
         return None
 

@@ -1,16 +1,19 @@
 """A cluster as a fleet: each cell is recorded once, whatever workers or schedulers are lost.
 
-Dask chooses the worker by its resources. What counts is kept here: which cells have a result, how
-often one was begun, and what of a worker is held back until its breaker can be trusted.
+A worker has at most one cell of a run, so a cell never waits behind a long one while another worker
+is free.
 """
+
+from __future__ import annotations
 
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from packaging.version import Version
@@ -18,21 +21,23 @@ from packaging.version import Version
 from compat.errors import CompatError
 from compat.fleet.cell_order import (
     CellOrder,
+    ClusterHostile,
     WorkerMessage,
     lacking,
     python_resource,
     resource_words,
     resources_for,
 )
-from compat.fleet.connection import Connection
 from compat.fleet.local import Reporter, handed_on
 from compat.fleet.station import Attempts, Breaker, CellFault
 from compat.results.judged import JudgedRun, judged
 from compat.run.job import Job
 from compat.run.suitefiles import suite_contents, suite_digest
 
-# A cell that took so many workers with it is not tried on another: Dask's own limit
-# (allowed-failures) was not always obeyed (Dask 2026.8).
+if TYPE_CHECKING:
+    from compat.fleet.cluster import Cluster
+
+# A cell that took so many workers with it is not tried on another.
 MOST_STARTS = 3
 # How long a run waits for a scheduler that is gone, or for a worker that a cell needs.
 PATIENCE_SECONDS = 120.0
@@ -47,13 +52,16 @@ Keep = Callable[[Job, tuple[JudgedRun, ...]], None]
 
 
 @dataclass
-class _Start:
-    """A cell in the hands of the cluster."""
+class _Hand:
+    """A worker that takes cells, and the one that it has; `finished` is when Dask called it so."""
 
-    job: Job
-    future: Any
-    eligible: frozenset[str]
-    worker: str = ""
+    address: str
+    number: int
+    offer: dict[str, float]
+    breaker: Breaker = field(default_factory=Breaker)
+    job: Job | None = None
+    future: Any = None
+    has_begun: bool = False
     finished: float | None = None
 
 
@@ -62,7 +70,7 @@ class Remote:
 
     def __init__(
         self,
-        connect: Callable[[], Connection],
+        connect: Callable[[], Cluster],
         topic: str,
         cancel: threading.Event,
         *,
@@ -80,28 +88,22 @@ class Remote:
         self._merged = merged
         self._patience = patience
         self._cluster = connect()
-        self._offers: dict[str, dict[str, float]] = {}
+        self._hands: dict[str, _Hand] = {}
+        self._numbers: dict[str, int] = {}
+        self._gone: set[str] = set()
         self._waiting: deque[Job] = deque()
         self._closed = threading.Event()
-        self._running: dict[str, _Start] = {}
-        self._starts: Counter[str] = Counter()
+        self._starts = count()
         self._losses: Counter[str] = Counter()
-        self._begun: Counter[str] = Counter()
         self._unfit: dict[str, float] = {}
-        self._numbers: dict[str, int] = {}
-        self._doing: dict[str, str] = {}
-        self._breakers: dict[str, Breaker] = {}
-        self._gone: set[str] = set()
         self._stopped: dict[int, str] = {}
         self._lost = 0
         self._suites: dict[str, tuple[dict[str, bytes], str]] = {}
+        self._keep: Keep
+        self._reporter: Reporter
         self._fault: BaseException | None = None
-        self._is_spent = False
+        self.is_spent = False
         self.places: set[str] = set()
-
-    @property
-    def is_spent(self) -> bool:
-        return self._is_spent
 
     @property
     def stopped(self) -> dict[int, str]:
@@ -110,19 +112,17 @@ class Remote:
 
     def size(self) -> int:
         end = time.monotonic() + self._patience
-        while not self._offers and time.monotonic() < end and not self._cancel.is_set():
-            self._offers = self._cluster.offers()
-            if not self._offers:
-                time.sleep(_MESSAGE_SECONDS)
-        return len(self._offers)
+        while time.monotonic() < end and not self._cancel.is_set() and not self._offers():
+            time.sleep(_MESSAGE_SECONDS)
+        return len(self._hands)
 
     def has_python(self, version: Version) -> bool:
-        return any(python_resource(version) in offer for offer in self._offers.values())
+        return any(python_resource(version) in hand.offer for hand in self._hands.values())
 
     def obstacle(self, job: Job) -> tuple[str, ...]:
         """Return what no worker has of all that a job needs; empty when one has it all."""
         needs = resources_for(job)
-        missing = [lacking(needs, offer) for offer in self._offers.values()]
+        missing = [lacking(needs, hand.offer) for hand in self._hands.values()]
         return min(missing, key=len, default=tuple(needs))
 
     def run(
@@ -133,7 +133,8 @@ class Remote:
         reporter: Reporter,
     ) -> int:
         """Run the jobs as they come, see `Local.run`; the workers have canaries of their own."""
-        thread = threading.Thread(target=self._dispatch, args=(keep, reporter), name="dispatcher")
+        self._keep, self._reporter = keep, reporter
+        thread = threading.Thread(target=self._dispatch, name="dispatcher")
         thread.start()
         try:
             for job in jobs:
@@ -149,71 +150,64 @@ class Remote:
 
     # The loop, in a thread of its own.
 
-    def _dispatch(self, keep: Keep, reporter: Reporter) -> None:
+    def _dispatch(self) -> None:
         try:
-            self._loop(keep, reporter)
+            self._loop()
         except BaseException as fault:
             self._fault = fault
         finally:
-            self._is_spent = True
-            for start in self._running.values():
-                self._cluster.drop(start.future)
-            self._lost += len(self._running)
+            self.is_spent = True
+            self._lost += sum(self._freed(hand) is not None for hand in self._hands.values())
 
-    def _loop(self, keep: Keep, reporter: Reporter) -> None:
+    def _loop(self) -> None:
         looked = float("-inf")
         while not self._is_done() and not self._cancel.is_set():
             try:
                 if time.monotonic() - looked > _LOOK_SECONDS:
-                    self._look(reporter)
+                    self._look()
                     looked = time.monotonic()
                 self._submit()
+                self._hear(self._cluster.message(_MESSAGE_SECONDS))
+            except ClusterHostile as fault:
+                self._leave(str(fault))
+                return
             except CompatError as fault:
-                if not self._reconnected(str(fault), reporter):
+                if not self._reconnected(str(fault)):
                     return
-            self._hear(self._cluster.message(_MESSAGE_SECONDS), keep, reporter)
         if self._cancel.is_set():
-            self._wait_for_cancelled(keep, reporter)
-        for worker, breaker in self._breakers.items():
-            self._release(breaker.held(), worker, keep, reporter)
+            self._wait_for_cancelled()
+        for hand in self._hands.values():
+            self._release(hand.breaker.held(), hand)
 
     def _is_done(self) -> bool:
         # Asked before the queue: what came just before the end is still seen.
         is_closed = self._closed.is_set()
-        return is_closed and not self._waiting and not self._running
+        is_idle = all(hand.job is None for hand in self._hands.values())
+        return is_closed and not self._waiting and is_idle
 
-    def _wait_for_cancelled(self, keep: Keep, reporter: Reporter) -> None:
+    def _wait_for_cancelled(self) -> None:
         end = time.monotonic() + _CANCEL_SECONDS
-        for start in self._running.values():
-            self._cluster.drop(start.future)
-        while time.monotonic() < end and any(start.worker for start in self._running.values()):
-            self._hear(self._cluster.message(_MESSAGE_SECONDS), keep, reporter)
+        for hand in self._hands.values():
+            self._cluster.drop(hand.future)
+        while time.monotonic() < end and any(
+            hand.job and hand.has_begun for hand in self._hands.values()
+        ):
+            self._hear(self._cluster.message(_MESSAGE_SECONDS))
 
     def _submit(self) -> None:
-        """Hand over as many cells as workers can begin at once, and no more: Dask assigns each at
-        once, and a cell that waits behind a long one would not move to a worker that is free.
-        """
-        passed: list[Job] = []
-        try:
-            while self._waiting and len(self._running) < len(self._offers):
-                job = self._waiting.popleft()
-                eligible = self._eligible(job)
-                rivals = sum(bool(start.eligible & eligible) for start in self._running.values())
-                passed.append(job)
-                if rivals < len(eligible):
-                    key = f"{self._topic}-{job.cell}-{self._starts[job.cell]}"
-                    future = self._cluster.submit(self._order(job), key)
-                    passed.pop()
-                    self._starts[job.cell] += 1
-                    self._running[job.cell] = _Start(job, future, eligible)
-        finally:
-            self._waiting.extendleft(reversed(passed))
-
-    def _eligible(self, job: Job) -> frozenset[str]:
-        needs = resources_for(job)
-        return frozenset(
-            address for address, offer in self._offers.items() if not lacking(needs, offer)
-        )
+        """Give each idle worker the first cell that it can run."""
+        for hand in self._hands.values():
+            if hand.job is not None:
+                continue
+            fitting = (
+                job for job in tuple(self._waiting) if not lacking(resources_for(job), hand.offer)
+            )
+            job = next(fitting, None)
+            if job is not None:
+                key = f"{self._topic}-{job.cell}-{next(self._starts)}"
+                hand.future = self._cluster.submit(self._order(job), key, hand.address)
+                hand.job, hand.has_begun, hand.finished = job, False, None
+                self._waiting.remove(job)
 
     def _order(self, job: Job) -> CellOrder:
         suite = self._suite_of(job)[0] if job.suite_folder else None
@@ -231,77 +225,89 @@ class Remote:
 
     # What became of workers and tasks.
 
-    def _look(self, reporter: Reporter) -> None:
+    def _offers(self) -> dict[str, dict[str, float]]:
+        """Ask which workers are there, and take in those that are new."""
         offers = self._cluster.offers()
-        self._offers = {worker: offers[worker] for worker in offers.keys() - self._gone}
-        for worker in self._numbers.keys() - self._offers.keys() - self._gone:
-            self._part_with(worker, "the connection is lost; its cells run elsewhere", reporter)
-        now = time.monotonic()
-        for start in tuple(self._running.values()):
-            state, why = self._cluster.state(start.future)
-            if state == "finished" and start.finished is None:
-                start.finished = now
-            is_late = start.finished is not None and now - start.finished > _LATE_SECONDS
-            if state == "lost" or is_late:
-                self._again(start, why or "its worker said nothing", reporter)
-        self._drop_unfit(now, reporter)
+        for address in sorted(offers.keys() - self._hands.keys() - self._gone):
+            number = self._numbers.setdefault(address, len(self._numbers))
+            self._hands[address] = _Hand(address, number, offers[address])
+        return offers
 
-    def _drop_unfit(self, now: float, reporter: Reporter) -> None:
+    def _look(self) -> None:
+        for address in self._hands.keys() - self._offers().keys():
+            self._part_with(self._hands[address], "the connection is lost; its cells run elsewhere")
+        now = time.monotonic()
+        for hand in self._hands.values():
+            state = "pending" if hand.job is None else self._cluster.state(hand.future)
+            if state == "finished":
+                hand.finished = now if hand.finished is None else hand.finished
+                if now - hand.finished > _LATE_SECONDS:
+                    self._again(hand, "its worker said nothing")
+            elif state != "pending":
+                self._again(hand, state)
+        self._drop_unfit(now)
+
+    def _drop_unfit(self, now: float) -> None:
         """Give up cells for which there was no worker for too long: all that need that Python."""
-        started = [start.job for start in self._running.values() if not start.worker]
-        examples = {_series(job): job for job in (*self._waiting, *started)}
-        for series, example in examples.items():
+        for series, example in {_series(job): job for job in tuple(self._waiting)}.items():
             missing = self.obstacle(example)
             if not missing:
                 self._unfit.pop(series, None)
             elif now - self._unfit.setdefault(series, now) > self._patience:
                 words = ", ".join(map(resource_words, missing))
-                lacks = f"no worker has {words}" if self._offers else "no worker is left"
-                unfit = [job for job in (*self._waiting, *started) if _series(job) == series]
-                self._waiting = deque(job for job in self._waiting if _series(job) != series)
-                for job in unfit:
-                    self._fail(job, CellFault(lacks), reporter)
+                lacks = f"no worker has {words}" if self._hands else "no worker is left"
+                for job in [job for job in tuple(self._waiting) if _series(job) == series]:
+                    self._waiting.remove(job)
+                    self._fail(job, 0, lacks)
 
-    def _again(self, start: _Start, why: str, reporter: Reporter) -> None:
-        job = start.job
-        self._cluster.drop(start.future)
-        self._running.pop(job.cell, None)
+    def _again(self, hand: _Hand, why: str) -> None:
+        """Have the cell of a worker run again, unless that was tried too often."""
+        job = self._freed(hand)
+        if job is None:
+            return
         self._losses[job.cell] += 1
-        if self._losses[job.cell] >= MOST_STARTS:
-            times = f"it got lost {MOST_STARTS} times, the last time because {why}"
-            self._fail(job, CellFault(times), reporter)
+        if self._losses[job.cell] < MOST_STARTS:
+            self._waiting.append(job)
         else:
-            self._waiting.append(job)
+            times = f"it got lost {MOST_STARTS} times, the last time because {why}"
+            self._fail(job, hand.number, times)
 
-    def _fail(self, job: Job, fault: CellFault, reporter: Reporter) -> None:
-        start = self._running.pop(job.cell, None)
-        if start is not None:
-            self._cluster.drop(start.future)
+    def _freed(self, hand: _Hand) -> Job | None:
+        """Take its cell from a worker."""
+        job, hand.job = hand.job, None
+        if job is not None:
+            self._cluster.drop(hand.future)
+        return job
+
+    def _fail(self, job: Job, number: int, why: str) -> None:
         self._lost += 1
-        worker = "" if start is None else start.worker
-        reporter.faulted(self._numbers.get(worker, 0), job, str(fault))
+        self._reporter.faulted(number, job, why)
 
-    def _part_with(self, worker: str, why: str, reporter: Reporter) -> None:
-        self._gone.add(worker)
-        self._doing.pop(worker, None)
-        for job, _ in self._breakers.pop(worker, Breaker()).held():
-            self._waiting.append(job)
-        for start in self._running.values():
-            if start.worker == worker:
-                start.worker = ""
-        reporter.stopped(self._numbers[worker], why)
+    def _part_with(self, hand: _Hand, why: str) -> None:
+        del self._hands[hand.address]
+        self._gone.add(hand.address)
+        self._reporter.stopped(hand.number, why)
+        self._waiting.extend(job for job, _ in hand.breaker.held())
+        self._again(hand, why)
 
-    def _reconnected(self, why: str, reporter: Reporter) -> bool:
-        """Connect anew and have everything run that has no result; return whether it went."""
+    def _leave(self, why: str) -> None:
+        """Give up all workers; nothing that was held back of them is recorded."""
+        for hand in self._hands.values():
+            self._stopped[hand.number] = why
+            self._reporter.stopped(hand.number, why)
+            self._lost += len(hand.breaker.held())
+
+    def _reconnected(self, why: str) -> bool:
+        """Connect again and have everything run that has no result; return whether it went."""
+        hands, self._hands = self._hands, {}
+        for hand in hands.values():
+            self._reporter.stopped(hand.number, f"{why}; dialling the scheduler again")
+            self._waiting.extend(job for job, _ in hand.breaker.held())
+            if (job := self._freed(hand)) is not None:
+                # Lost with the scheduler, which says nothing about the cell.
+                self._losses[job.cell] = 0
+                self._waiting.append(job)
         self._cluster.close()
-        for worker in self._numbers.keys() - self._gone:
-            reporter.stopped(self._numbers[worker], f"{why}; dialling the scheduler again")
-        self._doing.clear()
-        for start in self._running.values():
-            # Lost with the scheduler, which says nothing about the cell.
-            self._begun[start.job.cell] = self._losses[start.job.cell] = 0
-            self._waiting.append(start.job)
-        self._running.clear()
         end = time.monotonic() + self._patience
         while time.monotonic() < end and not self._cancel.wait(_LOOK_SECONDS):
             try:
@@ -309,66 +315,45 @@ class Remote:
             except CompatError:
                 continue
             return True
-        for worker in self._numbers.keys() - self._gone:
-            self._stopped[self._numbers[worker]] = why
+        self._stopped.update((hand.number, why) for hand in hands.values())
         return False
 
     # What workers say.
 
-    def _hear(self, message: WorkerMessage | None, keep: Keep, reporter: Reporter) -> None:
-        if message is None or message.worker in self._gone:
+    def _hear(self, message: WorkerMessage | None) -> None:
+        hand = self._hands.get(message.worker) if message else None
+        if message is None or hand is None:
             return
-        start, worker = self._running.get(message.cell), message.worker
-        number = self._numbers.setdefault(worker, len(self._numbers))
         if message.kind == "stopped":
-            self._stopped[number] = message.why
-            if start is not None:
-                self._again(start, message.why, reporter)
-            self._part_with(worker, message.why, reporter)
+            self._stopped[hand.number] = message.why
+            self._part_with(hand, message.why)
             return
-        # Of a cell that has its result already, a task may run twice: nothing of it counts.
-        if start is None:
+        job = hand.job
+        # Of a cell that another worker has by now, nothing counts.
+        if job is None or job.cell != message.cell:
             return
-        job = start.job
         match message.kind:
             case "began":
-                self._begin(start, worker, reporter)
+                hand.has_begun = True
+                self._reporter.began(hand.number, job)
             case "entered":
-                if message.activity is not None and self._doing.get(worker) == job.cell:
-                    reporter.entered(number, job, message.activity, Path(message.folder))
+                if message.activity is not None:
+                    self._reporter.entered(hand.number, job, message.activity, Path(message.folder))
             case "returned":
-                self._again(start, message.why or "its worker did not run it", reporter)
+                self._again(hand, message.why or "its worker did not run it")
             case "faulted":
-                self._end(start, worker, CellFault(message.why), keep, reporter)
+                self._end(hand, job, CellFault(message.why))
             case "ended":
                 self.places.update(message.places)
-                self._end(start, worker, self._judged(message, job), keep, reporter)
+                self._end(hand, job, self._judged(message, job))
 
-    def _begin(self, start: _Start, worker: str, reporter: Reporter) -> None:
-        cell = start.job.cell
-        self._begun[cell] += 1
-        start.worker = worker
-        if self._begun[cell] > MOST_STARTS:
-            lost = CellFault(f"{MOST_STARTS} workers were lost while they ran it")
-            self._fail(start.job, lost, reporter)
-            return
-        self._doing[worker] = cell
-        reporter.began(self._numbers[worker], start.job)
+    def _end(self, hand: _Hand, job: Job, attempts: Attempts) -> None:
+        self._freed(hand)
+        self._release(hand.breaker.take(job, attempts), hand)
 
-    def _end(
-        self, start: _Start, worker: str, attempts: Attempts, keep: Keep, reporter: Reporter
-    ) -> None:
-        self._cluster.drop(start.future)
-        self._running.pop(start.job.cell, None)
-        self._doing.pop(worker, None)
-        settled = self._breakers.setdefault(worker, Breaker()).take(start.job, attempts)
-        self._release(settled, worker, keep, reporter)
-
-    def _release(
-        self, settled: list[tuple[Job, Attempts]], worker: str, keep: Keep, reporter: Reporter
-    ) -> None:
+    def _release(self, settled: list[tuple[Job, Attempts]], hand: _Hand) -> None:
         for job, attempts in settled:
-            if not handed_on(job, attempts, self._numbers[worker], keep, reporter):
+            if not handed_on(job, attempts, hand.number, self._keep, self._reporter):
                 self._lost += 1
 
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:

@@ -1,280 +1,426 @@
-"""The few calls that standing pull requests and issues need of GitHub, and what is there as
-values.
+"""One repository's corner of GitHub's REST API: waits and repeats where that is safe, and reports
+in one line what failed.
+
+A client library was weighed: PyGithub brings seven packages, two of them compiled, for the twelve
+calls that are made here (2.10, November 2026).
 """
 
 import base64
 import binascii
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
-from urllib.parse import quote
+import re
+import time
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal, TypeVar
+from urllib.parse import quote, urlsplit
 
 import msgspec
+import requests
 
-from compat.errors import ServiceUnreachable, UsageError
-from compat.github.issue import Issue
-from compat.github.marker import marked
-from compat.github.pull_request import (
-    KEY,
-    Branches,
-    Commit,
-    DesiredPullRequest,
-    Pull,
-    RepositoryState,
-    message,
-    sealed,
-)
-from compat.github.rest import Again, Reply, Rest
-from compat.rewrite.repository_file import RepositoryFile
+from compat.errors import AuthenticationError, ServiceUnreachable, UsageError, one_line
+from compat.value import Value
+
+VERSION = "2022-11-28"
+TRIES = 3
+LONGEST_WAIT = 60.0
+MOST_PAGES = 100
+_TIMEOUT = (10, 60)
+_LOCAL = ("127.0.0.1", "localhost", "::1")
+_TOKEN_HINT = "give a valid token in the environment"
 
 T = TypeVar("T")
 
 
-class _Sha(msgspec.Struct):
+class Again(Exception):
+    """A write met another one, or may have taken effect without an answer: read again, and decide
+    again.
+    """
+
+
+class Sha(Value, frozen=True, kw_only=True):
+    """The name of an object."""
+
     sha: str
 
 
-class _Ref(msgspec.Struct):
-    object: _Sha
+class Who(Value, frozen=True, kw_only=True):
+    """Who wrote or committed."""
 
-
-class _Who(msgspec.Struct):
     name: str
     email: str
 
 
-class _Commit(msgspec.Struct):
+class Commit(Value, frozen=True, kw_only=True):
+    """A commit, as GitHub describes it."""
+
     sha: str
-    tree: _Sha
-    parents: tuple[_Sha, ...]
+    tree: Sha
+    parents: tuple[Sha, ...]
     message: str
-    author: _Who
-    committer: _Who
+    author: Who
+    committer: Who
 
 
-class _Content(msgspec.Struct):
+class End(Value, frozen=True, kw_only=True):
+    """One end of a pull request."""
+
+    ref: str
+    sha: str
+    repo: dict[str, Any] | None
+
+
+class Thread(Value, frozen=True, kw_only=True):
+    """A pull request, an issue or a comment, as far as GitHub describes it."""
+
+    number: int = 0
+    html_url: str = ""
+    title: str = ""
+    body: str | None = None
+    state: str = ""
+    merged_at: str | None = None
+    head: End | None = None
+    base: End | None = None
+    pull_request: dict[str, Any] | None = None
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+    @property
+    def text(self) -> str:
+        return self.body or ""
+
+
+class _Ref(Value, frozen=True):
+    object: Sha
+
+
+class _Content(Value, frozen=True):
     type: str
     content: str = ""
     encoding: str = ""
 
 
-class _Repo(msgspec.Struct):
-    full_name: str
+class _Refusal(Value, frozen=True):
+    message: str = ""
+    errors: tuple[Any, ...] = ()
 
 
-class _End(msgspec.Struct):
-    ref: str
-    sha: str
-    repo: _Repo | None
+class WorkflowActivity(Value, frozen=True, kw_only=True):
+    """What GitHub says of a workflow; `succeeded` is when its newest success was created."""
 
-
-class _Pull(msgspec.Struct):
-    number: int
-    html_url: str
-    title: str
+    workflow: str
     state: str
-    head: _End
-    base: _End
-    body: str | None = None
-    merged_at: str | None = None
+    succeeded: datetime | None
 
 
-class _Issue(msgspec.Struct):
-    number: int
-    html_url: str
-    title: str
+class _Workflow(Value, frozen=True):
     state: str
-    body: str | None = None
-    pull_request: dict[str, Any] | None = None
 
 
-class _Comment(msgspec.Struct):
-    body: str = ""
+class _Run(Value, frozen=True):
+    created_at: datetime
 
 
-class _New(msgspec.Struct):
-    html_url: str
+class _Runs(Value, frozen=True):
+    workflow_runs: list[_Run]
+
+
+def overdue(workflow: WorkflowActivity, now: datetime, days: int) -> tuple[str, ...]:
+    name, succeeded = workflow.workflow, workflow.succeeded
+    findings: list[str] = []
+    if workflow.state != "active":
+        findings.append(f"{name} is {workflow.state}; `gh workflow enable {name}` enables it again")
+    if succeeded is None:
+        findings.append(f"{name} has never succeeded")
+    elif now - succeeded > timedelta(days=days):
+        findings.append(
+            f"{name} last succeeded on {succeeded:%Y-%m-%d}, which is more than {days} days ago"
+        )
+    return tuple(findings)
+
+
+def owner_and_name(repository: str) -> str:
+    """Return the repository as it is; UsageError where it is not `owner/name`."""
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*", repository):
+        raise UsageError.of(f"is no repository: {repository!r}", hint="write owner/name")
+    return repository
 
 
 class GitHub:
-    """A repository on GitHub, as far as standing pull requests and issues need it."""
+    """A repository on GitHub.
 
-    def __init__(self, rest: Rest) -> None:
-        self.rest = rest
+    Reads are repeated when the server stumbles. Writes never are: `Again` asks the caller to look
+    what became of them. The token is sent to `base_url` only and appears in no message.
+    """
 
-    def state(self, branches: Branches, wanted: DesiredPullRequest | None) -> RepositoryState:
-        """Return what is there.
-
-        Raises UsageError when there is no base branch, or none that the token may see.
-        """
-        base = self._head(branches.base)
-        if base is None:
-            hint = "check the names, and that the token may read the repository"
-            raise UsageError.of(
-                f"has no branch {branches.base}", path=self.rest.repository, hint=hint
-            )
-        files = wanted.files if wanted is not None else ()
-        return RepositoryState(
-            base=base,
-            texts=tuple(self._text(file.path, base.sha) for file in files),
-            head=self._head(branches.own),
-            pulls=tuple(self._pulls(branches.own)),
-        )
-
-    def plant(
-        self, branches: Branches, standing: DesiredPullRequest, state: RepositoryState
+    def __init__(
+        self,
+        base_url: str,
+        repository: str,
+        token: str | None,
+        http: requests.Session,
+        wait: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Make the branch: one commit with the files on the base's head.
-
-        Raises Again when somebody else moved it.
-        """
-        tree = self._written("git/trees", _tree(state.base.tree, standing.files), _Sha).sha
-        words = message(standing, tree, state.base.sha)
-        commit = {"message": words, "tree": tree, "parents": [state.base.sha]}
-        sha = self._written("git/commits", commit, _Sha).sha
-        if state.head is None:
-            self._written("git/refs", {"ref": f"refs/heads/{branches.own}", "sha": sha}, _Ref)
-            return
-        # GitHub's REST API has no "move it only if it is still there": this look leaves a gap of
-        # one request.
-        now = self._head(branches.own)
-        if now is None or now.sha != state.head.sha:
-            raise Again("the branch moved")
-        self._edited(f"git/refs/heads/{quote(branches.own)}", {"sha": sha, "force": True})
-
-    def open_pull(self, branches: Branches, title: str, body: str) -> str:
-        """Open a pull request and return its address. Raises Again when there is one."""
-        return self._written(
-            "pulls",
-            {"title": title, "body": body, "head": branches.own, "base": branches.base},
-            _New,
-        ).html_url
-
-    def edit_pull(self, number: int, **changes: str | None) -> None:
-        """Change the title, body or state of a pull request; what is None stays."""
-        self._edited(f"pulls/{number}", changes)
-
-    def issues(self, label: str) -> tuple[Issue, ...]:
-        return tuple(
-            Issue(
-                number=issue.number,
-                url=issue.html_url,
-                title=issue.title,
-                body=issue.body or "",
-                open=issue.state == "open",
+        parts = urlsplit(base_url)
+        if parts.scheme != "https" and parts.hostname not in _LOCAL:
+            raise UsageError.of(
+                "the token would travel in the clear", path="the API's address", hint="use https"
             )
-            for answer in self.rest.pages("issues", labels=label, state="all")
-            for issue in decoded(answer, list[_Issue])
-            if issue.pull_request is None
-        )
+        if parts.username is not None or parts.query or parts.fragment:
+            raise UsageError.of("holds more than a host and a path", path="the API's address")
+        if token is not None and not re.fullmatch(r"[\x21-\x7e]+", token):
+            raise AuthenticationError.of(
+                "the token holds characters that no token has", hint=_TOKEN_HINT
+            )
+        self.repository = owner_and_name(repository)
+        self.signed = token is not None
+        self.wait = wait
+        self._token = token
+        self._root = base_url.rstrip("/")
+        self._http = http
 
-    def open_issue(self, title: str, body: str, label: str) -> str:
-        """Open an issue with a label, which GitHub makes if it is new, and return its address."""
-        return self._written(
-            "issues", {"title": title, "body": body, "labels": [label]}, _New
-        ).html_url
+    # What is there.
 
-    def edit_issue(self, number: int, **changes: str | None) -> None:
-        """Change the title, body or state of an issue; what is None stays."""
-        self._edited(f"issues/{number}", changes)
+    def head(self, branch: str) -> Commit | None:
+        ref = self._read(f"git/ref/heads/{quote(branch)}", _Ref)
+        return None if ref is None else self.commit(ref.object.sha)
 
-    def say_once(self, number: int, text: str, key: str) -> bool:
-        """Comment on a pull request or an issue, unless that was said before; return whether it was
-        said now.
-        """
-        mark = f"<!-- compat:said {key} -->"
-        for answer in self.rest.pages(f"issues/{number}/comments"):
-            if any(mark in comment.body for comment in decoded(answer, list[_Comment])):
-                return False
-        self._written(f"issues/{number}/comments", {"body": f"{text}\n\n{mark}"}, msgspec.Raw)
-        return True
+    def commit(self, sha: str) -> Commit | None:
+        return self._read(f"git/commits/{quote(sha)}", Commit)
 
-    def _head(self, branch: str) -> Commit | None:
-        answer = self.rest.read(f"git/ref/heads/{quote(branch)}")
-        return None if answer.status == 404 else self._commit(decoded(answer, _Ref).object.sha)
-
-    def _commit(self, sha: str) -> Commit | None:
-        answer = self.rest.read(f"git/commits/{quote(sha)}")
-        if answer.status == 404:
+    def text(self, path: str, sha: str) -> str | None:
+        """Return the text of a file at a commit; None where it has no such file."""
+        content = self._read(f"contents/{quote(path)}", _Content, ref=sha)
+        if content is None:
             return None
-        commit = decoded(answer, _Commit)
-        return Commit(
-            sha=commit.sha,
-            tree=commit.tree.sha,
-            parents=tuple(parent.sha for parent in commit.parents),
-            message=commit.message,
-            author=commit.author.name,
-            author_email=commit.author.email,
-            committer_email=commit.committer.email,
-        )
-
-    def _text(self, path: str, sha: str) -> str | None:
-        answer = self.rest.read(f"contents/{quote(path)}", ref=sha)
-        if answer.status == 404:
-            return None
-        content = decoded(answer, _Content)
         if content.type != "file" or content.encoding != "base64":
             raise UsageError.of("is not a file of at most 1 MB on GitHub", path=path)
         try:
             return base64.b64decode(content.content).decode("utf-8")
-        except (binascii.Error, UnicodeDecodeError):
-            raise UsageError.of("is not UTF-8 text on GitHub", path=path) from None
+        except (binascii.Error, UnicodeDecodeError) as fault:
+            raise UsageError.of("is not UTF-8 text on GitHub", path=path) from fault
 
-    def _pulls(self, branch: str) -> Iterator[Pull]:
-        for answer in self.rest.pages("pulls", head=f"{self.rest.owner}:{branch}", state="all"):
-            for pull in decoded(answer, list[_Pull]):
-                if pull.head.ref == branch and pull.head.repo == pull.base.repo:
-                    yield self._pull(pull)
+    def pulls(self, branch: str) -> list[Thread]:
+        """Return the pull requests from that branch of this repository, those of forks left out."""
+        owner = self.repository.split("/")[0]
+        return [
+            pull
+            for pull in self._pages("pulls", head=f"{owner}:{branch}", state="all")
+            if pull.head is not None and pull.base is not None
+            if pull.head.ref == branch and _name(pull.head) == _name(pull.base)
+        ]
 
-    def _pull(self, pull: _Pull) -> Pull:
-        body = pull.body or ""
-        commit = None if marked(body, KEY) else self._commit(pull.head.sha)
-        seal = sealed(commit) if commit is not None else None
-        return Pull(
-            number=pull.number,
-            url=pull.html_url,
-            title=pull.title,
-            body=body,
-            base=pull.base.ref,
-            head=pull.head.sha,
-            state="merged" if pull.merged_at else "open" if pull.state == "open" else "closed",
-            sealed=seal.evidence if seal is not None else None,
+    def issues(self, label: str) -> list[Thread]:
+        pages = self._pages("issues", labels=label, state="all")
+        return [issue for issue in pages if issue.pull_request is None]
+
+    def activity(self, workflow: str) -> WorkflowActivity:
+        """Ask about a workflow by the name of its file; UsageError where there is none such.
+
+        https://docs.github.com/en/rest/actions/workflows and
+        https://docs.github.com/en/rest/actions/workflow-runs
+        """
+        path = f"actions/workflows/{quote(workflow, safe='')}"
+        state = self._read(path, _Workflow)
+        if state is None:
+            hint = "name its file, such as matrix.yml; the token needs the permission actions=read"
+            raise UsageError.of(f"{self.repository} has no workflow {workflow!r}", hint=hint)
+        runs = self._read(f"{path}/runs", _Runs, status="success", per_page=1)
+        newest = runs.workflow_runs[0].created_at if runs and runs.workflow_runs else None
+        return WorkflowActivity(workflow=workflow, state=state.state, succeeded=newest)
+
+    # What is written.
+
+    def plant(
+        self, branch: str, files: dict[str, str], message: str, base: Commit, head: Commit | None
+    ) -> None:
+        """Make the branch: one commit with the files on the base, whose message ends with the name
+        of its tree. Raises Again when somebody else moved the branch from its `head`.
+        """
+        entries = [
+            {"path": path, "mode": "100644", "type": "blob", "content": text}
+            for path, text in files.items()
+        ]
+        tree = self._post("git/trees", {"base_tree": base.tree.sha, "tree": entries}, Sha).sha
+        commit = {"message": f"{message}{tree}", "tree": tree, "parents": [base.sha]}
+        sha = self._post("git/commits", commit, Sha).sha
+        if head is None:
+            self._post("git/refs", {"ref": f"refs/heads/{branch}", "sha": sha}, _Ref)
+            return
+        # GitHub's REST API has no "move it only if it is still there": this look leaves a gap of
+        # one request.
+        now = self.head(branch)
+        if now is None or now.sha != head.sha:
+            raise Again("the branch moved")
+        self._write("PATCH", f"git/refs/heads/{quote(branch)}", {"sha": sha, "force": True})
+
+    def open(self, kind: Literal["pulls", "issues"], **content: Any) -> str:
+        """Open a pull request or an issue and return its address. Raises Again when there is one.
+
+        GitHub makes a label that is new.
+        """
+        return self._post(kind, content, Thread).html_url
+
+    def edit(self, kind: Literal["pulls", "issues"], number: int, **changes: str | None) -> None:
+        """Change the title, body or state; what is None stays."""
+        changes = {key: value for key, value in changes.items() if value is not None}
+        if changes:
+            self._write("PATCH", f"{kind}/{number}", changes)
+
+    def say_once(self, number: int, text: str, key: str) -> None:
+        """Comment on a pull request or an issue, unless that was said before."""
+        path, mark = f"issues/{number}/comments", f"<!-- compat:said {key} -->"
+        if not any(mark in comment.text for comment in self._pages(path)):
+            self._post(path, {"body": f"{text}\n\n{mark}"}, Thread)
+
+    # How it is asked for.
+
+    def _read(self, path: str, kind: type[T], **query: str | int) -> T | None:
+        answer = self._ask("GET", f"{self._root}/repos/{self.repository}/{path}", None, query)
+        return None if answer.status_code == 404 else _decoded(answer, kind)
+
+    def _pages(self, path: str, **query: str | int) -> Iterator[Thread]:
+        address: str = f"{self._root}/repos/{self.repository}/{path}"
+        query["per_page"] = 100
+        for _ in range(MOST_PAGES):
+            answer = self._ask("GET", address, None, query)
+            yield from _decoded(answer, list[Thread])
+            if "next" not in answer.links:
+                return
+            address, query = answer.links["next"]["url"], {}
+            if not address.startswith(f"{self._root}/"):
+                raise ServiceUnreachable.of("GitHub names a next page outside its API")
+        raise ServiceUnreachable.of(f"GitHub has more than {MOST_PAGES} pages of {path}")
+
+    def _post(self, path: str, body: dict[str, Any], kind: type[T]) -> T:
+        return _decoded(self._write("POST", path, body), kind)
+
+    def _write(self, method: str, path: str, body: dict[str, Any]) -> requests.Response:
+        if not self.signed:
+            raise AuthenticationError.of("a token is needed to write to GitHub", hint=_TOKEN_HINT)
+        answer = self._ask(method, f"{self._root}/repos/{self.repository}/{path}", body, {})
+        if answer.status_code != 422:
+            return answer
+        refusal = _message(answer)
+        if "already exists" in refusal or "does not exist" in refusal:
+            raise Again(refusal)
+        raise ServiceUnreachable.of(
+            f"GitHub refuses to write {path}: {refusal}", hint="look at the repository's rules"
         )
 
-    def _written(self, path: str, body: dict[str, Any], kind: type[T]) -> T:
-        answer = self.rest.write("POST", path, body)
-        if answer.status == 422:
-            raise _refused(path, answer)
-        return decoded(answer, kind)
+    def _ask(
+        self, method: str, address: str, body: dict[str, Any] | None, query: dict[str, str | int]
+    ) -> requests.Response:
+        what, reads, trouble = f"{method} {urlsplit(address).path}", method == "GET", ""
+        headers = {"Accept": "application/vnd.github+json", "User-Agent": "compat"}
+        headers["X-GitHub-Api-Version"] = VERSION
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
+        for attempt in range(TRIES):
+            try:
+                response = self._http.request(
+                    method, address, params=query, json=body, headers=headers, timeout=_TIMEOUT,
+                    allow_redirects=reads, auth=_as_it_is,
+                )  # fmt: skip
+            except requests.RequestException as fault:
+                trouble = type(fault).__name__
+            else:
+                status = response.status_code
+                if (seconds := _asked_to_wait(response)) is not None:
+                    trouble = "a rate limit"
+                    self._wait_or_give_up(seconds, response)
+                    continue
+                if status < 500 and status != 409:
+                    if status not in ((200, 404) if reads else (200, 201, 422)):
+                        self._refuse(response, what)
+                    return response
+                trouble = f"status {status}"
+            if not reads:
+                raise Again(f"GitHub gives no usable answer to {what}: {trouble}")
+            self.wait(2**attempt)
+        raise ServiceUnreachable.of(
+            f"GitHub gives no usable answer to {what}: {trouble}", hint="try again later"
+        )
 
-    def _edited(self, path: str, changes: dict[str, Any]) -> None:
-        changes = {key: value for key, value in changes.items() if value is not None}
-        answer = self.rest.write("PATCH", path, changes)
-        if answer.status == 422:
-            raise _refused(path, answer)
+    def _refuse(self, response: requests.Response, what: str) -> None:
+        message = _message(response)
+        if self._token:
+            message = message.replace(self._token, "***")
+        if response.status_code == 401:
+            raise AuthenticationError.of(
+                f"GitHub does not accept the token: {message}", hint=_TOKEN_HINT
+            )
+        if response.status_code in (403, 404):
+            needs = response.headers.get("X-Accepted-GitHub-Permissions", "to do this")
+            hint = f"the token needs the permission {one_line(needs)} on this repository"
+            if "not permitted to create" in message:
+                hint = (
+                    "allow it in the repository's settings, Actions, General, Workflow permissions"
+                )
+            raise AuthenticationError.of(f"GitHub refuses {what}: {message}", hint=hint)
+        raise ServiceUnreachable.of(
+            f"GitHub answers {what} with status {response.status_code}: {message}",
+            hint="the repository may have moved" if response.status_code < 400 else "",
+        )
+
+    def _wait_or_give_up(self, seconds: float, response: requests.Response) -> None:
+        if seconds > LONGEST_WAIT:
+            moment = _date(response)
+            when = f"in {seconds:.0f} s"
+            if moment:
+                when = f"after {moment + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
+            raise ServiceUnreachable.of("GitHub's rate limit is used up", hint=f"try again {when}")
+        self.wait(seconds)
 
 
-def _refused(path: str, answer: Reply) -> Exception:
-    refusal = answer.message
-    if "already exists" in refusal or "does not exist" in refusal:
-        return Again(refusal)
-    return ServiceUnreachable.of(
-        f"GitHub refuses to write {path}: {refusal}", hint="look at the repository's rules"
-    )
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Keep requests from sending what a netrc file holds instead of the token."""
+    return request
 
 
-def decoded(answer: Reply, kind: type[T]) -> T:
-    """Return the answer as a value; ServiceUnreachable where it is not what GitHub describes."""
+def _decoded(answer: requests.Response, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(answer.content, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError) as fault:
-        raise ServiceUnreachable.of(
-            f"GitHub's answer is not what its description says: {fault}"
-        ) from None
+        message = f"GitHub's answer is not what its description says: {fault}"
+        raise ServiceUnreachable.of(message) from fault
 
 
-def _tree(base: str, files: Sequence[RepositoryFile]) -> dict[str, Any]:
-    entries = [
-        {"path": file.path, "mode": "100644", "type": "blob", "content": file.after}
-        for file in files
-    ]
-    return {"base_tree": base, "tree": entries}
+def _message(answer: requests.Response) -> str:
+    try:
+        refusal = msgspec.json.decode(answer.content, type=_Refusal)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return f"status {answer.status_code}"
+    details = [e.get("message", "") if isinstance(e, dict) else e for e in refusal.errors]
+    return one_line("; ".join(str(part) for part in (refusal.message, *details) if part))
+
+
+def _asked_to_wait(response: requests.Response) -> float | None:
+    """Return the seconds that GitHub asks to wait, or None when it does not speak of a rate limit.
+
+    https://docs.github.com/en/rest/using-the-rest-api/rate-limits-for-the-rest-api
+    """
+    if response.status_code not in (403, 429):
+        return None
+    after = response.headers.get("Retry-After", "")
+    reset = response.headers.get("X-RateLimit-Reset", "")
+    if after.isdecimal():
+        return float(after)
+    if response.headers.get("X-RateLimit-Remaining") == "0" and reset.isdecimal():
+        moment = _date(response)
+        return max(1.0, float(reset) - moment.timestamp() + 1) if moment else LONGEST_WAIT
+    limited = response.status_code == 429 or "rate limit" in response.text.lower()
+    return LONGEST_WAIT if limited else None
+
+
+def _date(response: requests.Response) -> datetime | None:
+    try:
+        return parsedate_to_datetime(response.headers.get("Date", "")).astimezone(timezone.utc)
+    except ValueError:
+        return None
+
+
+def _name(end: End) -> Any:
+    return None if end.repo is None else end.repo.get("full_name")

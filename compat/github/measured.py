@@ -1,11 +1,14 @@
-"""The measured files of a matrix: commit and push them, or open a pull request where a branch
-accepts no push.
+"""The measured files of a matrix: commit and push them with git, or open a pull request where a
+branch accepts no push.
 """
 
-from collections.abc import Callable
+import re
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Literal
 
-from compat.errors import CompatError
-from compat.github.repository import GitRepository, PushAccepted
+from compat.errors import CompatError, ToolFailed
 from compat.value import Value
 
 # What a run measures of a matrix; the rest of its folder is declared by people.
@@ -21,43 +24,30 @@ MEASURED = (
     ),
     "records",
 )
+# How often a push is tried again after somebody else's: two runs of one repository are rare.
+PUSHES = 5
+# A push of a night's records takes seconds; a remote that hangs must not hold a runner for hours.
+GIT_SECONDS = 600
 
 # Takes the branch, the branch that it is for, a title and a body; returns the address.
 OpenPull = Callable[[str, str, str, str], str]
 
 
-class NothingNew(Value, frozen=True, kw_only=True, tag_field="outcome", tag="nothing-new"):
-    """No measured file changed."""
+class PushResult(Value, frozen=True, kw_only=True, omit_defaults=True):
+    """What became of the change: no file changed, or it is a commit of this machine only, of the
+    branch at the origin, or of a pull request (`head`, `url`), `because` the branch took no push.
+    """
 
-
-class Committed(Value, frozen=True, kw_only=True, tag_field="outcome", tag="committed"):
-    """The change is a commit on this machine only."""
-
-    commit: str
-
-
-class Pushed(Value, frozen=True, kw_only=True, tag_field="outcome", tag="pushed"):
-    """The branch at the origin has the commit."""
-
-    commit: str
-    branch: str
-
-
-class Offered(Value, frozen=True, kw_only=True, tag_field="outcome", tag="offered"):
-    """The branch did not accept the push, for the reason given; the commit is a pull request."""
-
-    commit: str
-    branch: str
-    head: str
-    url: str
-    because: str
-
-
-PushResult = NothingNew | Committed | Pushed | Offered
+    outcome: Literal["nothing-new", "committed", "pushed", "offered"]
+    commit: str = ""
+    branch: str = ""
+    head: str = ""
+    url: str = ""
+    because: str = ""
 
 
 def push_measured(
-    repository: GitRepository, matrix: str, branch: str, open_pull: OpenPull
+    repository: "GitRepository", matrix: str, branch: str, open_pull: OpenPull
 ) -> PushResult:
     """Commit the measured files of a matrix and push them; with an empty branch, only commit.
 
@@ -68,12 +58,12 @@ def push_measured(
     title = f"Update catalogue, locks and records of {matrix}"
     commit = repository.commit([f"matrices/{matrix}/{name}" for name in MEASURED], title)
     if commit is None:
-        return NothingNew()
+        return PushResult(outcome="nothing-new")
     if not branch:
-        return Committed(commit=commit)
-    push = repository.push(branch)
-    if isinstance(push, PushAccepted):
-        return Pushed(commit=push.commit, branch=branch)
+        return PushResult(outcome="committed", commit=commit)
+    because = repository.push(branch)
+    if not because:
+        return PushResult(outcome="pushed", commit=repository.tip(), branch=branch)
     # Named by its commit, so that it replaces no branch of another run.
     head = f"compat/kept-{matrix}-{commit[:12]}"
     repository.push_new_branch(head)
@@ -84,12 +74,94 @@ def push_measured(
     try:
         url = open_pull(head, branch, title, body)
     except CompatError as error:
-        raise _named(error, head, branch) from None
-    return Offered(commit=commit, branch=branch, head=head, url=url, because=push.because)
+        fault = error.faults[0]
+        message = f"{head} is pushed, but no pull request could be opened: {fault.message}"
+        hint = "; or ".join(filter(None, (fault.hint, f"open one from it to {branch}")))
+        raise type(error).of(message, hint=hint) from error
+    return PushResult(
+        outcome="offered", commit=commit, branch=branch, head=head, url=url, because=because
+    )
 
 
-def _named(error: CompatError, head: str, base: str) -> CompatError:
-    fault = error.faults[0]
-    message = f"{head} is pushed, but no pull request could be opened: {fault.message}"
-    remedy = f"open one from it to {base}"
-    return type(error).of(message, hint=f"{fault.hint}; or {remedy}" if fault.hint else remedy)
+class GitRepository:
+    """The repository that holds a folder, by the command `git`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def commit(self, paths: Sequence[str], message: str) -> str | None:
+        """Commit what changed below the paths and return the commit; None where nothing did.
+
+        Raises ToolFailed where git cannot commit: outside of a repository, or without a
+        name to commit under.
+        """
+        existing = [path for path in paths if (self._folder / path).exists()]
+        if not existing:
+            return None
+        self._git("add", "--", *existing)
+        if not self._git("diff", "--cached", "--name-only", "--", *existing):
+            return None
+        self._git("commit", "--quiet", "--message", message, "--", *existing)
+        return self.tip()
+
+    def tip(self) -> str:
+        """Return the last commit."""
+        return self._git("rev-parse", "HEAD")
+
+    def push(self, branch: str) -> str:
+        """Push the last commit onto whatever the branch has by then, so that no commit is lost;
+        return why the branch stays as it is, empty where it has the commit.
+
+        Raises ToolFailed where the origin does not answer.
+        """
+        for _ in range(PUSHES):
+            tip = self._fetched(branch)
+            if self._run("rebase", "--quiet", tip).returncode:
+                self._run("rebase", "--abort")
+                return f"the commit conflicts with what {branch} has now"
+            push = self._run("push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
+            if push.returncode == 0:
+                return ""
+            if self._fetched(branch) == tip:
+                return f"{branch} does not accept the push{_reason(push.stderr)}"
+        return f"somebody else pushed to {branch} first, {PUSHES} times"
+
+    def push_new_branch(self, branch: str) -> None:
+        """Push the last commit to a branch that the origin does not have; ToolFailed if it does."""
+        self._git("push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
+
+    def _fetched(self, branch: str) -> str:
+        self._git("fetch", "--quiet", "origin", f"refs/heads/{branch}")
+        return self._git("rev-parse", "FETCH_HEAD")
+
+    def _git(self, *words: str) -> str:
+        done = self._run(*words)
+        if done.returncode:
+            raise ToolFailed.of(f"git {words[0]} failed{_reason(done.stderr)}")
+        return done.stdout.strip()
+
+    def _run(self, *words: str) -> "subprocess.CompletedProcess[str]":
+        try:
+            return subprocess.run(
+                ["git", *words],
+                cwd=self._folder,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=GIT_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise ToolFailed.of(
+                f"git {words[0]} did not end within {GIT_SECONDS} seconds"
+            ) from None
+        except OSError:
+            raise ToolFailed.of("git cannot be started", hint="install git") from None
+
+
+def _reason(stderr: str) -> str:
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    remote = [line for line in lines if line.startswith("remote:")]
+    line = next(iter(remote or lines[-1:]), "")
+    return re.sub(r"//[^/\s]*@", "//", f": {line}") if line else ""

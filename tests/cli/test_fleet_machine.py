@@ -19,5 +19,6 @@ def test_what_a_fleet_builds_while_it_locks_is_isolated_as_far_as_can_be(
     monkeypatch.setattr(
         this_machine, "locker_of", lambda _, name, level, shown: levels.append(level)
     )
-    FleetMachine(workspace_of("demo", root), address_of("dask://127.0.0.1:1", None)).locker()
+    address = address_of("dask://127.0.0.1:1", None, serves=True)
+    FleetMachine(workspace_of("demo", root), address).locker()
     assert levels == [level_of("")]

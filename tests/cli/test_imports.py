@@ -31,7 +31,7 @@ HEAVY = {
     *("requests", "urllib3", "compat.index.pages"),
     *("jinja2", "markdown_it", "PIL", "tomlkit", "psutil"),
     *("python_discovery", "compat.fleet.batch", "compat.fleet.local"),
-    *("compat.site.edition", "compat.site.pages.render", "compat.github.rest", "compat.lock.uv"),
+    *("compat.site.edition", "compat.site.pages.render", "compat.github.client", "compat.lock.uv"),
     *("compat.run.supervise", "compat.run.keeper", "compat.index.pypi"),
 }
 # What help need not have: it imports no command, and nothing that reads a matrix.

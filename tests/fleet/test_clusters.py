@@ -38,11 +38,44 @@ FLOCK = Animal(
 # A worker tells the scheduler an address that nobody can dial (RFC 5737).
 BEHIND_A_FIREWALL = """\
 import functools, sys
-from compat.fleet import dask_worker
-dask_worker.Worker = functools.partial(dask_worker.Worker, contact_address="tcp://192.0.2.1:9")
+from compat.fleet import cluster
+cluster.Worker = functools.partial(cluster.Worker, contact_address="tls://192.0.2.1:9")
 from compat.cli.app import main
 sys.argv = ["compat", *sys.argv[1:]]
 main()
+"""
+
+
+# A run as far as it hears, and somebody who has a worker's certificates.
+CONNECTED = """\
+import sys
+from pathlib import Path
+from compat.errors import CompatError
+from compat.fleet.cluster import Cluster, cluster_address
+cluster = Cluster(cluster_address(sys.argv[1], None, Path(sys.argv[2])), "topic")
+print("connected", flush=True)
+try:
+    while True:
+        cluster.message(1)
+except CompatError as fault:
+    print(fault)
+"""
+INTRUDER = """\
+import sys
+from pathlib import Path
+from distributed import Client
+from compat.fleet.cluster import cluster_address
+address = cluster_address(sys.argv[1], None, Path(sys.argv[2]))
+def push(dask_scheduler, sent=sys.argv[3], path=sys.argv[4]):
+    import os
+    from distributed.protocol import Serialize, ToPickle
+    class Evil:
+        def __reduce__(self):
+            return os.system, (f"touch {path}",)
+    dask_scheduler.log_event("topic", eval(sent, {**globals(), **locals()}))
+client = Client(address.url, security=address.security, set_as_default=False)
+client.run_on_scheduler(push)
+client.close()
 """
 
 
@@ -218,11 +251,12 @@ def test_a_scheduler_that_is_killed_and_started_anew_loses_nothing(flock: Flock)
 def test_a_connection_that_dask_has_made_anew_counts_as_lost(flock: Flock) -> None:
     # Seen with Dask 2026.8: the client dials again by itself, and the new scheduler does not know
     # to whom to hand on what workers say.
-    from compat.fleet.cluster import Cluster, ClusterLost, cluster_address
+    from compat.fleet.cell_order import ClusterLost
+    from compat.fleet.cluster import Cluster, cluster_address
 
     port = free_port()
     scheduler = flock.begin("cluster", "--workers", "0", "--port", f"{port}")
-    cluster = Cluster(cluster_address(flock.address(port), None), "topic")
+    cluster = Cluster(cluster_address(flock.address(port), None, flock.cache / "fleet"), "topic")
     try:
         assert cluster.offers() == {}
         scheduler.kill()
@@ -261,6 +295,34 @@ def test_an_interrupted_run_stops_the_cells_on_the_workers(flock: Flock) -> None
     wait_for(lambda: not flock.alive())
 
 
+@pytest.mark.parametrize("sent", ["ToPickle(Evil())", "Serialize(Evil())", "b'words'"])
+def test_what_is_no_message_is_refused_and_never_unpickled(flock: Flock, sent: str) -> None:
+    port, folder = free_port(), flock.cache / "fleet"
+    flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    run = subprocess.Popen(
+        [sys.executable, "-c", CONNECTED, flock.address(port), str(folder)],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert run.stdout is not None
+    assert run.stdout.readline() == "connected\n"
+    intruder = [sys.executable, "-c", INTRUDER, flock.address(port), str(folder), sent]
+    subprocess.run([*intruder, str(flock.root / "unpickled")], check=True)
+    told = run.communicate(timeout=60)[0]
+    assert not (flock.root / "unpickled").exists()
+    assert told.startswith("refused " + ("something" if sent[0] == "b" else "an object of posix"))
+
+
+def test_nobody_listens_with_a_key_that_others_can_read(flock: Flock) -> None:
+    port = free_port()
+    flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    own = flock.cache / "fleet"
+    assert {path.stat().st_mode & 0o777 for path in (own, *own.iterdir())} == {0o700, 0o600}
+    shutil.copytree(own, flock.root / "open")
+    (flock.root / "open" / "key.pem").chmod(0o644)
+    code, _, err = flock.run("cluster", "--port", "0", "--tls", "open")
+    assert (code, "other users can read the key" in err) == (2, True)
+
+
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make certificates")
 def test_with_certificates_nobody_joins_without_them(flock: Flock) -> None:
     folder, port = flock.root / "certificates", free_port()
@@ -276,22 +338,24 @@ def test_with_certificates_nobody_joins_without_them(flock: Flock) -> None:
     )
     shutil.copy(folder / "cert.pem", folder / "ca.pem")
     tls = ("--tls", str(folder))
-    flock.environ |= {"GITHUB_TOKEN": "a-secret"}
+    secrets = {"GITHUB_TOKEN": "a-secret", "UV_GITHUB_TOKEN": "b", "UV_PUBLISH_PASSWORD": "c"}
+    flock.environ |= secrets
     flock.begin("cluster", "--workers", "1", "--port", f"{port}", *tls)
     code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", flock.address(port), *tls)
     assert code == 0, err + flock.logs()
-    (cluster,) = flock.processes
-    for process in cluster.children():
-        assert "GITHUB_TOKEN" not in process.environ()
+    flock.begin("worker", flock.address(port), "--workers", "2", *tls)
+    wait_for(lambda: flock.logs().count("joined") == 3)
+    for process in (started := flock.processes) + [c for p in started for c in p.children()]:
+        assert not secrets.keys() & process.environ().keys()
     code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", flock.address(port))
     assert (code, "the scheduler does not answer" in err) == (3, True)
 
 
 def test_off_the_loopback_certificates_are_required(flock: Flock) -> None:
     code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", "dask://192.0.2.1:8786")
-    assert (code, "has to be encrypted" in err) == (2, True)
+    assert (code, "needs certificates" in err) == (2, True)
     code, _, err = flock.run("cluster", "--host", "0.0.0.0")
-    assert (code, "has to be encrypted" in err) == (2, True)
+    assert (code, "needs certificates" in err) == (2, True)
     code, _, err = flock.run("worker", "tcp://127.0.0.1:8786")
     assert (code, "is not an address such as dask://127.0.0.1:8786" in err) == (2, True)
 

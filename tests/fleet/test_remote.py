@@ -16,12 +16,13 @@ from compat.errors import CompatError
 from compat.fleet import remote
 from compat.fleet.cell_order import (
     CellOrder,
+    ClusterHostile,
     WorkerMessage,
-    decode_message,
-    encode_message,
     lacking,
+    packed,
     resource_words,
     resources_for,
+    unpacked,
 )
 from compat.fleet.remote import MOST_STARTS, Remote
 from compat.fleet.station import BREAKER
@@ -40,10 +41,11 @@ class Scheduler:
         self.answer: Callable[[CellOrder, str], None] = self.pass_all
         self.messages: list[WorkerMessage] = []
         self.keys: list[str] = []
-        self.states: dict[str, tuple[str, str]] = {}
+        self.states: dict[str, str] = {}
         self.dropped: list[str] = []
         self.connections = 0
-        self.is_down = False
+        self.taker = ""
+        self.is_down = self.is_hostile = False
         self.most_at_once = 0
 
     def connect(self) -> "Scheduler":
@@ -53,6 +55,8 @@ class Scheduler:
         return self
 
     def message(self, seconds: float) -> WorkerMessage | None:
+        if self.is_hostile:
+            raise ClusterHostile.of("refused an object of posix.system")
         if self.messages:
             return self.messages.pop(0)
         time.sleep(0.001)
@@ -63,14 +67,15 @@ class Scheduler:
             raise CompatError.of("the scheduler does not answer")
         return dict(self.workers)
 
-    def submit(self, order: CellOrder, key: str) -> Any:
+    def submit(self, order: CellOrder, key: str, worker: str) -> Any:
         self.keys.append(key)
+        self.taker = worker
         self.most_at_once = max(self.most_at_once, len(set(self.keys) - set(self.dropped)))
         self.answer(order, key)
         return key
 
-    def state(self, future: Any) -> tuple[str, str]:
-        return self.states.get(future, ("pending", ""))
+    def state(self, future: Any) -> str:
+        return self.states.get(future, "pending")
 
     def drop(self, future: Any) -> None:
         self.dropped.append(future)
@@ -78,10 +83,11 @@ class Scheduler:
     def close(self) -> None:
         return
 
-    def say(self, kind: Any, cell: str, worker: str = "w0", **more: Any) -> None:
-        self.messages.append(WorkerMessage(kind=kind, worker=worker, cell=cell, **more))
+    def say(self, kind: Any, cell: str, worker: str = "", **more: Any) -> None:
+        said = WorkerMessage(kind=kind, worker=worker or self.taker, cell=cell, **more)
+        self.messages.append(said)
 
-    def end(self, order: CellOrder, answer: Evidence | None = None, worker: str = "w0") -> None:
+    def end(self, order: CellOrder, answer: Evidence | None = None, worker: str = "") -> None:
         cell = order.job.cell
         came = evidence(cell) if answer is None else answer
         self.say("ended", cell, worker, attempts=(fitting(came, order.job),), places=("/w",))
@@ -147,18 +153,15 @@ def test_a_task_that_runs_twice_is_kept_once() -> None:
     assert (sorted(kept), left) == (["a", "b"], 0)
 
 
-def test_a_worker_that_is_lost_is_told_and_dask_runs_its_cell_elsewhere() -> None:
+def test_a_worker_that_is_lost_is_told_and_its_cell_runs_elsewhere() -> None:
     scheduler = Scheduler(("w0", "w1"))
 
     def lose_first(order: CellOrder, key: str) -> None:
-        if order.job.cell == "a" and "w0" in scheduler.workers:
-            scheduler.say("began", "a", "w0")
-            threading.Timer(0.05, lambda: scheduler.workers.pop("w0")).start()
-            threading.Timer(0.2, lambda: scheduler.say("began", "a", "w1")).start()
-            threading.Timer(0.3, lambda: scheduler.end(order, worker="w1")).start()
+        scheduler.say("began", order.job.cell)
+        if scheduler.taker == "w0":
+            del scheduler.workers["w0"]
         else:
-            scheduler.say("began", order.job.cell, "w1")
-            scheduler.end(order, worker="w1")
+            scheduler.end(order)
 
     scheduler.answer = lose_first
     kept, left, reporter, fleet = run(scheduler, ["a", "b"], patience=30)
@@ -170,20 +173,25 @@ def test_a_cell_that_takes_every_worker_with_it_is_given_up() -> None:
     scheduler = Scheduler()
 
     def kill(order: CellOrder, key: str) -> None:
-        for _ in range(MOST_STARTS + 1):
-            scheduler.say("began", order.job.cell)
+        scheduler.say("began", order.job.cell)
+        del scheduler.workers[scheduler.taker]
+        scheduler.workers[key] = WHOLE
 
     scheduler.answer = kill
-    kept, left, reporter, _ = run(scheduler, ["a"])
-    assert (kept, left) == ({}, 1)
-    assert reporter.stops == [f"a: {MOST_STARTS} workers were lost while they ran it"]
+    kept, left, reporter, _ = run(scheduler, ["a"], patience=30)
+    lost = "the connection is lost; its cells run elsewhere"
+    assert (kept, left, len(scheduler.keys)) == ({}, 1, MOST_STARTS)
+    assert reporter.stops == [
+        *[lost] * MOST_STARTS,
+        f"a: it got lost {MOST_STARTS} times, the last time because {lost}",
+    ]
 
 
 def test_a_task_that_dask_forgets_is_handed_over_again_and_not_for_ever() -> None:
     scheduler = Scheduler()
 
     def forget(order: CellOrder, key: str) -> None:
-        scheduler.states[key] = ("lost", "KilledWorker")
+        scheduler.states[key] = "KilledWorker"
 
     scheduler.answer = forget
     kept, left, reporter, _ = run(scheduler, ["a"])
@@ -198,7 +206,7 @@ def test_a_task_that_ends_without_a_message_is_handed_over_again() -> None:
 
     def quiet_once(order: CellOrder, key: str) -> None:
         if len(scheduler.keys) == 1:
-            scheduler.states[key] = ("finished", "")
+            scheduler.states[key] = "finished"
         else:
             scheduler.pass_all(order, key)
 
@@ -240,21 +248,43 @@ def test_a_scheduler_that_stays_away_leaves_the_rest_and_says_so() -> None:
     assert fleet.stopped == {0: "the scheduler does not answer"}
 
 
+def test_a_cluster_that_sends_objects_is_left_for_good() -> None:
+    scheduler = Scheduler()
+
+    def turn(order: CellOrder, key: str) -> None:
+        scheduler.say("began", order.job.cell)
+        if order.job.cell == "b":
+            scheduler.messages.clear()
+            scheduler.is_hostile = True
+        else:
+            scheduler.end(order)
+
+    scheduler.answer = turn
+    kept, left, reporter, fleet = run(scheduler, ["a", "b", "c"], patience=30)
+    why = "refused an object of posix.system"
+    assert (sorted(kept), left, fleet.stopped) == (["a"], 2, {0: why})
+    assert (reporter.stops, scheduler.connections) == ([why], 1)
+
+
 def test_a_broken_worker_keeps_nothing_and_its_cells_run_elsewhere() -> None:
     scheduler = Scheduler(("w0", "w1"))
     failed: list[str] = []
+    waiting: list[tuple[str, CellOrder]] = []
 
     def one_is_broken(order: CellOrder, key: str) -> None:
         cell = order.job.cell
-        worker = "w1" if len(failed) == BREAKER else "w0"
-        scheduler.say("began", cell, worker)
-        if worker == "w1":
-            scheduler.end(order, worker=worker)
-            return
-        failed.append(cell)
-        scheduler.end(order, broken(cell))
+        scheduler.say("began", cell)
+        if scheduler.taker == "w1":
+            scheduler.messages.pop()
+            waiting.append((cell, order))
+        else:
+            failed.append(cell)
+            scheduler.end(order, broken(cell))
         if len(failed) == BREAKER:
-            scheduler.say("stopped", cell, why="5 cells in a row failed")
+            scheduler.say("stopped", cell, "w0", why="5 cells in a row failed")
+            failed.append("")
+        while waiting and len(failed) > BREAKER:
+            scheduler.end(waiting.pop()[1], worker="w1")
 
     scheduler.answer = one_is_broken
     cells = [f"c{number}" for number in range(BREAKER + 2)]
@@ -337,21 +367,27 @@ def test_an_order_to_stop_leaves_the_rest() -> None:
         b"nothing",
         "text",
         None,
-        encode_message(WorkerMessage(kind="began", worker="w", cell="c"))[:-8],
+        packed(WorkerMessage(kind="began", worker="w", cell="c"))[:-8],
         zlib.compress(b"[" * 100_000),
         zlib.compress(b'{"kind": "began", "worker": "w", "cell": "c", "more": 1}'),
         zlib.compress(b'{"kind": "gone", "worker": "w", "cell": "c"}'),
     ],
 )
 def test_what_is_not_a_message_is_none(data: object) -> None:
-    assert decode_message(data) is None
+    assert unpacked(data, WorkerMessage) is None
+
+
+def test_an_order_comes_back_as_it_went() -> None:
+    order = CellOrder(topic="t", job=job("a"), attempts=2, suite={"a.py": b"\xff"}, merged=True)
+    assert unpacked(packed(order), CellOrder) == order
+    assert unpacked(packed(order), WorkerMessage) is None
 
 
 def test_a_message_comes_back_as_it_went() -> None:
     message = WorkerMessage(
         kind="ended", worker="w", cell="c", attempts=(evidence("c"),), places=("/x",)
     )
-    assert decode_message(encode_message(message)) == message
+    assert unpacked(packed(message), WorkerMessage) == message
 
 
 def test_what_a_worker_lacks_is_named() -> None:

@@ -10,144 +10,30 @@ import requests
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from support.examples import examples
-from support.github_server import NAME, TOKEN, Repository, Server
+from support.github_server import NAME, PERSON, TOKEN, Repository, Server
 
 from compat.github.client import GitHub
-from compat.github.issue import DesiredIssue, IssueKey
-from compat.github.marker import first_body, marked, withdrawn
-from compat.github.pull_request import (
+from compat.github.standing import (
     Branches,
-    Close,
-    Commit,
-    DeferToHuman,
-    DesiredPullRequest,
-    NoChange,
-    Open,
-    Pull,
-    RepositoryFile,
-    RepositoryState,
-    decision,
-    message,
-    sealed,
+    IssueKey,
+    Wanted,
+    sync_issue,
+    sync_pull_request,
 )
-from compat.github.rest import Rest
-from compat.github.sync import LeftAlone, Unchanged, WouldDo, sync_issue, sync_pull_request
+from compat.rewrite.repository_file import RepositoryFile
 
 BRANCHES = Branches(own="compat/floors", base="main")
 BEFORE, THREAD = "at = 1\n", IssueKey(key="floors", label="compat")
 
 
-def wanted(number: int) -> DesiredPullRequest:
+def wanted(number: int) -> Wanted:
     file = RepositoryFile(path="matrix.toml", before=BEFORE, after=f"at = {number + 2}\n")
-    return DesiredPullRequest(
+    return Wanted(
         title=f"Floor {number}", body=f"Because of {number}.", digest=f"d{number}", files=(file,)
     )
 
 
-def commit(words: str = "x", **changes: Any) -> Commit:
-    emails = {"author_email": "a@example.org", "committer_email": "a@example.org"}
-    return Commit(
-        **{
-            "sha": "c1",
-            "tree": "t1",
-            "parents": ("p1",),
-            "message": words,
-            "author": "A",
-            **emails,
-            **changes,
-        }
-    )
-
-
-BASE = commit(sha="p1", parents=())
-
-
-def ours(number: int = 1, **changes: Any) -> Commit:
-    return commit(message(wanted(number), "t1", "p1"), **changes)
-
-
-def pull(number: int = 1, **changes: Any) -> Pull:
-    told = {
-        "number": 1,
-        "url": "u",
-        "title": wanted(number).title,
-        "base": "main",
-        "head": "c1",
-        "state": "open",
-    }
-    return Pull(**{**told, "body": first_body(wanted(number), "floors"), **changes})
-
-
-def state(head: Commit | None, *pulls: Pull, text: str | None = BEFORE) -> RepositoryState:
-    return RepositoryState(base=BASE, texts=(text,), head=head, pulls=pulls)
-
-
-class TestADecision:
-    def test_opens_where_there_is_nothing(self) -> None:
-        step = decision(wanted(1), BRANCHES, state(None))
-        body = first_body(wanted(1), "floors")
-        assert step == Open(title="Floor 1", body=body, recreate_branch=True)
-
-    def test_takes_up_a_branch_that_was_left_without_its_pull_request(self) -> None:
-        step = decision(wanted(1), BRANCHES, state(ours()))
-        assert isinstance(step, Open)
-        assert not step.recreate_branch
-
-    def test_does_nothing_when_all_is_said(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(ours(), pull())), NoChange)
-
-    def test_does_nothing_when_the_base_has_it(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(None, text="at = 3\n")), NoChange)
-        assert isinstance(
-            decision(wanted(1), BRANCHES, state(ours(), pull(), text="at = 3\n")), Close
-        )
-
-    def test_leaves_a_file_alone_that_is_gone_from_the_base(self) -> None:
-        assert isinstance(decision(wanted(1), BRANCHES, state(None, text=None)), DeferToHuman)
-
-    def test_names_a_person_without_calling_them(self) -> None:
-        theirs = commit(author="@someone fixes #1 <b>")
-        step = decision(wanted(1), BRANCHES, state(theirs, pull()))
-        assert isinstance(step, DeferToHuman)
-        assert step.comment is not None
-        assert "@someone" not in step.comment
-        assert "#1" not in step.comment
-        assert "<b>" not in step.comment
-
-
-class TestASeal:
-    def test_is_of_the_words_the_tree_and_the_parent(self) -> None:
-        assert sealed(ours()) is not None
-        for changes in (
-            {"tree": "t2"},
-            {"parents": ("p2",)},
-            {"parents": ("p1", "p2")},
-            {"parents": ()},
-        ):
-            assert sealed(ours(**changes)) is None
-        assert sealed(commit(message(wanted(1), "t1", "p1").replace("Floor", "floor"))) is None
-        assert sealed(commit("no seal")) is None
-
-    def test_counts_only_when_who_wrote_it_or_github_committed_it(self) -> None:
-        assert sealed(ours(committer_email="noreply@github.com")) is not None
-        assert sealed(ours(committer_email="b@example.org")) is None
-
-
 class TestWords:
-    @pytest.mark.parametrize("above", ["", "before\n", "<!-- compat:other digest=a title=b -->\n"])
-    @pytest.mark.parametrize("below", ["", "\nafter"])
-    def test_are_found_again_between_what_people_wrote(self, above: str, below: str) -> None:
-        found = marked(above + first_body(wanted(1), "floors") + below, "floors")
-        assert found is not None
-        assert (found.above, found.text, found.below) == (above, "Because of 1.", below)
-        assert found.written("floors") == above + first_body(wanted(1), "floors") + below
-
-    def test_that_are_withdrawn_say_so(self) -> None:
-        for body in (first_body(wanted(1), "floors"), "no mark", ""):
-            found = marked(withdrawn(body, "floors"), "floors")
-            assert found is not None
-            assert found.withdrawn
-
     @pytest.mark.parametrize(
         "change",
         [
@@ -164,7 +50,7 @@ class TestWords:
     )
     def test_that_would_come_alive_or_hide_are_refused(self, change: dict[str, str]) -> None:
         with pytest.raises(ValueError, match=r"text holds|characters|digest"):
-            DesiredIssue(**{"title": "t", "body": "b", "digest": "d", **change})
+            Wanted(**{"title": "t", "body": "b", "digest": "d", **change})
 
     @pytest.mark.parametrize("name", ["", "-x", "a..b", "a b", "/a", "a/", "a//b", "main", "a~b"])
     def test_of_a_branch_are_plain_and_not_the_base(self, name: str) -> None:
@@ -206,7 +92,7 @@ def direct(server: Server) -> GitHub:
     server.url = "http://127.0.0.1"
     session = requests.Session()
     session.mount("http://", Direct(server))
-    return GitHub(Rest(server.url, NAME, TOKEN, session, lambda seconds: None))
+    return GitHub(server.url, NAME, TOKEN, session, lambda seconds: None)
 
 
 class Histories(RuleBasedStateMachine):
@@ -231,25 +117,23 @@ class Histories(RuleBasedStateMachine):
     @rule(number=st.integers(0, 2) | st.none())
     def compat_tells(self, number: int | None) -> None:
         issue = (
-            None
-            if number is None
-            else DesiredIssue(title="t", body=f"b{number}", digest=f"d{number}")
+            None if number is None else Wanted(title="t", body=f"b{number}", digest=f"d{number}")
         )
         sync_issue(self.github, THREAD, issue)
         written = len(self.server.writes)
         sync_issue(self.github, THREAD, issue)
         assert len(self.server.writes) == written
 
-    def _run(self, proposal: DesiredPullRequest | None) -> None:
+    def _run(self, proposal: Wanted | None) -> None:
         shown = sync_pull_request(self.github, BRANCHES, proposal, dry_run=True)
         outcome = sync_pull_request(self.github, BRANCHES, proposal)
-        assert isinstance(shown, WouldDo) is outcome.sentence.startswith(
+        assert (shown.did == "would-do") is outcome.sentence.startswith(
             ("opened", "updated", "closed:")
         )
         written = len(self.server.writes)
         again = sync_pull_request(self.github, BRANCHES, proposal)
         assert len(self.server.writes) == written
-        assert isinstance(again, Unchanged) or again.sentence == outcome.sentence
+        assert again.did == "unchanged" or again.sentence == outcome.sentence
 
     @precondition(lambda self: BRANCHES.own in self.there.refs)
     @rule()
@@ -314,6 +198,24 @@ class Histories(RuleBasedStateMachine):
         assert self.server.violations == []
 
 
+def test_a_person_is_named_without_calling_them() -> None:
+    there = Repository({"matrix.toml": BEFORE})
+    github = direct(Server(there))
+    sync_pull_request(github, BRANCHES, wanted(1))
+    there.push(BRANCHES.own, README_md="x\n")
+    there.amend(BRANCHES.own, author={**PERSON, "name": "@someone fixes #1 <b>"})
+    assert sync_pull_request(github, BRANCHES, wanted(2)).did == "left-alone"
+    (comment,) = there.comments[1]
+    assert not {"@someone", "#1", "<b>"} & set(comment.split())
+    assert "someone" in comment
+
+
+def test_a_file_that_is_gone_from_the_base_is_left_alone() -> None:
+    there = Repository({"other.toml": BEFORE})
+    outcome = sync_pull_request(direct(Server(there)), BRANCHES, wanted(1))
+    assert (outcome.did, there.pulls()) == ("left-alone", [])
+
+
 def test_a_commit_that_a_person_adds_after_the_merge_is_kept() -> None:
     there = Repository({"matrix.toml": BEFORE})
     github = direct(Server(there))
@@ -322,7 +224,7 @@ def test_a_commit_that_a_person_adds_after_the_merge_is_kept() -> None:
     added = there.push(BRANCHES.own, "after the merge", README_md="x\n")
     there.push("main", matrix_toml=BEFORE)
     outcome = sync_pull_request(github, BRANCHES, wanted(2))
-    assert isinstance(outcome, LeftAlone)
+    assert outcome.did == "left-alone"
     assert there.refs[BRANCHES.own] == added
 
 

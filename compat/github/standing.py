@@ -1,0 +1,444 @@
+"""The one standing pull request and the one standing issue: each is made what it should be, however
+often and by however many, and what people did to it is respected.
+
+Our part of a title and a body is known again by marks. The branch is ours as long as its head names
+its evidence and its own tree, so what a person adds or changes there stays.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import msgspec
+
+from compat.errors import AuthenticationError, ServiceUnreachable, UsageError
+from compat.files import unified_diff
+from compat.github import markdown
+from compat.github.client import Again, Commit, GitHub, Thread
+from compat.rewrite.repository_file import RepositoryFile
+from compat.value import Value
+
+ROUNDS = 6
+KEY = "floors"
+_BRANCH = r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*"
+_NO_TOKEN = (
+    "without a token nothing was read from GitHub; this is what would be written if there is"
+    " nothing yet"
+)
+
+
+class Branches(Value, frozen=True, kw_only=True):
+    """Where a standing pull request lives: its own branch, which nobody else should use, and the
+    branch it is for.
+    """
+
+    own: str
+    base: str
+
+    def __post_init__(self) -> None:
+        for name in (self.own, self.base):
+            if not re.fullmatch(_BRANCH, name) or ".." in name:
+                raise ValueError(f"no name of a branch: {name!r}")
+        if self.own == self.base:
+            raise ValueError(f"the standing branch is its base: {self.own!r}")
+
+
+class IssueKey(Value, frozen=True, kw_only=True):
+    """By what a standing issue is known: the key in its mark, and its label.
+
+    Without the label it is a person's own.
+    """
+
+    key: str
+    label: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", self.key) or not re.fullmatch(
+            r"[^\s,][^,\n]{0,49}", self.label
+        ):
+            raise ValueError(f"no key and label of a thread: {self.key!r}, {self.label!r}")
+
+
+class Wanted(Value, frozen=True, kw_only=True):
+    """What should stand: a title, a Markdown body, the files that a pull request changes, and the
+    digest of the evidence behind them; the same digest has nothing new to say.
+    """
+
+    title: str
+    body: str
+    digest: str
+    files: tuple[RepositoryFile, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[A-Za-z0-9_.:-]{1,100}", self.digest) or "--" in self.digest:
+            raise ValueError(f"no digest: {self.digest!r}")
+        if not self.title or len(self.title) > 250 or len(self.body) > 60_000:
+            raise ValueError("a title has 1 to 250 characters, a body at most 60,000")
+        if alive := (*markdown.title_faults(self.title), *markdown.faults(self.body)):
+            raise ValueError(f"the text holds {alive[0]}")
+
+    @property
+    def diff(self) -> str:
+        return diff_of(self.files)
+
+
+class Outcome(Value, frozen=True, kw_only=True):
+    """What was done, left or would be done; the title, body and diff are those of a dry run, empty
+    where they stay.
+    """
+
+    did: Literal["done", "unchanged", "left-alone", "would-do"]
+    url: str | None
+    sentence: str
+    title: str = ""
+    body: str = ""
+    diff: str = ""
+
+
+class _Marked(Value, frozen=True, kw_only=True):
+    """A body with our text in it, between two marks; what people wrote around it is theirs.
+
+    `title` is the digest of the title that we set, so that an edited one is known. `withdrawn` says
+    that we closed it.
+    """
+
+    above: str = ""
+    text: str = ""
+    below: str = ""
+    digest: str = "none"
+    title: str = "0"
+    withdrawn: bool = False
+
+    def written(self, key: str) -> str:
+        end = " withdrawn" if self.withdrawn else ""
+        begin = f"<!-- compat:{key} digest={self.digest} title={self.title}{end} -->"
+        return f"{self.above}{begin}\n{self.text}\n<!-- /compat:{key} -->{self.below}"
+
+    def says(self, wanted: Wanted) -> bool:
+        return self.digest == wanted.digest and not self.withdrawn
+
+
+class _Step(Value, frozen=True, kw_only=True):
+    """The one thing to do, in words that fit after "would be"; None leaves title or body."""
+
+    does: Literal["open", "update", "close", "leave", "nothing"]
+    says: str
+    thread: Thread | None = None
+    title: str | None = None
+    body: str | None = None
+    comment: str = ""
+    plant: Callable[[], None] | None = None
+
+
+def diff_of(files: Sequence[RepositoryFile]) -> str:
+    return "".join(unified_diff(file.path, file.before, file.after) for file in files)
+
+
+def sync_pull_request(
+    github: GitHub, branches: Branches, wanted: Wanted | None, *, dry_run: bool = False
+) -> Outcome:
+    """Open, update or close the one pull request from the branch; with `dry_run`, read and report
+    what would be done.
+
+    None wants no pull request. Raises AuthenticationError without a token that suffices,
+    ServiceUnreachable when GitHub does not answer or others keep writing, UsageError when there is
+    no such repository, base or file.
+    """
+
+    def look() -> _Step:
+        return _pull_step(github, branches, wanted)
+
+    def create(title: str, body: str) -> str:
+        return github.open("pulls", title=title, body=body, head=branches.own, base=branches.base)
+
+    return _settled(github, "pulls", wanted, dry_run, look, create)
+
+
+def sync_issue(
+    github: GitHub, thread: IssueKey, wanted: Wanted | None, *, dry_run: bool = False
+) -> Outcome:
+    """Open, update, open again or close the one issue of the thread; see `sync_pull_request`."""
+
+    def look() -> _Step:
+        return _issue_step(github.issues(thread.label), thread, wanted)
+
+    def create(title: str, body: str) -> str:
+        return github.open("issues", title=title, body=body, labels=[thread.label])
+
+    return _settled(github, "issues", wanted, dry_run, look, create)
+
+
+def _settled(
+    github: GitHub,
+    kind: Literal["pulls", "issues"],
+    wanted: Wanted | None,
+    dry_run: bool,
+    look: Callable[[], _Step],
+    create: Callable[[str, str], str],
+) -> Outcome:
+    diff = wanted.diff if wanted else ""
+    if not github.signed:
+        if not dry_run:
+            hint = "give one in the environment, or ask for a dry run"
+            raise AuthenticationError.of("there is no token to write to GitHub with", hint=hint)
+        if wanted is None:
+            return Outcome(did="unchanged", url=None, sentence="there is nothing to propose")
+        words = {"title": wanted.title, "body": wanted.body, "diff": diff}
+        return Outcome(did="would-do", url=None, sentence=_NO_TOKEN, **words)
+    if dry_run:
+        return _preview(look(), diff)
+    done: list[str] = []
+    url, trouble = "", "others keep writing to it"
+    for number in range(ROUNDS):
+        try:
+            step = look()
+            # A list that lags behind must not open a second one.
+            if step.does in ("leave", "nothing") or (step.does == "open" and done):
+                return _ended(github, step, wanted, done, url)
+            url = _do(github, kind, step, create)
+            done.append(step.says)
+            # Of two that open an issue at once, the younger is closed at the next look. GitHub
+            # itself refuses a second pull request.
+            if kind == "pulls":
+                return Outcome(did="done", url=url, sentence=step.says)
+        except Again as again:
+            trouble = str(again)
+            github.wait(2**number)
+    raise ServiceUnreachable.of(
+        f"GitHub did not settle after {ROUNDS} rounds: {trouble}", hint="try again later"
+    )
+
+
+def _do(
+    github: GitHub,
+    kind: Literal["pulls", "issues"],
+    step: _Step,
+    create: Callable[[str, str], str],
+) -> str:
+    if step.plant:
+        step.plant()
+    thread = step.thread
+    if thread is None:
+        return create(step.title or "", step.body or "")
+    state = None if thread.is_open else "open"
+    if step.does == "close":
+        github.say_once(thread.number, step.comment, _digest(thread.text))
+        state = "closed"
+    github.edit(kind, thread.number, title=step.title, body=step.body, state=state)
+    return thread.html_url
+
+
+def _ended(
+    github: GitHub, step: _Step, wanted: Wanted | None, done: list[str], url: str
+) -> Outcome:
+    if step.thread is not None:
+        url = step.thread.html_url
+        if step.comment:
+            about = _digest(wanted.digest if wanted else "over")
+            github.say_once(step.thread.number, step.comment, about)
+    if done and step.does != "leave":
+        return Outcome(did="done", url=url, sentence=", ".join(done))
+    return _preview(step, "")
+
+
+def _preview(step: _Step, diff: str) -> Outcome:
+    url = None if step.thread is None else step.thread.html_url
+    if step.does in ("leave", "nothing"):
+        did: Literal["left-alone", "unchanged"] = (
+            "left-alone" if step.does == "leave" else "unchanged"
+        )
+        return Outcome(did=did, url=url, sentence=step.says)
+    body = step.comment if step.does == "close" else step.body or ""
+    words = {"title": step.title or "", "body": body, "diff": "" if step.does == "close" else diff}
+    return Outcome(did="would-do", url=url, sentence=f"would be {step.says}", **words)
+
+
+# What is to be done, decided from what is there.
+
+
+def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _Step:
+    base, head = github.head(branches.base), github.head(branches.own)
+    if base is None:
+        hint = "check the names, and that the token may read the repository"
+        raise UsageError.of(f"has no branch {branches.base}", path=github.repository, hint=hint)
+    texts = [github.text(file.path, base.sha) for file in wanted.files] if wanted else []
+    if wanted and texts == [file.after for file in wanted.files]:
+        wanted = None
+    pulls = github.pulls(branches.own)
+    pull = next((pull for pull in pulls if pull.is_open), None)
+    if wanted and pull and pull.base and pull.base.ref != branches.base:
+        says = f"somebody pointed it at another branch than {branches.base}"
+        return _Step(does="leave", says=says, thread=pull)
+    if (wanted or pull) and head and _is_theirs(head, base, pulls):
+        return _left_to(head.author.name or "somebody", wanted, pull)
+    if wanted is None:
+        comment = "No move of a minimum version is open any more."
+        return _over(pull, KEY, "pull request", comment, "closed: nothing is left to propose")
+    for file, text in zip(wanted.files, texts, strict=True):
+        if text not in (file.before, file.after):
+            says = f"{file.path} on {branches.base} is not the text that was read; run again on"
+            return _Step(does="leave", says=f"{says} its newest commit", thread=pull)
+    plant = None
+    if _evidence(head) != wanted.digest or not head or head.parents[0].sha != base.sha:
+        plant = _planter(github, branches, wanted, base, head)
+    if pull is None:
+        for old in pulls:
+            if _has_said(github, old, wanted):
+                did = "merged and then taken back" if old.merged_at else "closed by a person"
+                says = f"it was {did}; compat asks again when the evidence is another"
+                return _Step(does="leave", says=says, thread=old)
+        body = _first_body(wanted, KEY)
+        return _Step(does="open", says="opened", title=wanted.title, body=body, plant=plant)
+    title, new = _new_words(wanted, pull, KEY)
+    if marked(pull.text, KEY) is None and _has_said(github, pull, wanted):
+        title = new = None
+    changes = ((plant, "its commit"), (title, "its title"), (new, "its text"))
+    if words := ", ".join(word for change, word in changes if change is not None):
+        says = f"updated: {words}"
+        return _Step(does="update", says=says, thread=pull, title=title, body=new, plant=plant)
+    return _Step(does="nothing", says="it says what there is to say", thread=pull)
+
+
+def _issue_step(labelled: Sequence[Thread], thread: IssueKey, wanted: Wanted | None) -> _Step:
+    """The oldest open issue of the thread stands; younger open ones are closed first."""
+    ours = sorted(
+        (issue for issue in labelled if marked(issue.text, thread.key)),
+        key=lambda issue: issue.number,
+    )
+    standing = [issue for issue in ours if issue.is_open]
+    if len(standing) > 1:
+        comment = f"#{standing[0].number} says the same; compat keeps the older one."
+        return _closed(standing[-1], thread.key, comment, "closed")
+    if wanted is None:
+        comment = "Nothing is left to report here."
+        return _over(standing[0] if standing else None, thread.key, "issue", comment, "closed")
+    for issue in () if standing else ours:
+        old = marked(issue.text, thread.key)
+        if old is not None and old.says(wanted):
+            says = "a person closed it; compat asks again when the evidence is another"
+            return _Step(does="leave", says=says, thread=issue)
+    if not ours:
+        body = _first_body(wanted, thread.key)
+        return _Step(does="open", says="opened", title=wanted.title, body=body)
+    issue = (standing or ours)[0]
+    title, new = _new_words(wanted, issue, thread.key)
+    if issue.is_open and title is None and new is None:
+        return _Step(does="nothing", says="it says what there is to say", thread=issue)
+    says = "updated" if issue.is_open else "opened again"
+    return _Step(does="update", says=says, thread=issue, title=title, body=new)
+
+
+def _over(thread: Thread | None, key: str, what: str, comment: str, says: str) -> _Step:
+    if thread is None:
+        return _Step(does="nothing", says="there is nothing to propose")
+    old = marked(thread.text, key)
+    if old is not None and old.withdrawn:
+        says = "compat closed it and a person opened it again"
+        return _Step(does="leave", says=says, thread=thread)
+    return _closed(thread, key, f"{comment} compat closes this {what} itself.", says)
+
+
+def _closed(thread: Thread, key: str, comment: str, says: str) -> _Step:
+    old = marked(thread.text, key) or _Marked(above=f"{thread.text.rstrip()}\n\n")
+    body = msgspec.structs.replace(old, withdrawn=True).written(key)
+    return _Step(does="close", says=says, thread=thread, body=body, comment=comment)
+
+
+# The branch.
+
+
+def _planter(
+    github: GitHub, branches: Branches, wanted: Wanted, base: Commit, head: Commit | None
+) -> Callable[[], None]:
+    files = {file.path: file.after for file in wanted.files}
+    message = f"{wanted.title}\n\nCompat-Evidence: {wanted.digest}\nCompat-Tree: "
+    return lambda: github.plant(branches.own, files, message, base, head)
+
+
+def _evidence(commit: Commit | None) -> str | None:
+    """The evidence that a commit of ours names; None where a person made or changed it."""
+    if commit is None or len(commit.parents) != 1:
+        return None
+    trailers = re.search(r"\nCompat-Evidence: (\S+)\nCompat-Tree: (\w+)\s*$", commit.message)
+    return trailers[1] if trailers and trailers[2] == commit.tree.sha else None
+
+
+def _is_theirs(head: Commit, base: Commit, pulls: Sequence[Thread]) -> bool:
+    if _evidence(head) is not None or head.sha == base.sha:
+        return False
+    return not any(pull.merged_at and pull.head and pull.head.sha == head.sha for pull in pulls)
+
+
+def _left_to(person: str, wanted: Wanted | None, pull: Thread | None) -> _Step:
+    then = (
+        "Once the branch is deleted, compat opens a new one."
+        if wanted
+        else "Nothing is left to propose, so it can be closed."
+    )
+    name = markdown.inline(person, 60)
+    comment = (
+        f"compat leaves this pull request to you: its branch holds a commit by {name}, and compat"
+        f" overwrites only its own. {then}"
+    )
+    says = f"its branch holds a commit by {person}; compat overwrites only its own"
+    return _Step(does="leave", says=says, thread=pull, comment=comment if pull else "")
+
+
+def _has_said(github: GitHub, pull: Thread, wanted: Wanted) -> bool:
+    old = marked(pull.text, KEY)
+    if old is not None:
+        return old.says(wanted)
+    return pull.head is not None and _evidence(github.commit(pull.head.sha)) == wanted.digest
+
+
+# Our words among those of people.
+
+
+def marked(body: str, key: str) -> _Marked | None:
+    """Return the body's parts, or None when nobody left our mark in it.
+
+    Without its end, our text is all the rest.
+    """
+    body = body.replace("\r\n", "\n")
+    mark = rf"<!-- compat:{re.escape(key)} digest=(\S+) title=([0-9a-f]+)( withdrawn)? -->\n?"
+    if (begin := re.search(mark, body)) is None:
+        return None
+    text, _, below = body[begin.end() :].partition(f"\n<!-- /compat:{key} -->")
+    above, digest, title = body[: begin.start()], begin[1], begin[2]
+    return _Marked(
+        above=above, text=text, below=below, digest=digest, title=title, withdrawn=bool(begin[3])
+    )
+
+
+def _first_body(wanted: Wanted, key: str) -> str:
+    return _remarked(wanted, _Marked()).written(key)
+
+
+def _new_words(wanted: Wanted, thread: Thread, key: str) -> tuple[str | None, str | None]:
+    """Return the title and the body to write over those that are there; None where they stay.
+
+    The same evidence changes nothing, whatever people did to the text. Other evidence replaces our
+    part of the body, and the title unless somebody gave it another one.
+    """
+    old = marked(thread.text, key)
+    if old is not None and old.says(wanted):
+        return None, None
+    if old is None:
+        old = _Marked(above=f"{thread.text.rstrip()}\n\n" if thread.text.strip() else "")
+    is_ours = old.title == _digest(thread.title) and thread.title != wanted.title
+    return wanted.title if is_ours else None, _remarked(wanted, old).written(key)
+
+
+def _remarked(wanted: Wanted, old: _Marked) -> _Marked:
+    return msgspec.structs.replace(
+        old,
+        text=wanted.body.strip("\n"),
+        digest=wanted.digest,
+        title=_digest(wanted.title),
+        withdrawn=False,
+    )
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
