@@ -257,7 +257,7 @@ def run(
             f"compat: {len(foreign):,} records appeared while cells ran at {machine.level}, where a"
             f" cell can write them, and this run did not: {', '.join(foreign[:3])}"
             f"{', ...' if len(foreign) > 3 else ''}; they are in records/{SET_ASIDE} now, and"
-            f" `compat record {workspace.name} --from` takes those that you know"
+            f" `compat ci record {workspace.name} --from` takes those that you know"
         )
     return replace(result, set_aside=foreign)
 

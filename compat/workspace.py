@@ -202,7 +202,8 @@ class Workspace:
         if self.kept_catalogue is not None:
             return self.kept_catalogue
         self._notify(
-            f"no kept catalogue, asking the index; compat discover {self.name} --write keeps one"
+            f"no kept catalogue, asking the index; compat matrix discover {self.name} --write"
+            f" keeps one"
         )
         return self.catalogue
 

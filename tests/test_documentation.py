@@ -234,7 +234,7 @@ def test_an_empty_repository_comes_to_a_published_page_as_it_is_told(tmp_path: P
     assert "py3.11-marshmallow3.26  pass" in second.stderr
     assert re.search(r"py3\.11-marshmallow4\.\d+  test-fail:\S+\(missing", second.stderr)
     assert "<failure " in (folder / "junit.xml").read_text(encoding="utf-8")
-    assert told["compat verify public"].endswith(" 0 faults\n")
+    assert told["compat site check public"].endswith(" 0 faults\n")
     assert (folder / "public/marshmallow/cell/py3.11-marshmallow3.26/index.html").is_file()
 
 
@@ -267,7 +267,7 @@ def test_the_tutorial_does_what_it_shows(tmp_path: Path) -> None:
     )
     assert "py3.11-ms2.1-jinja3.1  pass" in first.stdout + first.stderr
     assert printed["compat advise jinja2"].returncode == 0
-    assert printed["compat verify public"].stdout.endswith(" 0 faults\n")
+    assert printed["compat site check public"].stdout.endswith(" 0 faults\n")
     assert (tmp_path / "public/jinja2/cell/py3.11-ms2.1-jinja2.11/index.html").is_file()
 
 

@@ -87,14 +87,14 @@ def audit_command(
     Ends with 0 when none is wrong, with 1 when one was disproved or nothing is inferred, with 3
     when some questions got no answer.
 
-    Examples: compat audit tff --sample 59 --seed 7; compat audit tff --locks-only --jobs 2;
-    compat audit tff --sample 59 --jobs 2 --budget 2h
+    Examples: compat matrix audit tff --sample 59 --seed 7; compat matrix audit tff --locks-only
+    --jobs 2; compat matrix audit tff --sample 59 --jobs 2 --budget 2h
     """
     seconds = _seconds(budget)
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     inferred = _inferred(workspace, locks_only)
     if not inferred:
-        hint = f"compat learn {matrix} asks a resolver"
+        hint = f"compat matrix learn {matrix} asks a resolver"
         raise NothingToDo.of(f"matrix {matrix!r} has no inferred answers to audit", hint=hint)
     number = secrets.randbelow(1_000_000) if seed is None else seed
     chosen = [inferred[name] for name in sampled(inferred, sample, number)]

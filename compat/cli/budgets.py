@@ -98,7 +98,7 @@ def _github(run_plan: RunPlan) -> str:
                 map(str, sorted({run_plan.pythons[task.cell] for task in shard.tasks}))
             ),
             "minutes": _minutes(shard.seconds),
-            # No record of these cells can be older: `compat record --from --plan` looks at it.
+            # No record of these cells can be older: `compat ci record --from --plan` looks at it.
             "since": since,
         }
         for number, shard in enumerate(run_plan.packing.shards, 1)

@@ -43,10 +43,12 @@ def clean_command(
 ) -> None:
     """Remove what has not been used for long from the cache.
 
-    All of it can be fetched or made again, but for evidence, which compat record --rejudge reads.
+    All of it can be fetched or made again, but for evidence, which compat ci record --rejudge
+    reads.
     Records are no part of the cache. What was used within the last hour stays.
 
-    Examples: compat clean --dry-run; compat clean --days 7; compat clean --most 20GB
+    Examples: compat cache clean --dry-run; compat cache clean --days 7; compat cache clean --most
+    20GB
     """
     cache, limit = cache_folder(), None if not most else _bytes(most)
     for cells in (*cache.glob("sandbox/cells"), *cache.glob("L?/sandbox/cells")):
@@ -92,7 +94,7 @@ def _remove(items: Sequence[CacheItem], cache: Path) -> None:
     try:
         remove_items(items, cache, variables)
     except OSError as fault:
-        raise CompatError.of(f"cannot be removed: {reason(fault)}", path="the cache") from None
+        raise CompatError.of(f"cannot be removed: {reason(fault)}", path="the cache") from fault
 
 
 def _bytes(text: str) -> int:

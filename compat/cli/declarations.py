@@ -76,7 +76,7 @@ def schema_command(
 ) -> None:
     """Compare the JSON schemas of the declarations with the code.
 
-    Examples: compat schema; compat schema --write
+    Examples: compat matrix schema; compat matrix schema --write
     """
     folder = schemas_folder(root)
     changed = False

@@ -26,7 +26,8 @@ def discover_command(
 ) -> None:
     """Fetch the releases that the index has for each axis.
 
-    Examples: compat discover tff; compat discover tff --json; compat discover tff --write
+    Examples: compat matrix discover tff; compat matrix discover tff --json; compat matrix discover
+    tff --write
     """
     workspace = options.workspace_of(matrix, root, index_url, extra_index_url, refresh)
     discovered = pipeline.discovered(workspace, write)

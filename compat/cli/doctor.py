@@ -189,7 +189,7 @@ def _text(place: str, most: int) -> str:
             with Path(place).open("rb") as file:
                 data = file.read(8 * MOST_CHARACTERS)
         except OSError as fault:
-            raise UsageError.of(f"cannot be read: {reason(fault)}", path=place) from None
+            raise UsageError.of(f"cannot be read: {reason(fault)}", path=place) from fault
     encoding = "utf-16" if data[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     text = data.decode(encoding, errors="replace")
     return text if most == MOST_CHARACTERS else text[-most:]
@@ -218,7 +218,7 @@ def _workspaces(matrix: str, asked: _Asked, root: Path | None) -> list[Workspace
 def known_facts(workspace: Workspace) -> KnownFacts:
     """Return what is known of a matrix. Raises UsageError for one without a kept catalogue."""
     if workspace.kept_catalogue is None:
-        hint = f"compat discover {workspace.name} --write keeps one"
+        hint = f"compat matrix discover {workspace.name} --write keeps one"
         raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
     known = workspace.snapshot
     files = files_of_known(known, workspace.lock_digests, workspace.lock_text, workspace.records)

@@ -94,7 +94,8 @@ def explore_command(
 
     Ends with 0; with 3 when probes got no answer; with 130 when it was interrupted.
 
-    Examples: compat explore tff --budget 90m; compat explore tff --budget 10m --jobs 0
+    Examples: compat matrix explore tff --budget 90m; compat matrix explore tff --budget 10m --jobs
+    0
     """
     seconds = seconds_of(budget)
     if not seconds:

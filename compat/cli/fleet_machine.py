@@ -70,7 +70,7 @@ class FleetMachine(ThisMachine):
         )
         self._remote, number = remote, remote.size()
         if not number and not cancel.is_set():
-            hint = f"compat worker {self._address.text} starts one"
+            hint = f"compat fleet worker {self._address.text} starts one"
             raise ClusterLost.of("the cluster has no workers", hint=hint)
         return max(1, number)
 

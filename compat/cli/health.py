@@ -32,7 +32,7 @@ def health_command(
     never run. A verdict is overdue when it has been stale by its age for more than so many days:
     nobody runs what is due.
 
-    Examples: compat health tff; compat health tff --days 3
+    Examples: compat ci health tff; compat ci health tff --days 3
     """
     workspace = workspace_of(matrix, root)
     tested = [entry for entry in workspace.snapshot.known if entry.is_tested]

@@ -26,8 +26,8 @@ def lanes_command(
     Ends with 0 when nothing is broken, with 1 when a lane breaks a cell that works otherwise or
     the matrix declares no lane; then --summary writes nothing.
 
-    Examples: compat lanes tools; compat run tools '*+lowest' '*+prerelease'; compat lanes tools
-    --json
+    Examples: compat matrix variants tools; compat run tools '*+lowest' '*+prerelease'; compat
+    matrix variants tools --json
     """
     workspace = workspace_of(matrix, root)
     lanes = lane_report(workspace.snapshot, workspace.lock)
@@ -57,7 +57,7 @@ def _report(workspace: Workspace, lanes: LaneReport) -> Report:
     much = f"{tried:,} of {count(len(lanes.cells), 'cell')} tried"
     says = "what its lanes break" if lanes.alerts else "its lanes break nothing that is known"
     return Report(
-        command=f"compat lanes {workspace.name}",
+        command=f"compat matrix variants {workspace.name}",
         suites=(),
         heading=f"{workspace.matrix.title}: {says}, {much}",
         columns=("cell", "came to", "works"),

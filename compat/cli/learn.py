@@ -63,7 +63,8 @@ def learn_command(
 
     Ends with 0; with 3 when some questions got no answer.
 
-    Examples: compat learn tff --minutes 20 --jobs 2; compat learn tff 'py3.9-*+relaxed'
+    Examples: compat matrix learn tff --minutes 20 --jobs 2; compat matrix learn tff
+    'py3.9-*+relaxed'
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     session = _Session(workspace, minutes, as_json)

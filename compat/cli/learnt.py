@@ -137,7 +137,7 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
     cells = [entries[0] for entries in answers.places]
     cell = cells[0].cell.id if cells else "CELL"
     if not cells and any(text.partition("+")[2] in LANES for text in outcomes):
-        return f"Next: compat lanes {name} holds them against the ordinary cells."
+        return f"Next: compat matrix variants {name} holds them against the ordinary cells."
     results = f"compat show {name} {cell} shows its test results and how to reproduce them"
     if any(map(answers.works, cells)):
         return f"Next: compat advise {name} says what to install; {results}."

@@ -101,9 +101,9 @@ def lock_command(
     Ends with 0 when all are locked; 1 when some are refused, infeasible or would drift, or there is
     no cell to lock; 2 when the suite's own requirements are in conflict; 3 when some got no answer.
 
-    Examples: compat lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat lock tff --check;
-    compat lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat lock tff --plain --most 40;
-    compat lock tff --platform all
+    Examples: compat matrix lock tff py3.11-tf2.14-tff0.87.0+relaxed; compat matrix lock tff
+    --check; compat matrix lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat matrix lock tff
+    --plain --most 40; compat matrix lock tff --platform all
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
     if platform:
@@ -119,7 +119,8 @@ def lock_command(
     if not cells:
         name = workspace.name
         hint = (
-            f"compat lock {name} 'GLOB' locks cells by their ids; compat run {name} locks and runs"
+            f"compat matrix lock {name} 'GLOB' locks cells by their ids;"
+            f" compat run {name} locks and runs"
         )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
     lines, errors = _lock_all(workspace, cells, locker_of(workspace, locker), jobs, check, as_json)

@@ -1,4 +1,4 @@
-"""What `compat record --locks` does: takes locks that another machine made, the sound ones, and
+"""What `compat ci record --locks` does: takes locks that another machine made, the sound ones, and
 names the others.
 """
 

@@ -91,9 +91,9 @@ def cache_folder() -> Path:
 
     try:
         return platformdirs.user_cache_path("compat-matrix", appauthor=False)
-    except RuntimeError:
+    except RuntimeError as error:
         message = "this user has no home folder, in which compat would keep its cache"
-        raise UsageError.of(message, hint=_OTHER_CACHE) from None
+        raise UsageError.of(message, hint=_OTHER_CACHE) from error
 
 
 def level_folder(level: Isolation) -> Path:
@@ -115,7 +115,7 @@ def sandbox_folder(level: Isolation = "L3") -> Path:
     except OSError as fault:
         raise UsageError.of(
             f"the cache folder cannot be made: {reason(fault)}", hint=_OTHER_CACHE
-        ) from None
+        ) from fault
     if not os.access(folder, os.W_OK | os.X_OK):
         raise UsageError.of("the cache folder cannot be written", hint=_OTHER_CACHE)
     return folder

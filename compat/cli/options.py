@@ -143,8 +143,8 @@ def policy_day(text: str, workspace: Workspace) -> datetime.date:
         raise UsageError.of("this matrix declares no policy, so its floors do not move", path=path)
     try:
         return datetime.date.fromisoformat(text) if text else workspace.day
-    except ValueError:
-        raise UsageError.of(f"{text!r} is not a date such as 2027-04-01", path="--today") from None
+    except ValueError as error:
+        raise UsageError.of(f"{text!r} is not a date such as 2027-04-01", path="--today") from error
 
 
 def kept_version(text: str) -> tuple[str, Version]:
@@ -155,4 +155,4 @@ def kept_version(text: str) -> tuple[str, Version]:
     try:
         return name, parse_version(version.removeprefix("="))
     except ValueError as error:
-        raise UsageError.of(str(error), path="--at") from None
+        raise UsageError.of(str(error), path="--at") from error

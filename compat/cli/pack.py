@@ -26,16 +26,16 @@ def pack_command(
     digest of what is inside; `zcat` shows it. A record's own file goes once its batch is on the
     disk and was read back. What is wrong with a file is told, and it stays (exit 1).
 
-    Examples: compat pack tff; compat pack tff --before 2026-11-01
+    Examples: compat ci pack tff; compat ci pack tff --before 2026-11-01
     """
     day = now().date()
     if before:
         try:
             day = datetime.date.fromisoformat(before)
-        except ValueError:
+        except ValueError as error:
             raise UsageError.of(
                 f"{before[:40]!r} is not a date such as 2026-11-01", path="--before"
-            ) from None
+            ) from error
     packed = pack(workspace_of(matrix, root).store, day)
     for fault in packed.faults:
         note(fault.line())

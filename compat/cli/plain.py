@@ -1,5 +1,6 @@
-"""Plain installs on the command line: `compat lock --plain` asks a resolver and keeps its answers,
-`compat show --plain` shows them, and `compat record --plain` takes those of another machine.
+"""Plain installs on the command line: `compat matrix lock --plain` asks a resolver and keeps its
+answers, `compat show --plain` shows them, and `compat ci record --plain` takes those of another
+machine.
 """
 
 import datetime

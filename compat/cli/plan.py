@@ -207,7 +207,8 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
     _say_evidence(workspace)
     name = workspace.name
     note(
-        f"Next: compat plan {name} --explain CELL for the arithmetic of one; compat lock {name}"
+        f"Next: compat plan {name} --explain CELL for the arithmetic of one; compat matrix lock"
+        f" {name}"
         " CELL for exact pins."
     )
 

@@ -1,5 +1,5 @@
-"""What `compat record --platforms` does: takes answers and locks about other platforms that another
-machine made, the sound ones, and names the others.
+"""What `compat ci record --platforms` does: takes answers and locks about other platforms that
+another machine made, the sound ones, and names the others.
 """
 
 from collections.abc import Mapping

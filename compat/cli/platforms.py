@@ -142,7 +142,7 @@ def plan_platforms(
     console().print(table)
     name = workspace.name
     note(
-        f"Next: compat show {name} --platform {platforms[0]} says why; compat lock {name}"
+        f"Next: compat show {name} --platform {platforms[0]} says why; compat matrix lock {name}"
         f" --platform {platforms[0]} asks a resolver what metadata leaves open."
     )
 

@@ -97,7 +97,7 @@ def serve_command(
 ) -> None:
     """Publish, and serve the site on this machine.
 
-    Examples: compat serve; compat serve tff --port 8080
+    Examples: compat site serve; compat site serve tff --port 8080
     """
     matrices = matrices_folder(root)
 
@@ -114,8 +114,8 @@ def serve_command(
     rebuild()
     try:
         preview = Preview(out, port)
-    except OSError:
-        raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from None
+    except OSError as cause:
+        raise UsageError.of(f"port {port} is taken", hint="--port takes another one") from cause
     with preview:
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         # In the repository the pages are a link, which a walk of the folder above it does not
@@ -151,19 +151,19 @@ def _day(text: str) -> datetime.date:
     if text:
         try:
             return datetime.date.fromisoformat(text)
-        except ValueError:
+        except ValueError as error:
             raise UsageError.of(
                 f"--today: {text!r} is not a valid date", hint="a date looks like 2026-11-22"
-            ) from None
+            ) from error
     epoch = environ().get("SOURCE_DATE_EPOCH", "")
     if not epoch:
         return today()
     try:
         return datetime.datetime.fromtimestamp(int(epoch), datetime.timezone.utc).date()
-    except (ValueError, OverflowError, OSError):
+    except (ValueError, OverflowError, OSError) as error:
         raise UsageError.of(
             f"SOURCE_DATE_EPOCH: {epoch[:40]!r} is not a number of seconds"
-        ) from None
+        ) from error
 
 
 def _repository(text: str) -> str:

@@ -81,8 +81,8 @@ def record_command(
     of the last days and newer than the one here; a clause, or a refusal, when a resolver refuses
     the same again. The others are named and refused (exit 1).
 
-    Examples: compat record tff --rejudge; compat record tff --from handed --plan plan.json;
-    compat record tff --locks planned/locks; compat record tff --plain planned/plain.json
+    Examples: compat ci record tff --rejudge; compat ci record tff --from handed --plan plan.json;
+    compat ci record tff --locks planned/locks; compat ci record tff --plain planned/plain.json
     """
     ways_taken = (way is not None for way in (source, locks, plain, learnt, platforms))
     if sum((rejudge, *ways_taken)) != 1:

@@ -57,7 +57,7 @@ def repair_command(
 
     Exits 0 if a change is found or none is needed, 1 if there is none or the core fails with it.
 
-    Example: compat repair tff py3.11-tf2.14-tff0.87.0 --without-rules
+    Example: compat find repair tff py3.11-tf2.14-tff0.87.0 --without-rules
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     cells = named_cells(workspace.facts_of(workspace.kept_or_asked), [cell])

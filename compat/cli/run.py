@@ -216,7 +216,7 @@ def _machine(
     named = {"--jobs": jobs > 1, "--keep": keep, "--isolation": bool(isolation)}
     refused = [option for option, is_named in named.items() if is_named]
     if refused:
-        hint = "compat worker takes --workers and --isolation on each machine"
+        hint = "compat fleet worker takes --workers and --isolation on each machine"
         raise UsageError.of(f"{listed(refused)} cannot stand with --fleet", hint=hint)
     from compat.cli.fleet_machine import FleetMachine, address_of
 

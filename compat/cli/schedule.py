@@ -25,7 +25,8 @@ def schedule_command(
 ) -> None:
     """List the coming moves of every minimum, three years ahead.
 
-    Examples: compat schedule tff; compat schedule tff --json; compat schedule tff --ics tff.ics
+    Examples: compat matrix schedule tff; compat matrix schedule tff --json; compat matrix schedule
+    tff --ics tff.ics
     """
     workspace = workspace_of(matrix, root)
     when = policy_day(day, workspace)

@@ -1,4 +1,4 @@
-"""What `compat record --from` does: takes records that other machines made, the sound ones, and
+"""What `compat ci record --from` does: takes records that other machines made, the sound ones, and
 names the others.
 """
 
@@ -75,7 +75,7 @@ def take(
             else:
                 (taken if workspace.store.add(record) else known).append(name)
     except OSError as fault:
-        raise CompatError.of(f"cannot be listed: {reason(fault)}") from None
+        raise CompatError.of(f"cannot be listed: {reason(fault)}") from fault
     if as_json:
         envelope(
             {"kept": taken, "known": known, "refused": [fault.path for fault in faults]}, faults
@@ -106,7 +106,7 @@ def _shards(path: Path) -> Shards:
         return shards
     except (ValueError, RecursionError) as fault:
         hint = "`compat plan MATRIX --budget 90m --print github` writes one"
-        raise UsageError.of(f"is not a valid plan: {fault}", path=str(path), hint=hint) from None
+        raise UsageError.of(f"is not a valid plan: {fault}", path=str(path), hint=hint) from fault
 
 
 def _checkout(

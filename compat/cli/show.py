@@ -135,7 +135,7 @@ def _capabilities(workspace: Workspace, path: Path | None) -> int:
         except ValueError as fault:
             raise UsageError.of(
                 str(fault), path=str(path), hint="put the two marks where the table is to be"
-            ) from None
+            ) from fault
         note(f"{path}: {'written' if files.write(path, after) else 'current'}")
     bare = unexplained(snapshot)
     for cell, name in bare:
@@ -220,7 +220,7 @@ def reproduction(workspace: Workspace, cell: str) -> list[str]:
     if lock is None and workspace.verdict(cell).kind == "infeasible":
         return [f"its arithmetic: compat plan {workspace.name} --explain {cell}"]
     if lock is None:
-        return [f"reproduce: compat lock {workspace.name} {cell}"]
+        return [f"reproduce: compat matrix lock {workspace.name} {cell}"]
     folder = f"matrices/{workspace.name}"
     place = Whereabouts(lock=f"{folder}/locks/{cell}.txt")
     declared = workspace.matrix.suite

@@ -34,7 +34,7 @@ def keep_command(
     protected, or the commit conflicts with theirs), the commit becomes a branch of its own and a
     pull request, for which the environment needs GITHUB_TOKEN.
 
-    Examples: compat keep tff; compat keep tff --branch main
+    Examples: compat ci push tff; compat ci push tff --branch main
     """
     folder = matrices_folder(root).parent
 
@@ -57,7 +57,7 @@ def _show(matrix: str, result: PushResult) -> None:
             note(f"nothing new to keep of {matrix}")
         case "committed":
             say(f"{matrix}: committed as {result.commit[:12]}")
-            note(f"Next: compat keep {matrix} --branch BRANCH pushes, or git push.")
+            note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")
         case "pushed":
             say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
         case "offered":
@@ -83,7 +83,7 @@ def watchdog_command(
     GitHub disables schedules after 60 days without a commit, and a schedule that is off reports
     nothing. Run it from another workflow; GITHUB_TOKEN needs the permission actions=read.
 
-    Example: compat watchdog matrix.yml --days 3
+    Example: compat ci watchdog matrix.yml --days 3
     """
     workflow_activity = github_of(repository).activity(workflow)
     findings = overdue(workflow_activity, now(), days)

@@ -23,7 +23,7 @@ def verify_command(
     The list, files.json, has every page, badge, feed and document; what is changed, missing or
     added is named.
 
-    Examples: compat verify public
+    Examples: compat site check public
     """
     if not folder.is_dir():
         raise UsageError.of("is not a directory", path=str(folder))

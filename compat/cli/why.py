@@ -1,5 +1,5 @@
-"""`compat why`: what keeps the lowest version of an axis where it is, from what is kept beside the
-matrix.
+"""`compat find reason`: what keeps the lowest version of an axis where it is, from what is kept
+beside the matrix.
 """
 
 from typing import Annotated
@@ -83,7 +83,7 @@ def why_command(
     With --try a cell below is run in which the release's annotations are postponed. That is kept as
     evidence about a changed copy, never as a result of the release.
 
-    Examples: compat why tff python --at tff=0.36.0
+    Examples: compat find reason tff python --at tff=0.36.0
     """
     workspace = workspace_of(matrix, root, index_url, extra_index_url)
     versions = dict(map(kept_version, at or ()))
@@ -121,7 +121,7 @@ def _axis(
     if chosen == workspace.matrix.subject_axis:
         raise UsageError.of(
             f"{name!r} is the release that is asked about, so ask for another axis",
-            hint=f"compat why {workspace.name} python --at {name}=VERSION",
+            hint=f"compat find reason {workspace.name} python --at {name}=VERSION",
         )
     return chosen
 
@@ -154,7 +154,8 @@ def _tell_python(snapshot: Snapshot, needs: Needs, release: Version | None, as_j
     unread = sum(floor.needs is None for floor in floors)
     if unread:
         prose(
-            f"{count(unread, 'release')} not read yet; `compat why {snapshot.matrix.name} python"
+            f"{count(unread, 'release')} not read yet; `compat find reason"
+            f" {snapshot.matrix.name} python"
             " --write` reads the wheels"
         )
     elif needs.read_by:

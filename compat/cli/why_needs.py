@@ -1,5 +1,5 @@
-"""What `compat why` does with --write and --try: it reads wheels and runs a changed copy. Questions
-that are answered from what is kept do not import it.
+"""What `compat find reason` does with --write and --try: it reads wheels and runs a changed copy.
+Questions that are answered from what is kept do not import it.
 """
 
 import typer
@@ -77,6 +77,6 @@ def _cell_to_try(workspace: Workspace, needs: Needs, versions: dict[str, Version
     if not locked:
         raise NothingToDo.of(
             f"no locked cell of {subject} {versions[subject]} lies below Python {floor.series}",
-            hint="compat lock MATRIX CELL makes one, with recipe relaxed below requires-python",
+            hint="compat matrix lock MATRIX CELL makes one, of a relaxed cell below requires-python",
         )
     return max(locked, key=lambda cell: cell.versions)

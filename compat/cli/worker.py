@@ -87,8 +87,8 @@ def worker_command(
     Ends with 0 when it was interrupted, 2 for wrong usage, 3 when it stopped by itself or no
     scheduler answered for ten minutes.
 
-    Examples: compat worker dask://127.0.0.1:8786; compat worker dask://10.0.0.5:8786 --tls
-    ~/certificates --workers 4
+    Examples: compat fleet worker dask://127.0.0.1:8786; compat fleet worker dask://10.0.0.5:8786
+    --tls ~/certificates --workers 4
     """
     where = address_of(address, tls)
     forget_environment()
@@ -133,8 +133,8 @@ def cluster_command(
     code on its workers, so all sides show certificates: for this machine compat makes them, for
     others --tls names them.
 
-    Examples: compat cluster --workers 4; compat cluster --workers 0 --host 10.0.0.5 --tls
-    ~/certificates
+    Examples: compat fleet cluster --workers 4; compat fleet cluster --workers 0 --host 10.0.0.5
+    --tls ~/certificates
     """
     where = address_of(f"dask://{host}:{port}", tls, serves=True)
     forget_environment()

@@ -34,8 +34,8 @@ def _decode(text: bytes, source: str, kind: type[Declaration]) -> Declaration:
     parsed = toml_document(text, source)
     try:
         return msgspec.convert(parsed, kind, dec_hook=decode_custom)
-    except msgspec.ValidationError:
+    except msgspec.ValidationError as error:
         # Sound declarations never need it.
         from compat.declare.schema_faults import explained
 
-        raise DeclarationError(*explained(parsed, kind, source)) from None
+        raise DeclarationError(*explained(parsed, kind, source)) from error

@@ -346,7 +346,7 @@ def _specifier_or(text: str, *words: str) -> SpecifierSet:
     try:
         return parse_specifier(text)
     except ValueError as error:
-        raise ValueError(f"{error}; also {choice(text, words)}") from None
+        raise ValueError(f"{error}; also {choice(text, words)}") from error
 
 
 def _when(raw: object) -> When:

@@ -215,8 +215,8 @@ def parse_requirement(text: str) -> Requirement:
     _refuse_longer(text, LONGEST_REQUIREMENT, "requirement")
     try:
         requirement = Requirement(text)
-    except InvalidRequirement:
-        raise ValueError(f"{shown(text)} is not a requirement such as 'pytest>=7'") from None
+    except InvalidRequirement as error:
+        raise ValueError(f"{shown(text)} is not a requirement such as 'pytest>=7'") from error
     if requirement.url is not None:
         raise ValueError(
             f"{shown(text)} names a URL; only releases of the index can be required, as in"

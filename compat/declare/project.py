@@ -51,7 +51,7 @@ class Project(Value, frozen=True, kw_only=True):
             return self._resolved(resolve_dependency_groups(self.groups, name), {""})
         except (ValueError, TypeError, LookupError, ExceptionGroup) as error:
             first = error.exceptions[0] if isinstance(error, ExceptionGroup) else error
-            raise ValueError(f"dependency group {name!r} cannot be read: {first}") from None
+            raise ValueError(f"dependency group {name!r} cannot be read: {first}") from error
 
     def of_extra(self, name: str) -> tuple[str, ...]:
         """Return the requirements of an extra, with those of the project's extras that it names;
@@ -105,7 +105,7 @@ def project_of(content: bytes, source: str = PYPROJECT) -> Project:
             groups=_poetry_groups(document) | _table(document, "dependency-groups", source),
         )
     except ValueError as error:
-        raise DeclarationError.of(str(error), path=source) from None
+        raise DeclarationError.of(str(error), path=source) from error
 
 
 def _poetry_groups(document: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -39,7 +39,7 @@ def with_groups(matrix: Matrix, content: bytes | None, source: str) -> Matrix:
                 texts += _without_axes(matrix, asked)
             except ValueError as error:
                 path = ("suite", key, number)
-                raise DeclarationError(*_faults(source, path, str(error))) from None
+                raise DeclarationError(*_faults(source, path, str(error))) from error
     asked_for = msgspec.structs.replace(suite, requirements=tuple(dict.fromkeys(texts)))
     return msgspec.structs.replace(matrix, suite=asked_for)
 

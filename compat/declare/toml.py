@@ -47,15 +47,15 @@ def toml_document(content: bytes, source: str) -> dict[str, Any]:
         raise _refusal("too-deep", source, f"has a dotted key of more than {DEEPEST} parts")
     try:
         parsed = tomllib.loads(text)
-    except RecursionError:
-        raise _too_deep(source) from None
+    except RecursionError as cause:
+        raise _too_deep(source) from cause
     except tomllib.TOMLDecodeError as error:
         end = f"at the end, line {text.count(chr(10)) + 1}"
         message = str(error).replace("at end of document", end)
-        raise _refusal("toml-syntax", source, f"is not TOML: {message}") from None
-    except ValueError:
+        raise _refusal("toml-syntax", source, f"is not TOML: {message}") from error
+    except ValueError as cause:
         # Python refuses to read more than 4300 digits.
-        raise _refusal("bad-value", source, "has an integer of too many digits") from None
+        raise _refusal("bad-value", source, "has an integer of too many digits") from cause
     _refuse_extremes(parsed, source)
     return parsed
 
@@ -72,7 +72,7 @@ def _text(content: bytes, source: str) -> str:
         line = content.count(b"\n", 0, error.start) + 1
         raise _refusal(
             "encoding", source, f"is not UTF-8: byte 0x{content[error.start]:02x} in line {line}"
-        ) from None
+        ) from error
 
 
 def _refuse_extremes(parsed: dict[str, Any], source: str) -> None:

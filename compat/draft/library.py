@@ -44,10 +44,10 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Kno
     # that can be installed.
     try:
         releases = settled_releases(source.package(canonicalize_name(package)))
-    except NoPage:
+    except NoPage as error:
         message = f"the package index has no package {package!r}"
         hint = "check the name; a library needs a release on the index before it has a matrix"
-        raise UsageError.of(message, hint=hint) from None
+        raise UsageError.of(message, hint=hint) from error
     if not releases:
         raise UsageError.of(f"the package index has no final release of {package!r}")
     newest = releases[-1]

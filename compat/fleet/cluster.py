@@ -113,7 +113,7 @@ def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
     folder, path = tls or own, "" if tls is None else f"--tls {tls}"
     missing = [name for name in _CERTIFICATES if not (folder / name).is_file()]
     if missing:
-        hint = "" if tls else "`compat cluster` makes them; for another's, give --tls FOLDER"
+        hint = "" if tls else "`compat fleet cluster` makes them; for another's, give --tls FOLDER"
         raise UsageError.of(f"{', '.join(missing)} is missing", path=path, hint=hint)
     if (folder / _CERTIFICATES[-1]).stat().st_mode & 0o077:
         hint = f"chmod 600 {_CERTIFICATES[-1]}"

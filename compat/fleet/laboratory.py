@@ -86,7 +86,7 @@ class LockLaboratory:
             result = self._ran(lambda: self._steps.run_cell(name), name)
             lock = self._workspace.lock(name)
             if lock is None:
-                hint = f"compat repair {self._workspace.name} {name} says what is in the way"
+                hint = f"compat find repair {self._workspace.name} {name} says what is in the way"
                 outcome = result.outcomes.get(name, "it could not be locked")
                 raise UsageError.of(f"{name} has no lock: {outcome}", hint=hint)
         self._cells[_key(lock)] = name

@@ -1,5 +1,5 @@
 """Reads what releases need from their wheels, and runs a cell with postponed annotations: what
-`compat why` keeps beside the matrix.
+`compat find reason` keeps beside the matrix.
 """
 
 import platform

@@ -152,12 +152,12 @@ class GitRepository:
                 timeout=GIT_SECONDS,
                 check=False,
             )
-        except subprocess.TimeoutExpired:
+        except subprocess.TimeoutExpired as error:
             raise ToolFailed.of(
                 f"git {words[0]} did not end within {GIT_SECONDS} seconds"
-            ) from None
-        except OSError:
-            raise ToolFailed.of("git cannot be started", hint="install git") from None
+            ) from error
+        except OSError as error:
+            raise ToolFailed.of("git cannot be started", hint="install git") from error
 
 
 def _reason(stderr: str) -> str:

@@ -132,8 +132,8 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
             lowest=tuple(map(_package, stored.lowest)),
         )
     except (ValueError, RecursionError) as fault:
-        hint = "compat discover MATRIX --write makes it anew"
-        raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from None
+        hint = "compat matrix discover MATRIX --write makes it anew"
+        raise DeclarationError.of(f"is no catalogue: {fault}", path=source, hint=hint) from fault
 
 
 def encode_packages(packages: Iterable[Package]) -> str:
@@ -152,8 +152,8 @@ def decode_packages(text: str, source: str) -> tuple[Package, ...]:
     try:
         return tuple(map(_package, msgspec.json.decode(text, type=_KeptPackages).packages))
     except (ValueError, RecursionError) as fault:
-        hint = "compat discover MATRIX --write makes it anew"
-        raise DeclarationError.of(f"has no packages: {fault}", path=source, hint=hint) from None
+        hint = "compat matrix discover MATRIX --write makes it anew"
+        raise DeclarationError.of(f"has no packages: {fault}", path=source, hint=hint) from fault
 
 
 def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
@@ -167,7 +167,7 @@ def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
     axes = [axis.package for axis in matrix.packages]
     lacking = [package for package in axes if canonicalize_name(package) not in known]
     if lacking:
-        hint = f"compat discover {matrix.name} --write asks the index for it"
+        hint = f"compat matrix discover {matrix.name} --write asks the index for it"
         raise DeclarationError.of(f"lacks {', '.join(lacking)}", path=source, hint=hint)
     return catalogue
 
@@ -222,7 +222,7 @@ def _release(release: _Release) -> Release:
     try:
         version = Version(release.version)
     except InvalidVersion as fault:
-        raise ValueError(str(fault)) from None
+        raise ValueError(str(fault)) from fault
     asks = release.asks
     return Release(
         version=version,
@@ -269,7 +269,7 @@ def _tags_of_wheel(filename: str) -> frozenset[Tag]:
     try:
         return parse_wheel_filename(filename)[3]
     except (InvalidWheelFilename, InvalidSdistFilename, InvalidVersion) as fault:
-        raise ValueError(str(fault)) from None
+        raise ValueError(str(fault)) from fault
 
 
 @functools.lru_cache(maxsize=1024)
@@ -277,4 +277,4 @@ def _specifier(text: str) -> SpecifierSet | None:
     try:
         return SpecifierSet(text) if text else None
     except InvalidSpecifier as fault:
-        raise ValueError(str(fault)) from None
+        raise ValueError(str(fault)) from fault

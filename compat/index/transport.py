@@ -162,8 +162,8 @@ class BoundedAdapter(HTTPAdapter):
         threading.Thread(target=exchange, name=THREAD_NAME, daemon=True).start()
         try:
             return exchanged.result(self._limits.total + GRACE)
-        except NotDone:
-            raise TooSlow(f"within {self._limits.total:g} s") from None
+        except NotDone as cause:
+            raise TooSlow(f"within {self._limits.total:g} s") from cause
 
     def _exchange(
         self, request: requests.PreparedRequest, deadline: float, **tls: Any
@@ -201,8 +201,8 @@ class BoundedAdapter(HTTPAdapter):
                 if time.monotonic() > deadline:
                     raise TooSlow(f"within {self._limits.total:g} s")
                 body.write(chunk)
-        except ReadTimeoutError:
-            raise TooSlow(f"and then fell silent for {self._limits.silence:g} s") from None
+        except ReadTimeoutError as cause:
+            raise TooSlow(f"and then fell silent for {self._limits.silence:g} s") from cause
         except BrokenTransfer as error:
             raise BrokenOff(str(error)) from error
 

@@ -60,7 +60,7 @@ def decode_lock(text: str, source: str) -> Lock:
         message = f"lacks the line '# {missing.args[0]}: ...'"
     except ValueError as fault:
         message = str(fault)
-    raise DeclarationError.of(message, path=source, hint="`compat lock` writes it anew")
+    raise DeclarationError.of(message, path=source, hint="`compat matrix lock` writes it anew")
 
 
 def decode_inputs(text: str, source: str) -> Inputs:

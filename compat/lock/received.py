@@ -36,7 +36,7 @@ def handed_lock(
     Which of the versions that fit a resolver takes is not asked again.
     """
     lock = decode_lock(text, name)
-    refuse = partial(DeclarationError.of, path=name, hint="`compat lock` makes it again")
+    refuse = partial(DeclarationError.of, path=name, hint="`compat matrix lock` makes it again")
     cell = planned.get(lock.inputs.cell)
     if cell is None or name != f"{cell.id}.txt":
         raise refuse("is not the lock of a planned cell of that name")

@@ -72,7 +72,7 @@ def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
     try:
         return () if text is None else decode_blames(text)
     except (msgspec.MsgspecError, ValueError) as fault:
-        raise DeclarationError.of(str(fault), path=f"matrices/{folder.name}/{BLAMES}") from None
+        raise DeclarationError.of(str(fault), path=f"matrices/{folder.name}/{BLAMES}") from fault
 
 
 def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:

@@ -128,8 +128,8 @@ class RecordBatch(StrictValue, frozen=True, kw_only=True):
         """Return one of its records, whole; raise ValueError when it is not a valid one."""
         try:
             return record_of_parts(self._raw(packed))
-        except (IndexError, KeyError):
-            raise ValueError("refers to what is not in the batch") from None
+        except (IndexError, KeyError) as error:
+            raise ValueError("refers to what is not in the batch") from error
 
     def metrics_of(self, packed: PackedRecord) -> list[dict[str, Any]]:
         names = self.metrics[packed.metrics]

@@ -124,7 +124,7 @@ def decode_answers(
             f"has no answers of a resolver: {fault}",
             path=source,
             hint=f"compat {command} makes it anew once it is deleted",
-        ) from None
+        ) from fault
     return answers
 
 

@@ -224,7 +224,7 @@ def encode_record(record: Record) -> str:
         digest = hashlib.sha256(_canonical(raw).encode()).hexdigest()
         text = _canonical({**raw, "digest": digest})
     except (msgspec.ValidationError, UnicodeError) as fault:
-        raise RecordError(_fault(place, str(fault))) from None
+        raise RecordError(_fault(place, str(fault))) from fault
     if decode_record(text, place) != record:
         raise RecordError.of(
             "holds what cannot be read back, such as a number that is not finite", path=place
@@ -255,7 +255,7 @@ def decode_record(
             raise ValueError("is not as it was written: its digest differs")
         return record_of_raw(_upgraded(raw, range(number, newest), upgrades))
     except (ValueError, UnicodeError) as fault:
-        raise RecordError(_fault(source, str(fault))) from None
+        raise RecordError(_fault(source, str(fault))) from fault
 
 
 def record_digest(text: str) -> str:
@@ -310,7 +310,7 @@ def _upgraded(raw: Raw, steps: Iterable[int], upgrades: Mapping[int, Callable[[R
         except (LookupError, TypeError, AttributeError, ValueError) as fault:
             raise ValueError(
                 f"cannot be upgraded from format {step}: {type(fault).__name__} {fault}"
-            ) from None
+            ) from fault
     return raw
 
 

@@ -160,7 +160,7 @@ def _unpacked(path: Path) -> bytes:
     try:
         text = unpacked.decompress(path.read_bytes(), _MOST_BYTES)
     except zlib.error as fault:
-        raise ValueError(f"is damaged: {fault}") from None
+        raise ValueError(f"is damaged: {fault}") from fault
     if not unpacked.eof or unpacked.unused_data:
         raise ValueError("is damaged: it ends too early or too late")
     match = _NAME.fullmatch(path.name)

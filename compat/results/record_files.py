@@ -101,7 +101,7 @@ class RecordFiles:
         except OSError as fault:
             raise CompatError.of(
                 f"cannot be written: {_reason(fault)}", path=self.name(self.folder / record.cell)
-            ) from None
+            ) from fault
 
     def cells(self) -> tuple[str, ...]:
         """Return the ids of the cells that have records, sorted."""

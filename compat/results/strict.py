@@ -19,14 +19,14 @@ def strict(text: str) -> dict[str, Any]:
         )
         text.encode()
         json.dumps(document, ensure_ascii=False).encode()
-    except RecursionError:
-        raise ValueError("is nested too deep") from None
+    except RecursionError as error:
+        raise ValueError("is nested too deep") from error
     except json.JSONDecodeError as fault:
         raise ValueError(
             f"is not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} in line {fault.lineno}"
-        ) from None
-    except UnicodeEncodeError:
-        raise ValueError("is not Unicode: it holds one half of a surrogate pair") from None
+        ) from fault
+    except UnicodeEncodeError as error:
+        raise ValueError("is not Unicode: it holds one half of a surrogate pair") from error
     if not isinstance(document, dict):
         raise ValueError("is not a JSON object")
     return document

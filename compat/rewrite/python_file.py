@@ -45,7 +45,7 @@ class PythonSource:
         try:
             self.tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
-            raise DeclarationError.of(f"is not valid Python: {fault}") from None
+            raise DeclarationError.of(f"is not valid Python: {fault}") from fault
         self._text = text
         self._lines = text.splitlines(keepends=True)
         starts = [0]

@@ -66,7 +66,7 @@ def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
     try:
         configparser.RawConfigParser().read_string(text)
     except configparser.Error as fault:
-        raise DeclarationError.of(f"is not a valid setup.cfg: {fault}") from None
+        raise DeclarationError.of(f"is not a valid setup.cfg: {fault}") from fault
     pieces = [piece for value in _values(text) for piece in _value_pieces(value, move)]
     return _spliced(text, pieces, move)
 

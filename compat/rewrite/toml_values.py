@@ -101,7 +101,7 @@ def parsed_document(text: str) -> tomlkit.TOMLDocument:
     try:
         return tomlkit.parse(text)
     except TOMLKitError as fault:
-        raise DeclarationError.of(f"is not valid TOML: {fault}") from None
+        raise DeclarationError.of(f"is not valid TOML: {fault}") from fault
 
 
 def _same(value: object, floor: Version) -> bool:

@@ -43,7 +43,7 @@ def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError) as fault:
         line = " ".join(str(fault).split())
-        raise DeclarationError.of(f"is not valid YAML: {line}") from None
+        raise DeclarationError.of(f"is not valid YAML: {line}") from fault
     changes: dict[tuple[int, int], TextChange] = {}
     left: list[Skipped] = []
     for value, keys in _values(root, move, frozenset()):

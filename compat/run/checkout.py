@@ -186,8 +186,8 @@ def _wheel(path: Path, order: CheckoutOrder) -> CheckoutWheel:
     source = without_credentials(order.source)
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
-    except (InvalidWheelFilename, InvalidVersion):
-        raise UsageError.of(f"{path.name!r} is not the name of a wheel", path=source) from None
+    except (InvalidWheelFilename, InvalidVersion) as error:
+        raise UsageError.of(f"{path.name!r} is not the name of a wheel", path=source) from error
     if name != canonicalize_name(order.package):
         hint = "--subject-from names the project of the matrix's subject"
         message = f"is the project {name}, and the subject of the matrix is {order.package}"

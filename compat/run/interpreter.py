@@ -29,7 +29,7 @@ def bytecode_of(python: str) -> tuple[str, bytes]:
         )
         tag, magic = done.stdout.split()
         return tag, bytes.fromhex(magic)
-    except (OSError, subprocess.SubprocessError, ValueError):
+    except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise ToolFailed.of(
             "an interpreter of this machine does not answer", hint="compat plan MATRIX --here"
-        ) from None
+        ) from error

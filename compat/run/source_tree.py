@@ -250,7 +250,7 @@ def _run(
             timeout=_GIT_SECONDS,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        raise ToolFailed.of(f"git {words[0]} did not end within {_GIT_SECONDS} seconds") from None
-    except OSError:
-        raise ToolFailed.of("git cannot be started", hint="install git") from None
+    except subprocess.TimeoutExpired as error:
+        raise ToolFailed.of(f"git {words[0]} did not end within {_GIT_SECONDS} seconds") from error
+    except OSError as error:
+        raise ToolFailed.of("git cannot be started", hint="install git") from error

@@ -1,5 +1,6 @@
 """What the releases of a matrix need of Python, as a text that is kept beside the matrix, and what
-came of runs with postponed annotations; both answer `compat why` without a download or a run.
+came of runs with postponed annotations; both answer `compat find reason` without a download or a
+run.
 """
 
 import datetime
@@ -216,7 +217,7 @@ def decode_needs(text: str, source: str) -> Needs:
         needs = msgspec.json.decode(text, type=Needs)
         _refuse_unsound(needs)
     except (ValueError, RecursionError) as fault:
-        hint = "compat why MATRIX python --all --write makes it anew once it is deleted"
+        hint = "compat find reason MATRIX python --all --write makes it anew once it is deleted"
         raise DeclarationError.of(f"has no needs: {fault}", path=source, hint=hint) from fault
     return needs
 

@@ -1,4 +1,4 @@
-"""What is said of lanes, on their page, in a summary and by `compat lanes`."""
+"""What is said of lanes, on their page, in a summary and by `compat matrix variants`."""
 
 from compat.lock.floors import LockedFloor
 from compat.plan.cell import Recipe

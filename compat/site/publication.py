@@ -50,7 +50,7 @@ def kept_urls(path: Path) -> tuple[str, ...]:
     except ValueError as fault:
         raise UsageError.of(
             str(fault), path=str(path), hint="compat publish --keep-urls writes this file"
-        ) from None
+        ) from fault
 
 
 def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Made | DigestListing]:
@@ -80,7 +80,7 @@ def _alone(out: Path) -> Iterator[None]:
         out.mkdir(parents=True, exist_ok=True)
         lock = files.lock(out)
     except OSError as fault:
-        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(out)) from None
+        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(out)) from fault
     if lock is None:
         remedy = "wait until it has ended, or name another folder with --out"
         raise CompatError.of(

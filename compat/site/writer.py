@@ -227,7 +227,7 @@ def _write(path: Path, content: bytes) -> bool:
         fresh.write_bytes(content)
         os.replace(fresh, path)
     except OSError as fault:
-        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from None
+        raise CompatError.of(f"cannot be written: {reason(fault)}", path=str(path)) from fault
     return True
 
 

@@ -1,6 +1,6 @@
-"""How many probes `compat explore` needs beside orders of chance, simulated from what is known of a
-matrix: which cells a resolver refused, which it found packages for, and the clauses that answer
-others. `pytest -s -m benchmark` prints it.
+"""How many probes `compat matrix explore` needs beside orders of chance, simulated from what is
+known of a matrix: which cells a resolver refused, which it found packages for, and the clauses
+that answer others. `pytest -s -m benchmark` prints it.
 """
 
 import datetime
@@ -106,7 +106,7 @@ class Order:
 
 
 class ExploredOrder(Order):
-    """The order of `compat explore`."""
+    """The order of `compat matrix explore`."""
 
     def __init__(self, world: KnownWorld, seed: int = 0) -> None:
         super().__init__(world, seed)

@@ -72,7 +72,7 @@ def test_the_release_that_took_a_function_away_is_named_and_nothing_runs_twice(
         f"{animals.cell}+dated",
     }
     # What was found is known of every environment with a release between those that were run.
-    animals.run("discover", "zoo", "--write")
+    animals.run("matrix", "discover", "zoo", "--write")
     subject, python = (
         f"zoo{tmp_path.name.replace('_', '')}",
         animals.cell.split("-")[0].removeprefix("py"),
@@ -164,7 +164,7 @@ def test_what_breaks_only_together_is_named_as_a_pair(
     ],
 )
 def test_a_wrong_question_is_one_line(run: Run, words: tuple[str, ...], message: str) -> None:
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     ran = run("blame", "demo", *words)
     assert ran.code == 2
     assert message in ran.err

@@ -17,8 +17,8 @@ CELL = "py3.11-dep1-demo1.0"
 @pytest.fixture
 def locked(run: Run) -> Run:
     """A repository with a kept catalogue and two locks."""
-    run("discover", "demo", "--write")
-    assert run("lock", "demo", CELL, f"{CELL}+dated").code == 0
+    run("matrix", "discover", "demo", "--write")
+    assert run("matrix", "lock", "demo", CELL, f"{CELL}+dated").code == 0
     return run
 
 
@@ -174,7 +174,7 @@ def test_what_makes_no_sense_is_told(locked: Run, words: list[str]) -> None:
 
 
 def test_a_plan_for_a_matrix_without_locks_says_what_to_type(run: Run) -> None:
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     for shown in ("table", "json", "github", "cells", "shell"):
         found = run("plan", "demo", "--budget", "90m", "--print", shown)
         assert (found.code, found.out) == (1, "")

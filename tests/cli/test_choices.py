@@ -106,7 +106,10 @@ class TestNothingIsKnownYet:
     @pytest.mark.parametrize(
         ("words", "remedy"),
         [
-            (("lock",), "matrix 'demo' has no locks yet (compat lock demo 'GLOB' locks cells"),
+            (
+                ("lock",),
+                "matrix 'demo' has no locks yet (compat matrix lock demo 'GLOB' locks cells",
+            ),
             (("lock", "--check"), "matrix 'demo' has no locks yet"),
             (
                 ("run", "--quick"),
@@ -135,7 +138,8 @@ class TestNothingIsKnownYet:
         )
 
     @pytest.mark.parametrize(
-        "words", [("plan",), ("run",), ("lock", CELL), ("run", CELL), ("plan", "--budget", "9m")]
+        "words",
+        [("plan",), ("run",), ("matrix", "lock", CELL), ("run", CELL), ("plan", "--budget", "9m")],
     )
     def test_a_matrix_without_cells_names_the_axis_that_has_none(
         self, run: Run, root: Path, words: tuple[str, ...]
@@ -152,7 +156,7 @@ class TestNothingIsKnownYet:
 
 class TestNames:
     def test_a_glob_names_cells_of_the_plan_whether_or_not_they_are_locked(self, run: Run) -> None:
-        assert run("lock", "demo", CELL).code == 0
+        assert run("matrix", "lock", "demo", CELL).code == 0
         assert planned(run, "*-dep1-demo1.0") == [OLD, CELL]
         assert (
             "2 cells to run, 1 of them to be locked first"
@@ -171,7 +175,7 @@ class TestNames:
         )
 
     def test_a_glob_that_names_only_locked_cells_says_no_more(self, run: Run) -> None:
-        run("lock", "demo", OLD, CELL)
+        run("matrix", "lock", "demo", OLD, CELL)
         assert run("run", "demo", "*-dep1-demo1.0", "--dry-run").err == ""
 
     @pytest.mark.parametrize(
@@ -193,9 +197,9 @@ class TestNames:
     def test_a_release_that_came_out_after_the_kept_catalogue_can_be_named(
         self, run: Run, demo_index: FakeIndex
     ) -> None:
-        run("discover", "demo", "--write")
+        run("matrix", "discover", "demo", "--write")
         fill(demo_index, {"demo": [("1.0", 1, None, ["dep~=1.0"]), ("3.0", 28, None, ["dep"])]})
-        run("discover", "demo", "--refresh")
+        run("matrix", "discover", "demo", "--refresh")
         assert planned(run, "py3.11-dep1-demo3.0") == ["py3.11-dep1-demo3.0"]
 
     def test_an_infeasible_cell_that_its_id_names_is_told_and_leaves_no_record(
@@ -215,12 +219,12 @@ class TestNames:
 
 class TestDue:
     def test_where_all_is_up_to_date_that_is_said(self, run: Run, remember: Remember) -> None:
-        run("lock", "demo", OLD)
+        run("matrix", "lock", "demo", OLD)
         remember()
         found = run("run", "demo", "--due")
         assert (found.code, found.out) == (1, "")
         assert found.err.splitlines() == [
-            "no kept catalogue, asking the index; compat discover demo --write keeps one",
+            "no kept catalogue, asking the index; compat matrix discover demo --write keeps one",
             "nothing is due: the locked cell has a fresh result",
             (
                 "1 more cell is feasible and never locked: compat run demo 'py*-dep*-demo1.0' runs"
@@ -245,7 +249,7 @@ class TestDue:
     def test_what_is_known_of_a_cell_that_left_the_matrix_is_no_reason_to_run_it(
         self, run: Run, root: Path, remember: Remember
     ) -> None:
-        run("lock", "demo", OLD, CELL)
+        run("matrix", "lock", "demo", OLD, CELL)
         declare(root, '"3.8.18", "3.11.7"', '"3.11.7"')
         found = run("run", "demo", "--dry-run")
         assert found.out.startswith(f"{CELL}  never-run")
@@ -256,7 +260,7 @@ class TestEstimates:
     def test_a_run_takes_as_long_as_those_of_the_matrix_took(
         self, run: Run, remember: Remember
     ) -> None:
-        run("lock", "demo", OLD, CELL)
+        run("matrix", "lock", "demo", OLD, CELL)
         remember(CELL, seconds=5.0)
         assert (
             "1 cell to run, 1 at a time: about 5 seconds; at most"

@@ -45,12 +45,12 @@ def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Repository]:
 
 @pytest.fixture
 def cleaned(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Later:
-    """Run `compat clean` in a process to whose clock so many days have passed."""
+    """Run `compat cache clean` in a process to whose clock so many days have passed."""
 
     def command(days: float, *words: str) -> Ran:
         moment = machine.now() + datetime.timedelta(days=days)
         monkeypatch.setattr(clean, "now", lambda: moment)
-        monkeypatch.setattr(sys, "argv", ["compat", "clean", *words])
+        monkeypatch.setattr(sys, "argv", ["compat", "cache", "clean", *words])
         with pytest.raises(SystemExit) as left:
             app.main()
         captured = capsys.readouterr()
@@ -61,7 +61,7 @@ def cleaned(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 @pytest.fixture
 def later(used: Repository, cleaned: Later, monkeypatch: pytest.MonkeyPatch) -> Later:
-    """Run `compat clean` on the cache that was used, so many days later."""
+    """Run `compat cache clean` on the cache that was used, so many days later."""
     monkeypatch.setenv("COMPAT_CACHE_DIR", str(used.cache))
     return cleaned
 

@@ -42,7 +42,7 @@ def test_plan_json_is_one_envelope_with_every_cell_once(run: Run) -> None:
 def test_a_relaxed_cell_in_which_nothing_is_relaxed_is_no_cell_and_the_dated_one_is_named(
     run: Run,
 ) -> None:
-    for command in (["plan", "demo", "--explain"], ["lock", "demo"]):
+    for command in (["plan", "demo", "--explain"], ["matrix", "lock", "demo"]):
         ran = run(*command, "py3.11-dep1-demo1.0+relaxed")
         assert ran.code == 2
         assert ran.err.strip().endswith(
@@ -65,9 +65,9 @@ def test_a_lock_outside_the_plan_is_told_and_the_others_are_still_checked(
     run: Run, root: Path
 ) -> None:
     locks = root / "matrices" / "demo" / "locks"
-    assert run("lock", "demo", CELL).code == 0
+    assert run("matrix", "lock", "demo", CELL).code == 0
     (locks / f"{CELL}+relaxed.txt").write_text((locks / f"{CELL}.txt").read_text())
-    ran = run("lock", "demo", "--check")
+    ran = run("matrix", "lock", "demo", "--check")
     assert ran.code == 0
     assert f"{CELL}+relaxed has a lock and is not in the plan: passed over" in ran.err
 
@@ -101,29 +101,29 @@ def test_explain_shows_the_arithmetic_of_one_cell(run: Run) -> None:
 
 
 def test_discover_lists_the_coordinates_of_each_axis(run: Run) -> None:
-    assert run("discover", "demo", "--json").json["data"]["axes"] == {
+    assert run("matrix", "discover", "demo", "--json").json["data"]["axes"] == {
         "python": ["3.8", "3.11"],
         "dep": ["1", "2"],
         "demo": ["1.0", "2.0"],
     }
-    assert "dep: 2 coordinates, 1 to 2" in run("discover", "demo").out
+    assert "dep: 2 coordinates, 1 to 2" in run("matrix", "discover", "demo").out
 
 
 def test_discover_keeps_the_catalogue_when_told_and_then_finds_it_current(
     run: Run, root: Path
 ) -> None:
     path = root / "matrices" / "demo" / "catalogue.json"
-    assert "would change" in run("discover", "demo").err
+    assert "would change" in run("matrix", "discover", "demo").err
     assert not path.exists()
-    assert "matrices/demo/catalogue.json: new" in run("discover", "demo", "--write").out
+    assert "matrices/demo/catalogue.json: new" in run("matrix", "discover", "demo", "--write").out
     text = path.read_text()
     assert "127.0.0.1" not in text
-    assert "is current" in run("discover", "demo", "--write").err
+    assert "is current" in run("matrix", "discover", "demo", "--write").err
     assert path.read_text() == text
 
 
 def test_show_puts_the_table_of_capabilities_between_its_marks(run: Run, root: Path) -> None:
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     page = root / "page.md"
     page.write_text("a\n<!-- capabilities -->\n<!-- /capabilities -->\nb\n")
     assert run("show", "demo", "--write", str(page)).code == 0
@@ -136,7 +136,7 @@ def test_show_puts_the_table_of_capabilities_between_its_marks(run: Run, root: P
 
 
 def test_lock_writes_the_lock_and_then_finds_it_current(run: Run, root: Path) -> None:
-    first = run("lock", "demo", CELL)
+    first = run("matrix", "lock", "demo", CELL)
     assert first.code == 0
     assert f"{CELL}  locked (4 pins)" in first.out
     assert "not measured: time, size on disk and size of the download" in first.out
@@ -145,12 +145,12 @@ def test_lock_writes_the_lock_and_then_finds_it_current(run: Run, root: Path) ->
     assert "dep==1.1" in text
     assert "127.0.0.1" not in text
     assert str(root) not in text
-    assert f"{CELL}  current" in run("lock", "demo").out
+    assert f"{CELL}  current" in run("matrix", "lock", "demo").out
     assert path.read_text() == text
 
 
 def test_lock_json_tells_each_cell_and_the_refusals_cause(run: Run) -> None:
-    ran = run("lock", "demo", CELL, "py3.11-dep2-demo2.0", "py3.8-dep2-demo2.0", "--json")
+    ran = run("matrix", "lock", "demo", CELL, "py3.11-dep2-demo2.0", "py3.8-dep2-demo2.0", "--json")
     assert ran.code == 1
     assert ran.json["ok"] is True
     assert [(cell["id"], cell["outcome"]) for cell in ran.json["data"]["cells"]] == [
@@ -162,7 +162,7 @@ def test_lock_json_tells_each_cell_and_the_refusals_cause(run: Run) -> None:
 
 def test_a_relaxed_cell_locks_and_frees_from_its_date_what_it_needs(run: Run, root: Path) -> None:
     cell = "py3.11-dep2-demo2.0+relaxed"
-    assert run("lock", "demo", cell).code == 0
+    assert run("matrix", "lock", "demo", cell).code == 0
     text = (root / "matrices" / "demo" / "locks" / f"{cell}.txt").read_text()
     assert "gone==4.2" in text
     assert "# as-of: 2024-01-22T00:00:00Z" in text
@@ -172,7 +172,7 @@ def test_a_relaxed_cell_locks_and_frees_from_its_date_what_it_needs(run: Run, ro
 
 
 def test_lock_takes_globs(run: Run) -> None:
-    ran = run("lock", "demo", "py3.*-dep1-demo1.0", "--json")
+    ran = run("matrix", "lock", "demo", "py3.*-dep1-demo1.0", "--json")
     assert [cell["id"] for cell in ran.json["data"]["cells"]] == ["py3.8-dep1-demo1.0", CELL]
 
 
@@ -180,9 +180,9 @@ def test_check_writes_nothing_and_says_what_would_drift_and_why(
     run: Run, root: Path, demo_index: FakeIndex
 ) -> None:
     path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
-    assert "not-locked" in run("lock", "demo", CELL, "--check").out
+    assert "not-locked" in run("matrix", "lock", "demo", CELL, "--check").out
     assert not path.exists()
-    run("lock", "demo", CELL)
+    run("matrix", "lock", "demo", CELL)
     before = path.read_text()
     matrix = root / "matrices" / "demo" / "matrix.toml"
     matrix.write_text(
@@ -190,7 +190,7 @@ def test_check_writes_nothing_and_says_what_would_drift_and_why(
             'requirements = ["pytest"]', 'requirements = ["pytest", "deep<2"]'
         )
     )
-    ran = run("lock", "demo", "--check")
+    ran = run("matrix", "lock", "demo", "--check")
     assert ran.code == 1
     assert "drifted" in ran.out
     assert "because of requirements: nothing -> deep<2" in ran.out
@@ -198,10 +198,10 @@ def test_check_writes_nothing_and_says_what_would_drift_and_why(
 
 
 def test_a_damaged_lock_is_one_line_with_its_place(run: Run, root: Path) -> None:
-    run("lock", "demo", CELL)
+    run("matrix", "lock", "demo", CELL)
     path = root / "matrices" / "demo" / "locks" / f"{CELL}.txt"
     path.write_text(path.read_text().replace("dep==1.1", "dep==1.0"))
-    ran = run("lock", "demo", "--check")
+    ran = run("matrix", "lock", "demo", "--check")
     assert ran.code == 2
     assert "the digest differs" in ran.err
     assert "Traceback" not in ran.err
@@ -238,8 +238,8 @@ def test_a_stale_page_serves_and_says_so(run: Run, demo_index: FakeIndex) -> Non
             ("plan", "demo", "--explain", "py3.11"),
             "does not have the form py<version>-dep<version>-demo<version>",
         ),
-        (("lock", "demo", "py9*"), "no cell of matrix 'demo' is 'py9*'"),
-        (("lock", "demo", CELL, "--locker", "pip"), "pip"),
+        (("matrix", "lock", "demo", "py9*"), "no cell of matrix 'demo' is 'py9*'"),
+        (("matrix", "lock", "demo", CELL, "--locker", "pip"), "pip"),
         (("check", "--root", "/nowhere"), "no folder matrices/ in /nowhere"),
         (("plan", "demo", "--index-url", "ftp://x"), "is not the address of a package index"),
     ],
@@ -303,36 +303,36 @@ def test_check_says_which_matrices_are_sound(root: Path, run: Run) -> None:
 
 def test_schema_shows_a_diff_and_writes_only_when_told(run: Run, root: Path) -> None:
     path = root / "matrices" / "matrix.schema.json"
-    ran = run("schema")
+    ran = run("matrix", "schema")
     assert (ran.code, path.exists()) == (1, False)
     assert "+++ b/matrices/matrix.schema.json" in ran.out
-    assert run("schema", "--write").code == 0
+    assert run("matrix", "schema", "--write").code == 0
     assert path.exists()
-    assert (run("schema").code, run("schema").out) == (0, "")
+    assert (run("matrix", "schema").code, run("matrix", "schema").out) == (0, "")
 
 
 def test_schema_needs_no_matrices(run: Run, root: Path, tmp_path: Path) -> None:
     fresh = tmp_path / "fresh"
     fresh.mkdir()
     schema = fresh / "matrices" / "matrix.schema.json"
-    assert (run("schema", "--root", str(fresh)).code, schema.exists()) == (1, False)
-    assert run("schema", "--write", "--root", str(fresh)).code == 0
+    assert (run("matrix", "schema", "--root", str(fresh)).code, schema.exists()) == (1, False)
+    assert run("matrix", "schema", "--write", "--root", str(fresh)).code == 0
     assert schema.read_bytes().startswith(b"{")
-    nowhere = run("schema", "--root", str(fresh / "nowhere"))
+    nowhere = run("matrix", "schema", "--root", str(fresh / "nowhere"))
     assert (nowhere.code, nowhere.err.count("\n")) == (2, 1)
     assert "no folder matrices/ in " in nowhere.err
 
 
 def test_help_shows_examples(run: Run) -> None:
-    ran = run("lock", "--help")
+    ran = run("matrix", "lock", "--help")
     assert ran.code == 0
-    assert "Examples: compat lock" in ran.out
+    assert "Examples: compat matrix lock" in ran.out
 
 
 def test_a_cell_that_the_plan_rules_out_is_shown_with_its_obstacle_and_not_offered_to_run(
     run: Run,
 ) -> None:
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     cell, obstacle = "py3.11-dep2-demo1.0", "demo 1.0 requires dep ~=1.0, not 2"
     shown = run("show", "demo", cell)
     assert shown.code == 0
@@ -350,7 +350,7 @@ def test_a_cell_that_the_plan_rules_out_is_shown_with_its_obstacle_and_not_offer
     [
         ("PIL", "site", ("publish",)),
         ("griffe", "sources", ("blame", "demo", CELL)),
-        ("vermin", "sources", ("why", "demo", "python", "--write")),
+        ("vermin", "sources", ("find", "reason", "demo", "python", "--write")),
     ],
 )
 def test_a_command_names_the_extra_that_it_needs_before_it_does_anything(

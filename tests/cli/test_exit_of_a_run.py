@@ -63,7 +63,7 @@ def declared(run: Run, root: Path) -> Path:
     """A repository that declares that `sum` fails in every combination, with a lock."""
     matrix = root / "matrices" / "demo" / "matrix.toml"
     matrix.write_text(matrix.read_text(encoding="utf-8") + KNOWN, encoding="utf-8")
-    assert run("lock", "demo", CELL).code == 0
+    assert run("matrix", "lock", "demo", CELL).code == 0
     return root
 
 

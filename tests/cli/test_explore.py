@@ -1,4 +1,4 @@
-"""`compat explore`: what it tries, what it keeps, and what it says of how far it came."""
+"""`compat matrix explore`: what it tries, what it keeps, and what it says of how far it came."""
 
 import json
 import signal
@@ -83,7 +83,7 @@ def with_core(root: Path) -> None:
 
 
 def explored(run: Run, *words: str) -> Any:
-    answer = run("explore", "demo", "--budget", "20m", "--json", *words)
+    answer = run("matrix", "explore", "demo", "--budget", "20m", "--json", *words)
     assert answer.code == 0, answer.err
     return answer.json["data"]
 
@@ -144,7 +144,7 @@ def test_an_interruption_keeps_what_was_learnt(
         return answer
 
     monkeypatch.setattr(explore._Session, "_ask", once)
-    answer = run("explore", "demo", "--budget", "20m", "--jobs", "0", "--lockers", "1")
+    answer = run("matrix", "explore", "demo", "--budget", "20m", "--jobs", "0", "--lockers", "1")
     assert answer.code == 130
     assert "after:" in answer.out
     folder = root / "matrices" / "demo"
@@ -152,7 +152,7 @@ def test_an_interruption_keeps_what_was_learnt(
 
 
 def test_the_summary_says_the_shares_and_the_seconds(run: Run, runs: list[tuple[str, str]]) -> None:
-    answer = run("explore", "demo", "--budget", "20m")
+    answer = run("matrix", "explore", "demo", "--budget", "20m")
     assert answer.out.startswith("before: ")
     assert "combinations (100.0 %)" in answer.out
     assert "by evidence: " in answer.out
@@ -161,7 +161,7 @@ def test_the_summary_says_the_shares_and_the_seconds(run: Run, runs: list[tuple[
 
 @pytest.mark.parametrize("budget", ["", "soon", "0m"])
 def test_what_is_no_time_is_told_in_one_line(run: Run, budget: str) -> None:
-    answer = run("explore", "demo", "--budget", budget)
+    answer = run("matrix", "explore", "demo", "--budget", budget)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert "is not a time such as 90m" in answer.err
 

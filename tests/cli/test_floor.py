@@ -24,8 +24,8 @@ CELLS = ("py3.8-dep1-demo1.0", "py3.11-dep1-demo1.0")
 @pytest.fixture
 def locked(run: Run) -> None:
     """Both cells of the question have a lock."""
-    run("discover", "demo", "--write")
-    assert run("lock", "demo", *CELLS).code == 0
+    run("matrix", "discover", "demo", "--write")
+    assert run("matrix", "lock", "demo", *CELLS).code == 0
 
 
 @pytest.mark.usefixtures("locked")
@@ -63,8 +63,8 @@ def test_versions_that_cannot_be_installed_are_told_as_a_range(
   { name = "no", effect = "exclude", because = "no wheel there", when = { python = "<3.11,>3.8" } },
 """
     matrix.write_text(text.replace("rules = [\n", excluded), encoding="utf-8")
-    run("discover", "demo", "--write")
-    assert run("lock", "demo", *CELLS).code == 0
+    run("matrix", "discover", "demo", "--write")
+    assert run("matrix", "lock", "demo", *CELLS).code == 0
     remember(CELLS[0], outcome="import-fail:missing-module(demo)")
     remember(CELLS[1])
     ran = run("floor", "demo", *ASKED)
@@ -121,9 +121,9 @@ class TestByRunning:
         series = [f"3.{minor}" for minor in range(8, 14)]
         patches = ", ".join(f'"{each}.7"' for each in series)
         matrix.write_text(text.replace('"3.8.18", "3.11.7"', patches), encoding="utf-8")
-        run("discover", "demo", "--write")
+        run("matrix", "discover", "demo", "--write")
         cells = [f"py{each}-dep1-demo1.0" for each in series]
-        assert run("lock", "demo", *cells).code == 0
+        assert run("matrix", "lock", "demo", *cells).code == 0
         wrong = "test-fail:assertion(printing; at test_demo.py:9)"
         outcomes = {cell: [wrong if cell == cells[2] else "pass"] for cell in cells}
         answer = self.answer(root, remember, outcomes)
@@ -176,7 +176,7 @@ class TestByRunning:
     ],
 )
 def test_a_wrong_question_is_one_line(run: Run, words: tuple[str, ...], message: str) -> None:
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     ran = run("floor", "demo", *words)
     assert ran.code == 2
     assert message in ran.err

@@ -103,13 +103,13 @@ def test_proposals_and_the_schedule_come_of_any_declaration(repository: Reposito
             words = ("--today", day) if day else ()
             came = _answered(_compat("propose", "demo", "--json", *words), *codes)
             _answered(
-                _compat("schedule", "demo", "--json", *words),
+                _compat("matrix", "schedule", "demo", "--json", *words),
                 *(0, *codes[2:]) if repository.policy else (2,),
             )
             if repository.policy:
                 _sound(came.json["data"]["proposals"])
         _answered(_compat("propose", "demo"), *codes)
-        _answered(_compat("schedule", "demo", "--ics", "demo.ics"), *codes)
+        _answered(_compat("matrix", "schedule", "demo", "--ics", "demo.ics"), *codes)
         _answered(_compat("propose", "demo", "--open", "--dry-run", "--repository", "a/b"), *codes)
         if repository.policy and _compat("propose", "demo", "--write").code == 1:
             _answered(_compat("propose", "demo"), 0, 1)
@@ -129,7 +129,7 @@ def _sound(proposals: list[dict[str, Any]]) -> None:
 @given(REPOSITORIES)
 def test_health_advice_and_tables_come_of_any_declaration(repository: Repository) -> None:
     with _repository(repository):
-        figures = _answered(_compat("health", "demo", "--json"), 0, 1).json["data"]
+        figures = _answered(_compat("ci", "health", "demo", "--json"), 0, 1).json["data"]
         states = sum(
             number for name, number in figures.items() if name.startswith("planned cells ")
         )
@@ -152,7 +152,7 @@ def test_health_advice_and_tables_come_of_any_declaration(repository: Repository
 def test_a_site_comes_of_any_declaration(repository: Repository) -> None:
     with _repository(repository) as root:
         _answered(_compat("publish", "--out", "public", "--base-url", "https://compat.example/"), 0)
-        assert _compat("verify", "public").code == 0
+        assert _compat("site", "check", "public").code == 0
         moves = json.loads(
             (root / "public/api/v1/demo/proposals.json").read_text(encoding="utf-8")
         )["proposals"]
@@ -202,6 +202,6 @@ def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line
     assert came.code == 2
     assert (
         came.err
-        == "error: matrices/demo/catalogue.json: lacks dep (compat discover demo --write asks the"
-        " index for it)\n"
+        == "error: matrices/demo/catalogue.json: lacks dep (compat matrix discover demo --write asks"
+        " the index for it)\n"
     )

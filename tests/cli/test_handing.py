@@ -44,20 +44,20 @@ def made(root: Path, days_ago: int = 0, **more: str) -> Record:
 @pytest.fixture
 def handed(run: Run, root: Path, tmp_path: Path) -> Path:
     """A folder of records as a shard hands it over, with one record."""
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     (root / "matrices" / "demo" / "suite").mkdir(exist_ok=True)
-    run("lock", "demo", CELL)
+    run("matrix", "lock", "demo", CELL)
     (tmp_path / "elsewhere" / "demo").mkdir(parents=True)
     RecordFiles(tmp_path / "elsewhere" / "demo").add(made(root))
     return tmp_path / "elsewhere" / "demo" / "records"
 
 
 def test_a_sound_record_is_kept_once(run: Run, root: Path, handed: Path) -> None:
-    first = run("record", "demo", "--from", str(handed))
+    first = run("ci", "record", "demo", "--from", str(handed))
     assert (first.code, first.err) == (0, "1 record kept, 0 there already, 0 refused\n")
     (kept,) = (root / "matrices" / "demo" / "records").glob("*/*.json")
     assert first.out == f"{CELL}/{kept.name}  kept\n"
-    again = run("record", "demo", "--from", str(handed), "--json")
+    again = run("ci", "record", "demo", "--from", str(handed), "--json")
     assert again.code == 0
     assert again.json["data"] == {"kept": [], "known": [f"{CELL}/{kept.name}"], "refused": []}
 
@@ -66,7 +66,7 @@ def test_what_is_not_sound_is_refused_and_the_rest_is_kept(
     run: Run, root: Path, handed: Path
 ) -> None:
     (handed / CELL / "notes.txt").write_text("", encoding="utf-8")
-    found = run("record", "demo", "--from", str(handed))
+    found = run("ci", "record", "demo", "--from", str(handed))
     assert found.code == 1
     assert f"error: {CELL}/notes.txt: is not a valid record" in found.err
     assert len(list((root / "matrices" / "demo" / "records").glob("*/*.json"))) == 1
@@ -111,14 +111,14 @@ class TestAPlan:
         self, run: Run, root: Path, plan: Path, tmp_path: Path
     ) -> None:
         shards = self.hand_over(tmp_path, made(root, run_url=URL))
-        found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
+        found = run("ci", "record", "demo", "--from", str(shards), "--plan", str(plan))
         assert (found.code, found.err) == (0, "1 record kept, 0 there already, 0 refused\n")
 
     def test_what_another_shard_was_to_run_is_refused(
         self, run: Run, root: Path, plan: Path, tmp_path: Path
     ) -> None:
         shards = self.hand_over(tmp_path, made(root, run_url=URL), shard=2)
-        found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
+        found = run("ci", "record", "demo", "--from", str(shards), "--plan", str(plan))
         assert found.code == 1
         assert f"does not lie in records-1/{CELL}/, the folder of the shard that" in found.err
 
@@ -126,10 +126,10 @@ class TestAPlan:
         self, run: Run, root: Path, plan: Path, tmp_path: Path
     ) -> None:
         shards = self.hand_over(tmp_path, made(root, run_url=f"{URL}0"))
-        found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
+        found = run("ci", "record", "demo", "--from", str(shards), "--plan", str(plan))
         assert f"says that {URL}0 made it, but {URL} was asked" in found.err
         words = ("--plan", str(plan), "--run-url", f"{URL}0")
-        assert run("record", "demo", "--from", str(shards), *words).code == 0
+        assert run("ci", "record", "demo", "--from", str(shards), *words).code == 0
 
     @pytest.mark.parametrize(("words", "is_kept"), [((), False), (("--isolation", "L1"), True)])
     def test_a_record_of_another_level_than_was_announced_is_refused(
@@ -143,7 +143,7 @@ class TestAPlan:
     ) -> None:
         record = msgspec.structs.replace(made(root, run_url=URL), isolation="L1")
         shards = self.hand_over(tmp_path, record)
-        found = run("record", "demo", "--from", str(shards), "--plan", str(plan), *words)
+        found = run("ci", "record", "demo", "--from", str(shards), "--plan", str(plan), *words)
         assert (found.code == 0) is is_kept
         assert ("says that it ran at L1, and L3 was asked for" in found.err) is not is_kept
 
@@ -162,7 +162,7 @@ class TestAPlan:
         assert before in text
         plan.write_text(text.replace(before, after), encoding="utf-8")
         shards = self.hand_over(tmp_path, made(root, run_url=URL))
-        found = run("record", "demo", "--from", str(shards), "--plan", str(plan))
+        found = run("ci", "record", "demo", "--from", str(shards), "--plan", str(plan))
         assert found.code == 2
         assert why in found.err
 
@@ -173,12 +173,14 @@ class TestAPlan:
         self, text: str, run: Run, handed: Path, tmp_path: Path
     ) -> None:
         (tmp_path / "plan.json").write_text(text, encoding="utf-8")
-        found = run("record", "demo", "--from", str(handed), "--plan", str(tmp_path / "plan.json"))
+        found = run(
+            "ci", "record", "demo", "--from", str(handed), "--plan", str(tmp_path / "plan.json")
+        )
         assert found.code == 2
         assert "plan.json: is not a valid plan: " in found.err
 
     def test_a_plan_without_records_is_wrong_usage(self, run: Run, plan: Path) -> None:
-        assert run("record", "demo", "--rejudge", "--plan", str(plan)).code == 2
+        assert run("ci", "record", "demo", "--rejudge", "--plan", str(plan)).code == 2
 
 
 def test_a_suite_whose_capabilities_only_a_run_can_tell_is_told(
@@ -188,11 +190,11 @@ def test_a_suite_whose_capabilities_only_a_run_can_tell_is_told(
     suite.write_text(
         "import pytest\n\n@pytest.mark.capability(NAMES[0])\ndef test_a(): ...\n", encoding="utf-8"
     )
-    run("discover", "demo", "--write")
-    run("lock", "demo", CELL)
+    run("matrix", "discover", "demo", "--write")
+    run("matrix", "lock", "demo", CELL)
     (tmp_path / "elsewhere" / "demo").mkdir(parents=True)
     RecordFiles(tmp_path / "elsewhere" / "demo").add(made(root))
-    found = run("record", "demo", "--from", str(tmp_path / "elsewhere" / "demo" / "records"))
+    found = run("ci", "record", "demo", "--from", str(tmp_path / "elsewhere" / "demo" / "records"))
     assert found.code == 0
     assert "suite/test_demo.py:3 makes ids that only a run can tell" in found.err
 
@@ -202,11 +204,11 @@ def test_no_record_at_all_is_a_finding_and_no_folder_is_wrong_usage(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(handed)
-    assert run("record", "demo", "--from", str(tmp_path / "empty")).code == 1
-    assert run("record", "demo", "--from", str(tmp_path / "none")).code == 2
-    assert run("record", "demo", "--from", str(tmp_path / "link")).code == 2
-    assert run("record", "demo", "--from", str(handed), "--rejudge").code == 2
-    assert run("record", "demo").code == 2
+    assert run("ci", "record", "demo", "--from", str(tmp_path / "empty")).code == 1
+    assert run("ci", "record", "demo", "--from", str(tmp_path / "none")).code == 2
+    assert run("ci", "record", "demo", "--from", str(tmp_path / "link")).code == 2
+    assert run("ci", "record", "demo", "--from", str(handed), "--rejudge").code == 2
+    assert run("ci", "record", "demo").code == 2
 
 
 def test_a_lock_that_was_tampered_with_stops_everything(run: Run, root: Path, handed: Path) -> None:
@@ -214,7 +216,7 @@ def test_a_lock_that_was_tampered_with_stops_everything(run: Run, root: Path, ha
     path.write_text(
         path.read_text(encoding="utf-8").replace("dep==1.1", "dep==1.0"), encoding="utf-8"
     )
-    found = run("record", "demo", "--from", str(handed))
+    found = run("ci", "record", "demo", "--from", str(handed))
     assert found.code == 2
     assert "the digest differs" in found.err
 
@@ -223,9 +225,9 @@ class TestHealth:
     def test_nothing_known_is_not_healthy_and_a_fresh_verdict_is(
         self, run: Run, handed: Path
     ) -> None:
-        assert run("health", "demo").code == 1
-        run("record", "demo", "--from", str(handed))
-        found = run("health", "demo")
+        assert run("ci", "health", "demo").code == 1
+        run("ci", "record", "demo", "--from", str(handed))
+        found = run("ci", "health", "demo")
         assert found.code == 0
         assert "tested cells: 1\n" in found.out
 
@@ -233,13 +235,13 @@ class TestHealth:
         self, run: Run, root: Path, handed: Path
     ) -> None:
         RecordFiles(root / "matrices" / "demo").add(made(root, days_ago=95))
-        assert run("health", "demo").code == 0
-        found = run("health", "demo", "--days", "4", "--json")
+        assert run("ci", "health", "demo").code == 0
+        found = run("ci", "health", "demo", "--days", "4", "--json")
         assert found.code == 1
         assert found.json["data"]["overdue_cells"] == [CELL]
 
     def test_a_damaged_record_is_told(self, run: Run, root: Path, handed: Path) -> None:
-        run("record", "demo", "--from", str(handed))
+        run("ci", "record", "demo", "--from", str(handed))
         (kept,) = (root / "matrices" / "demo" / "records").glob("*/*.json")
         kept.write_text("{}", encoding="utf-8")
-        assert run("health", "demo").code == 1
+        assert run("ci", "health", "demo").code == 1

@@ -12,7 +12,8 @@ CELL = "py3.11-dep1-demo1.0"
 
 
 @pytest.mark.parametrize(
-    "words", [("plan", "demo"), ("show", "demo"), ("lock", "demo", CELL), ("run", "demo", CELL)]
+    "words",
+    [("plan", "demo"), ("show", "demo"), ("matrix", "lock", "demo", CELL), ("run", "demo", CELL)],
 )
 def test_a_user_without_a_home_gets_one_line(
     run: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]

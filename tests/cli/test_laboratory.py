@@ -58,8 +58,8 @@ def machine(tmp_path: Path) -> Machine:
 
 @pytest.fixture
 def laboratory(run: Run, root: Path, tmp_path: Path, machine: Machine) -> LockLaboratory:
-    run("discover", "demo", "--write")
-    assert run("lock", "demo", CELL, f"{CELL}+dated").code == 0
+    run("matrix", "discover", "demo", "--write")
+    assert run("matrix", "lock", "demo", CELL, f"{CELL}+dated").code == 0
     workspace = workspace_of("demo", root)
     return LockLaboratory(workspace, tmp_path / "blame" / "demo", machine.steps(), 60.0)
 

@@ -1,4 +1,4 @@
-"""`compat lanes`: what is asked beside the grid, and what `run` and `lock` make of it."""
+"""`compat matrix variants`: what is asked beside the grid, and what `run` and `lock` make of it."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def with_lowest(root: Path) -> Path:
 
 
 def test_without_a_lane_it_says_how_to_declare_one(run: Run) -> None:
-    ended = run("lanes", "demo")
+    ended = run("matrix", "variants", "demo")
     assert (ended.code, ended.out) == (1, "")
     assert (
         "demo has no lane; `lowest = true` or [prereleases] in its matrix.toml declares one"
@@ -38,36 +38,36 @@ def test_without_a_lane_it_says_how_to_declare_one(run: Run) -> None:
 
 
 def test_before_any_run_it_says_what_to_type(run: Run, with_lowest: Path) -> None:
-    ended = run("lanes", "demo")
+    ended = run("matrix", "variants", "demo")
     assert ended.code == 0
     assert f"{LOWEST}: unknown" in ended.out
     assert "compat run demo '*+lowest' finds out" in ended.err
 
 
 def test_a_lowest_cell_is_locked_to_what_its_release_declares(run: Run, with_lowest: Path) -> None:
-    ended = run("lock", "demo", LOWEST)
+    ended = run("matrix", "lock", "demo", LOWEST)
     assert ended.code == 0, ended.err
     lock = (with_lowest.parent / "locks" / f"{LOWEST}.txt").read_text(encoding="utf-8")
     assert "# floor: dep~=1.0\n" in lock
     assert "\ndep==1.0 " in lock
     assert "\npytest==8.0 " in lock
-    assert run("lock", "demo", "--check").code == 0
+    assert run("matrix", "lock", "demo", "--check").code == 0
 
 
 def test_what_the_floors_break_is_an_alert_and_exit_1(
     run: Run, root: Path, with_lowest: Path, remember: Remember
 ) -> None:
-    assert run("lock", "demo", FRESH, LOWEST).code == 0
+    assert run("matrix", "lock", "demo", FRESH, LOWEST).code == 0
     remember(FRESH)
     remember(LOWEST, outcome="import-fail:missing-attribute(dep.new)")
-    ended = run("lanes", "demo")
+    ended = run("matrix", "variants", "demo")
     assert ended.code == 1
     lines = ended.out.splitlines()
     assert f"{LOWEST}: broken, import-fail:missing-attribute(dep.new)" in lines
     assert "  dep~=1.0: 1.0 installed" in lines
     assert f"  what makes it fail: compat blame demo {FRESH} {LOWEST}" in lines
     assert lines[-1] == "the lowest declared versions break 1 of 1 cell that works with newer ones"
-    data = run("lanes", "demo", "--json").json["data"]
+    data = run("matrix", "variants", "demo", "--json").json["data"]
     (alert,) = data["alerts"]
     assert (alert["broken"], alert["compared"], alert["cells"]) == (1, 1, [LOWEST])
     (cell,) = (cell for cell in data["cells"] if cell["cell"] == LOWEST)
@@ -87,7 +87,7 @@ def test_what_the_floors_break_is_an_alert_and_exit_1(
     assert {key: document[key] for key in ("matrix", "cells", "alerts")} == data
     page = (site / "demo" / "lanes" / "index.html").read_text("utf-8")
     assert f"{lines[-1].capitalize()}." in page
-    assert run("verify", str(site)).code == 0
+    assert run("site", "check", str(site)).code == 0
     # The grid does not show it; a line below it does.
     grid, line, end = run("show", "demo").out.rpartition("\n✗")
     assert end.split()[:2] == [LOWEST, "broken"]
@@ -98,7 +98,7 @@ def test_what_the_floors_break_is_an_alert_and_exit_1(
 def nightly(root: Path) -> tuple[int, str, str]:
     """The step of the nightly workflow: its exit code, what it printed, and the job's summary."""
     jobs = yaml.safe_load((REPOSITORY / ".github/workflows/cells.yml").read_text("utf-8"))["jobs"]
-    (step,) = (s for s in jobs["record"]["steps"] if "compat lanes" in s.get("run", ""))
+    (step,) = (s for s in jobs["record"]["steps"] if "compat matrix variants" in s.get("run", ""))
     summary = root / "summary.md"
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
@@ -115,7 +115,7 @@ def nightly(root: Path) -> tuple[int, str, str]:
 def test_the_nightly_shows_the_alert_in_the_summary_of_its_job(
     run: Run, root: Path, with_lowest: Path, remember: Remember
 ) -> None:
-    assert run("lock", "demo", FRESH, LOWEST).code == 0
+    assert run("matrix", "lock", "demo", FRESH, LOWEST).code == 0
     remember(FRESH)
     remember(LOWEST, outcome="import-fail:missing-attribute(dep.new)")
     ended, said, summary = nightly(root)
@@ -135,7 +135,7 @@ def test_a_summary_without_an_alert_says_how_much_was_tried(
     run: Run, root: Path, with_lowest: Path
 ) -> None:
     summary = root / "lanes.md"
-    assert run("lanes", "demo", "--summary", str(summary)).code == 0
+    assert run("matrix", "variants", "demo", "--summary", str(summary)).code == 0
     text = summary.read_text("utf-8")
     assert "its lanes break nothing that is known, 0 of " in text
 
@@ -143,7 +143,7 @@ def test_a_summary_without_an_alert_says_how_much_was_tried(
 def test_the_cells_of_a_lane_are_due_with_the_others(
     run: Run, with_lowest: Path, remember: Remember
 ) -> None:
-    assert run("lock", "demo", FRESH, LOWEST).code == 0
+    assert run("matrix", "lock", "demo", FRESH, LOWEST).code == 0
     ended = run("run", "demo", "--due", "--dry-run")
     assert f"{LOWEST}  never-run" in ended.out
     remember(FRESH, LOWEST)
@@ -168,13 +168,13 @@ def test_a_pre_release_of_another_index_is_locked_and_nothing_else_of_it(
     run: Run, with_prereleases: Path
 ) -> None:
     cell = "py3.11-dep2.2.dev1-demo3.0+prerelease"
-    ended = run("lock", "demo", cell)
+    ended = run("matrix", "lock", "demo", cell)
     assert ended.code == 0, ended.err
     lock = (with_prereleases.parent / "locks" / f"{cell}.txt").read_text(encoding="utf-8")
     assert "# index: http://127.0.0.1:" in lock
     assert "\ndep==2.2.dev1 " in lock
     assert "\ndeep==2.0 " in lock
-    assert run("lock", "demo", "--check").code == 0
+    assert run("matrix", "lock", "demo", "--check").code == 0
 
 
 def test_what_a_pre_release_breaks_is_one_alert_and_moves_no_grid(
@@ -182,14 +182,14 @@ def test_what_a_pre_release_breaks_is_one_alert_and_moves_no_grid(
 ) -> None:
     fresh = [f"py{python}-dep2-demo3.0" for python in ("3.8", "3.11")]
     broken, works = (f"py{python}-dep2.2.dev1-demo3.0+prerelease" for python in ("3.8", "3.11"))
-    assert run("lock", "demo", *fresh, broken, works).code == 0
+    assert run("matrix", "lock", "demo", *fresh, broken, works).code == 0
     remember(*fresh, works)
     remember(broken, outcome="import-fail:missing-attribute(dep.old)")
-    ended = run("lanes", "demo")
+    ended = run("matrix", "variants", "demo")
     assert ended.code == 1
     assert ended.out.splitlines()[-1] == "dep 2.2.dev1 breaks 1 of 2 cells that work with 2"
     assert f"  what makes it fail: compat blame demo {fresh[0]} {broken}" in ended.out.splitlines()
-    (alert,) = run("lanes", "demo", "--json").json["data"]["alerts"]
+    (alert,) = run("matrix", "variants", "demo", "--json").json["data"]["alerts"]
     assert (alert["lane"], alert["what"], alert["cells"]) == (
         "prerelease",
         "dep 2.2.dev1",
@@ -204,7 +204,7 @@ def test_where_there_is_no_pre_release_it_says_so(run: Run, root: Path) -> None:
     text = path.read_text(encoding="utf-8")
     lane = 'prereleases = { axes = ["dep"], as_of = 2024-01-02 }'
     path.write_text(text.replace("margin_days", f"{lane}\nmargin_days"), encoding="utf-8")
-    ended = run("lanes", "demo")
+    ended = run("matrix", "variants", "demo")
     assert (ended.code, ended.out) == (0, "")
     assert "no pre-release of dep is newer than its final releases" in ended.err
 

@@ -65,7 +65,7 @@ def test_a_pre_release_of_an_index_of_its_own_is_installed_from_there_and_breaks
     assert f"{FRESH}  pass" in err
     assert f"{RC}  import-fail:missing-attribute(" in err
     assert any(path.endswith("/files/other-3.0rc1-py3-none-any.whl") for path in further.paths())
-    code, out, _ = zoo.run("lanes", "zoo")
+    code, out, _ = zoo.run("matrix", "variants", "zoo")
     assert code == 1
     assert "other 3.0rc1 breaks 1 of 1 cell that works with 2.0" in out
 
@@ -73,7 +73,7 @@ def test_a_pre_release_of_an_index_of_its_own_is_installed_from_there_and_breaks
 def test_pip_tools_says_that_it_asks_no_index_of_a_lane(
     zoo: Repository, further: FakeIndex
 ) -> None:
-    code, out, _ = zoo.run("lock", "zoo", RC, "--locker", "pip-tools")
+    code, out, _ = zoo.run("matrix", "lock", "zoo", RC, "--locker", "pip-tools")
     assert code == 1
     assert (
         f"{RC}  lock-fail:unsupported({further.url}): pip-tools asks no index of a lane's own, here"

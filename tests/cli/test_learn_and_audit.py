@@ -1,4 +1,5 @@
-"""`compat learn` asks a resolver and keeps what refusals teach; `compat audit` asks in earnest."""
+"""`compat matrix learn` asks a resolver and keeps what refusals teach; `compat matrix audit` asks
+in earnest."""
 
 import datetime
 import json
@@ -45,8 +46,8 @@ def kept(root: Path, name: str) -> dict[str, Any]:
 @pytest.fixture
 def learnt(run: Run) -> Run:
     """The command line after the first lesson."""
-    assert run("discover", "demo", "--write").code in (0, 1)
-    ran = run("learn", "demo", "--minutes", "5")
+    assert run("matrix", "discover", "demo", "--write").code in (0, 1)
+    ran = run("matrix", "learn", "demo", "--minutes", "5")
     assert ran.code == 0, ran.err
     return run
 
@@ -92,13 +93,13 @@ def test_an_inferred_answer_names_its_ground(learnt: Run, root: Path) -> None:
 
 def test_learning_again_asks_nothing(learnt: Run, root: Path) -> None:
     before = kept(root, "clauses")
-    again = learnt("learn", "demo", "--json").json["data"]
+    again = learnt("matrix", "learn", "demo", "--json").json["data"]
     assert again["learnt"] == 0
     assert kept(root, "clauses") == before
 
 
 def test_an_audit_that_agrees_says_how_sure_that_makes(learnt: Run, root: Path) -> None:
-    ran = learnt("audit", "demo", "--sample", "3", "--seed", "1", "--locks-only")
+    ran = learnt("matrix", "audit", "demo", "--sample", "3", "--seed", "1", "--locks-only")
     assert ran.code == 0, ran.err
     assert "of 3 inferred cells asked on" in ran.out
     assert "3 agree; at 95 % at most 63.2 % are wrong (seed 1" in ran.out
@@ -107,9 +108,11 @@ def test_an_audit_that_agrees_says_how_sure_that_makes(learnt: Run, root: Path) 
 
 def test_the_same_seed_asks_about_the_same_cells(learnt: Run, root: Path) -> None:
     probes = (root / "matrices" / "demo" / "probes.json").read_text(encoding="utf-8")
-    first = learnt("audit", "demo", "--sample", "2", "--seed", "4", "--json").json["data"]
+    first = learnt("matrix", "audit", "demo", "--sample", "2", "--seed", "4", "--json").json["data"]
     (root / "matrices" / "demo" / "probes.json").write_text(probes, encoding="utf-8")
-    second = learnt("audit", "demo", "--sample", "2", "--seed", "4", "--json").json["data"]
+    second = learnt("matrix", "audit", "demo", "--sample", "2", "--seed", "4", "--json").json[
+        "data"
+    ]
     assert first["audit"] == second["audit"]
     assert first["bound"] == second["bound"]
 
@@ -146,7 +149,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> type[Machine]:
 def test_the_sample_ends_before_the_first_cell_that_there_is_no_time_to_run(
     learnt: Run, root: Path, machine: type[Machine]
 ) -> None:
-    words = ("audit", "demo", "--sample", "3", "--seed", "3", "--budget", "1m")
+    words = ("matrix", "audit", "demo", "--sample", "3", "--seed", "3", "--budget", "1m")
     assert "the time ended after 2 cells of 3" in learnt(*words).err
     told = kept(root, "audit")["audit"]
     assert [(1, [cell["cell"]]) for cell in told["cells"]] == machine.began
@@ -157,7 +160,7 @@ def test_the_sample_ends_before_the_first_cell_that_there_is_no_time_to_run(
 def test_as_many_cells_run_at_once_as_were_asked_for(
     learnt: Run, root: Path, machine: type[Machine]
 ) -> None:
-    words = ("audit", "demo", "--sample", "3", "--seed", "3", "--jobs", "2")
+    words = ("matrix", "audit", "demo", "--sample", "3", "--seed", "3", "--jobs", "2")
     learnt(*words, "--budget", "2m")
     told = [cell["cell"] for cell in kept(root, "audit")["audit"]["cells"]]
     assert machine.began == [(2, told[:2]), (2, told[2:])]
@@ -170,7 +173,7 @@ def test_a_disproof_removes_the_clause_and_says_what_fell(
     learnt: Run, root: Path, demo_index: FakeIndex
 ) -> None:
     fill(demo_index, {"low": [("1.0", 1, None, ["deep==9"]), ("1.1", 1, None, [])]})
-    ran = learnt("audit", "demo", "--sample", "2", "--seed", "1")
+    ran = learnt("matrix", "audit", "demo", "--sample", "2", "--seed", "1")
     assert ran.code == 1, ran.err
     assert "and removed: low" in ran.out
     assert "without an answer now:" in ran.out
@@ -179,15 +182,15 @@ def test_a_disproof_removes_the_clause_and_says_what_fell(
     assert kept(root, "audit")["audit"]["cells"][0]["finding"] == "wrong"
     shown = learnt("show", "demo", cell)
     assert "inferred" not in shown.out
-    assert learnt("audit", "demo").code == 1
+    assert learnt("matrix", "audit", "demo").code == 1
 
 
 def test_without_anything_inferred_there_is_nothing_to_audit(run: Run) -> None:
-    run("discover", "demo", "--write")
-    ran = run("audit", "demo")
+    run("matrix", "discover", "demo", "--write")
+    ran = run("matrix", "audit", "demo")
     assert ran.code == 1
     assert "has no inferred answers to audit" in ran.err
-    assert "compat learn demo" in ran.err
+    assert "compat matrix learn demo" in ran.err
 
 
 @pytest.mark.parametrize("name", ["clauses", "probes"])
@@ -198,7 +201,7 @@ def test_a_damaged_file_is_one_line_with_its_place(learnt: Run, root: Path, name
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
     assert f"matrices/demo/{name}.json" in ran.err
-    assert "compat learn MATRIX makes it anew" in ran.err
+    assert "compat matrix learn MATRIX makes it anew" in ran.err
 
 
 def test_a_lock_that_disproves_a_clause_removes_it_and_says_what_fell(
@@ -208,23 +211,23 @@ def test_a_lock_that_disproves_a_clause_removes_it_and_says_what_fell(
     asked = {answer["cell"] for answer in kept(root, "probes")["answers"]}
     cell = min(REFUSED - asked)
     assert kept(root, "clauses")["clauses"] != []
-    checked = learnt("lock", "demo", cell, "--check")
+    checked = learnt("matrix", "lock", "demo", cell, "--check")
     assert "disproved" not in checked.out
     assert kept(root, "clauses")["clauses"] != []
-    ran = learnt("lock", "demo", cell)
+    ran = learnt("matrix", "lock", "demo", cell)
     assert ran.code == 0, ran.err
     assert f"disproved by {cell} on " in ran.out
     assert "and removed: low" in ran.out
     assert "without an answer now:" in ran.out
     assert kept(root, "clauses")["clauses"] == []
-    again = learnt("lock", "demo", cell, "--json").json["data"]
+    again = learnt("matrix", "lock", "demo", cell, "--json").json["data"]
     assert (again["disproved"], again["fell"]) == ([], [])
 
 
 def test_a_relaxed_cell_that_cannot_be_installed_with_other_packages_free_has_no_answer(
     run: Run, root: Path
 ) -> None:
-    assert run("discover", "demo", "--write").code in (0, 1)
+    assert run("matrix", "discover", "demo", "--write").code in (0, 1)
     workspace = workspace_of("demo", root)
     entry = workspace.snapshot.by_id["py3.11-dep2-demo1.0+relaxed"]
     outcome = parse_outcome("import-fail:error(demo/__init__.py:1)")

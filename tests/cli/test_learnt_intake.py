@@ -1,4 +1,5 @@
-"""`compat record --learnt`: what another machine learnt of refusals is held against this matrix."""
+"""`compat ci record --learnt`: what another machine learnt of refusals is held against this
+matrix."""
 
 import datetime
 from pathlib import Path
@@ -23,7 +24,7 @@ REFUSED = "lock-fail:conflict(gone==4.1)"
 @pytest.fixture
 def clause(run: Run, root: Path) -> Clause:
     """A clause of a fact that the cell has, and that no resolver can meet."""
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     workspace = workspace_of("demo", root)
     facts = workspace.facts_of(workspace.kept_or_asked)
     (held,) = Demands(facts).of(parse_cell(CELL, workspace.matrix))
@@ -45,7 +46,7 @@ def handed(run: Run, root: Path, *clauses: Clause, probes: tuple[PlainAnswer, ..
     keep_clauses(folder, matrix, KeptClauses(conflicts=clauses))
     if probes:
         keep_probes(folder, probes)
-    return run("record", "demo", "--learnt", str(folder))
+    return run("ci", "record", "demo", "--learnt", str(folder))
 
 
 def test_a_clause_of_the_cells_own_facts_is_kept_once(run: Run, root: Path, clause: Clause) -> None:
@@ -57,7 +58,7 @@ def test_a_clause_of_the_cells_own_facts_is_kept_once(run: Run, root: Path, clau
     assert (kept.facts, kept.pythons, kept.cell) == ((FACT,), ("3.11",), CELL)
     # What it says is what the resolver here says.
     assert kept.because != clause.because
-    assert "0 clauses and 0 probes kept" in run("record", "demo", "--learnt", "planned").err
+    assert "0 clauses and 0 probes kept" in run("ci", "record", "demo", "--learnt", "planned").err
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_a_clause_that_says_what_is_not_so_turns_no_cell(
     run: Run, root: Path, clause: Clause, is_locked: bool
 ) -> None:
     if is_locked:
-        assert run("lock", "demo", LOCKED).code == 0
+        assert run("matrix", "lock", "demo", LOCKED).code == 0
     forged = msgspec.structs.replace(
         clause, facts=("dep==1.*",), pythons=("3.8", "3.11"), cell=LOCKED
     )

@@ -59,7 +59,7 @@ def test_a_pipe_in_the_place_of_a_file_is_refused_and_never_waited_for(
 def test_a_device_or_pipe_as_a_handed_plan_is_refused(run: Run, folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     for path in (folder / "pipe", Path("/dev/zero")):
-        ran = run("record", "demo", "--from", str(folder), "--plan", str(path))
+        ran = run("ci", "record", "demo", "--from", str(folder), "--plan", str(path))
         assert (ran.code, ran.err.count("\n")) == (2, 1), ran.err
 
 

@@ -19,8 +19,8 @@ because = "it is the oldest that anybody asks about"
 @pytest.fixture
 def floored(run: Run, root: Path, remember: Remember) -> Run:
     """A matrix of which one locked cell is sound, with a floor near which no cell has run."""
-    run("discover", "demo", "--write")
-    assert run("lock", "demo", CELL).code == 0
+    run("matrix", "discover", "demo", "--write")
+    assert run("matrix", "lock", "demo", CELL).code == 0
     remember(CELL)
     path = root / "matrices" / "demo" / "matrix.toml"
     path.write_text(path.read_text(encoding="utf-8") + FLOOR, encoding="utf-8")
@@ -37,8 +37,8 @@ def test_run_due_and_plan_budget_choose_the_same_cells_in_the_same_order(floored
 def test_a_cell_that_left_the_matrix_is_planned_no_more(
     run: Run, root: Path, remember: Remember
 ) -> None:
-    run("discover", "demo", "--write")
-    assert run("lock", "demo", CELL, "py3.8-dep1-demo1.0").code == 0
+    run("matrix", "discover", "demo", "--write")
+    assert run("matrix", "lock", "demo", CELL, "py3.8-dep1-demo1.0").code == 0
     path = root / "matrices" / "demo" / "matrix.toml"
     path.write_text(path.read_text().replace('"3.8.18", "3.11.7"', '"3.11.7"'), encoding="utf-8")
     planned = run("plan", "demo", "--budget", "90m", "--print", "cells")

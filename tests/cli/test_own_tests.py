@@ -336,8 +336,8 @@ def test_a_conflict_of_the_tests_own_requirements_is_no_record_of_the_combinatio
     assert code == 2, err
     assert "suite-fault(your tests need zooown>=2 through tool==1.0)" in err
     assert repository.records() == []
-    assert repository.run("lock", "zoo", repository.cell)[0] == 2
-    code, out, err = repository.run("lock", "zoo", "--plain")
+    assert repository.run("matrix", "lock", "zoo", repository.cell)[0] == 2
+    code, out, err = repository.run("matrix", "lock", "zoo", "--plain")
     assert (code, out) == (0, f"{repository.cell}  locked\n"), err
     assert "does not install" not in repository.run("grid", "zoo")[1]
 

@@ -15,19 +15,19 @@ def test_what_is_shown_of_packed_records_is_what_was_shown_before(run: Run) -> N
         records = root / "matrices" / "demo" / "records"
         words = ("show", "demo", FRESH[0], "--root", str(root))
         before = run(*words)
-        packed = run("pack", "demo", "--root", str(root))
+        packed = run("ci", "pack", "demo", "--root", str(root))
         assert (packed.code, packed.out) == (0, "demo: 3 records put into 3 new batches\n")
         assert [path.name for path in records.iterdir()] == ["_batches"]
         after = run(*words)
         assert (after.code, after.out, after.err) == (before.code, before.out, before.err)
-        again = run("pack", "demo", "--root", str(root), "--json")
+        again = run("ci", "pack", "demo", "--root", str(root), "--json")
         assert again.json["data"] == {"matrix": "demo", "records": 0, "batches": 0}
 
 
 def test_only_days_before_the_given_one_are_packed(run: Run) -> None:
     with repository(SHELF) as root:
         day = SHELF.records(FRESH[0])[1].started.date()
-        done = run("pack", "demo", "--before", day.isoformat(), "--root", str(root))
+        done = run("ci", "pack", "demo", "--before", day.isoformat(), "--root", str(root))
         assert done.out == "demo: 1 record put into 1 new batch\n"
         assert len(list((root / "matrices" / "demo" / "records").glob("*/*.json"))) == 2
 
@@ -37,11 +37,11 @@ def test_damage_is_told_with_its_place(run: Run, spoil: str) -> None:
     with repository(SHELF) as root:
         records = root / "matrices" / "demo" / "records"
         if spoil == "batch":
-            run("pack", "demo", "--root", str(root))
+            run("ci", "pack", "demo", "--root", str(root))
         path = sorted(records.glob("*/*.json*"))[0]
         path.write_bytes(path.read_bytes()[:40])
         if spoil == "record":
-            packed = run("pack", "demo", "--root", str(root))
+            packed = run("ci", "pack", "demo", "--root", str(root))
             assert packed.code == 1
             assert f"matrices/demo/records/{path.parent.name}/{path.name}" in packed.err
             assert "2 records" in packed.out
@@ -52,7 +52,7 @@ def test_damage_is_told_with_its_place(run: Run, spoil: str) -> None:
 
 
 def test_a_wrong_day_is_told(run: Run, root: Path) -> None:
-    done = run("pack", "demo", "--before", "yesterday")
+    done = run("ci", "pack", "demo", "--before", "yesterday")
     assert (done.code, done.err) == (
         2,
         "error: --before: 'yesterday' is not a date such as 2026-11-01\n",

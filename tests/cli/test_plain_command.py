@@ -1,4 +1,5 @@
-"""`compat lock --plain` asks what plain installs come to; `show`, `advise`, `record` know of it."""
+"""`compat matrix lock --plain` asks what plain installs come to; `show`, `advise`, `record` know
+of it."""
 
 import json
 from pathlib import Path
@@ -27,7 +28,7 @@ def locks(root: Path) -> list[str]:
 def test_each_release_is_asked_on_each_python_that_it_admits_and_the_answers_are_kept(
     run: Run, root: Path
 ) -> None:
-    ran = run("lock", "demo", "--plain")
+    ran = run("matrix", "lock", "demo", "--plain")
     assert ran.code == 1, ran.err
     assert answers(root) == {FIRST: "locked", SECOND: "locked", GONE: REFUSED}
     assert locks(root) == sorted([FIRST, SECOND])
@@ -38,16 +39,16 @@ def test_each_release_is_asked_on_each_python_that_it_admits_and_the_answers_are
 def test_the_answers_name_no_index_and_no_folder(
     run: Run, root: Path, demo_index: FakeIndex
 ) -> None:
-    run("lock", "demo", "--plain")
+    run("matrix", "lock", "demo", "--plain")
     text = (root / "matrices" / "demo" / "plain.json").read_text(encoding="utf-8")
     assert demo_index.url.split("/")[2] not in text
     assert str(root) not in text
 
 
 def test_what_was_never_asked_comes_first_and_then_the_oldest_answer(run: Run, root: Path) -> None:
-    assert run("lock", "demo", "--plain", "--most", "1").code == 1
+    assert run("matrix", "lock", "demo", "--plain", "--most", "1").code == 1
     assert list(answers(root)) == [GONE]
-    assert run("lock", "demo", "--plain", "--most", "2").code == 0
+    assert run("matrix", "lock", "demo", "--plain", "--most", "2").code == 0
     path = root / "matrices" / "demo" / "plain.json"
     text = path.read_text(encoding="utf-8")
     kept = decode_answers(text, "plain.json")
@@ -56,7 +57,9 @@ def test_what_was_never_asked_comes_first_and_then_the_oldest_answer(run: Run, r
     )
     assert old != text
     path.write_text(old, encoding="utf-8")
-    again = run("lock", "demo", "--plain", "--most", "1", "--json").json["data"]["answers"]
+    again = run("matrix", "lock", "demo", "--plain", "--most", "1", "--json").json["data"][
+        "answers"
+    ]
     assert [one["cell"] for one in again] == [FIRST]
     assert decode_answers(path.read_text(encoding="utf-8"), "plain.json") == kept
 
@@ -64,30 +67,30 @@ def test_what_was_never_asked_comes_first_and_then_the_oldest_answer(run: Run, r
 def test_what_the_index_has_again_is_answered_anew(
     run: Run, root: Path, demo_index: FakeIndex
 ) -> None:
-    run("lock", "demo", "--plain")
+    run("matrix", "lock", "demo", "--plain")
     fill(demo_index, {"gone": [("4.1", 3, None, []), *DEMO["gone"]]})
-    assert run("lock", "demo", "--plain", "--refresh").code == 0
+    assert run("matrix", "lock", "demo", "--plain", "--refresh").code == 0
     assert answers(root)[GONE] == "locked"
 
 
 def test_trouble_of_the_index_is_no_answer(run: Run, root: Path, demo_index: FakeIndex) -> None:
-    run("lock", "demo", "--plain", "--most", "1")
+    run("matrix", "lock", "demo", "--plain", "--most", "1")
     demo_index.page("pytest", status(503))
-    ran = run("lock", "demo", "--plain")
+    ran = run("matrix", "lock", "demo", "--plain")
     assert ran.code == 3
     assert answers(root) == {GONE: REFUSED}
 
 
 @pytest.mark.parametrize("words", [(FIRST,), ("--check",)])
 def test_it_is_about_every_release(run: Run, words: tuple[str, ...]) -> None:
-    ran = run("lock", "demo", "--plain", *words)
+    ran = run("matrix", "lock", "demo", "--plain", *words)
     assert ran.code == 2
     assert "--plain asks about every release" in ran.err
 
 
 def test_show_tells_each_cause_once(run: Run) -> None:
-    run("discover", "demo", "--write")
-    run("lock", "demo", "--plain")
+    run("matrix", "discover", "demo", "--write")
+    run("matrix", "lock", "demo", "--plain")
     said = run("show", "demo", "--plain").out
     assert "1 plain install: refused, as of " in said
     assert "the package index has no gone==4.1" in said
@@ -98,14 +101,14 @@ def test_show_tells_each_cause_once(run: Run) -> None:
 
 
 def test_show_of_a_cell_says_what_a_plain_install_comes_to(run: Run) -> None:
-    run("discover", "demo", "--write")
-    run("lock", "demo", "--plain")
+    run("matrix", "discover", "demo", "--write")
+    run("matrix", "lock", "demo", "--plain")
     assert "a plain install today: resolves, not run (asked on " in run("show", "demo", FIRST).out
 
 
 def test_show_knows_a_cell_that_was_asked_about_and_never_run(run: Run) -> None:
-    run("discover", "demo", "--write")
-    run("lock", "demo", "--plain")
+    run("matrix", "discover", "demo", "--write")
+    run("matrix", "lock", "demo", "--plain")
     ran = run("show", "demo", GONE)
     assert (ran.code, ran.out.splitlines()[0].split(",")[0]) == (0, f"{GONE}: ruled out")
     assert "a plain install today: refused (asked on " in ran.out
@@ -114,8 +117,8 @@ def test_show_knows_a_cell_that_was_asked_about_and_never_run(run: Run) -> None:
 
 
 def test_the_advisor_tells_it_of_the_release_that_is_asked_for(run: Run) -> None:
-    run("discover", "demo", "--write")
-    run("lock", "demo", "--plain")
+    run("matrix", "discover", "demo", "--write")
+    run("matrix", "lock", "demo", "--plain")
     said = run("advise", "demo", "demo==2.0").out
     assert "Python 3.11: refused (asked on " in said
     assert "Python 3.8: Python not supported" in said
@@ -123,11 +126,11 @@ def test_the_advisor_tells_it_of_the_release_that_is_asked_for(run: Run) -> None
 
 
 def test_sound_answers_of_another_machine_are_kept(run: Run, root: Path, tmp_path: Path) -> None:
-    run("lock", "demo", "--plain")
+    run("matrix", "lock", "demo", "--plain")
     path = root / "matrices" / "demo" / "plain.json"
     handed = tmp_path / "plain.json"
     path.rename(handed)
-    ran = run("record", "demo", "--plain", str(handed))
+    ran = run("ci", "record", "demo", "--plain", str(handed))
     assert (ran.code, path.read_bytes()) == (0, handed.read_bytes()), ran.err
 
 
@@ -144,33 +147,33 @@ def test_sound_answers_of_another_machine_are_kept(run: Run, root: Path, tmp_pat
 def test_an_answer_that_cannot_be_of_this_checkout_is_refused(
     run: Run, root: Path, tmp_path: Path, before: str, after: str, why: str
 ) -> None:
-    run("lock", "demo", "--plain", "--most", "1")
+    run("matrix", "lock", "demo", "--plain", "--most", "1")
     path = root / "matrices" / "demo" / "plain.json"
     handed = tmp_path / "plain.json"
     text = path.read_text(encoding="utf-8")
     assert before in text
     handed.write_text(text.replace(before, after), encoding="utf-8")
     path.unlink()
-    ran = run("record", "demo", "--plain", str(handed))
+    ran = run("ci", "record", "demo", "--plain", str(handed))
     assert (ran.code, path.exists()) == (1, False)
     assert why in ran.err
 
 
 def test_an_older_answer_replaces_no_newer_one(run: Run, root: Path, tmp_path: Path) -> None:
-    run("lock", "demo", "--plain", "--most", "1")
+    run("matrix", "lock", "demo", "--plain", "--most", "1")
     path = root / "matrices" / "demo" / "plain.json"
     text = path.read_text(encoding="utf-8")
     (kept,) = decode_answers(text, "plain.json").values()
     handed = tmp_path / "plain.json"
     yesterday = kept.on.fromordinal(kept.on.toordinal() - 1)
     handed.write_text(text.replace(str(kept.on), str(yesterday)), encoding="utf-8")
-    ran = run("record", "demo", "--plain", str(handed))
+    ran = run("ci", "record", "demo", "--plain", str(handed))
     assert (ran.code, path.read_text(encoding="utf-8")) == (1, text)
     assert f"one of {kept.on} is kept" in ran.err
 
 
 def test_the_words_of_another_machine_are_redacted(run: Run, root: Path, tmp_path: Path) -> None:
-    run("lock", "demo", "--plain", "--most", "1")
+    run("matrix", "lock", "demo", "--plain", "--most", "1")
     path = root / "matrices" / "demo" / "plain.json"
     (kept,) = decode_answers(path.read_text(encoding="utf-8"), "plain.json").values()
     path.unlink()
@@ -178,7 +181,7 @@ def test_the_words_of_another_machine_are_redacted(run: Run, root: Path, tmp_pat
     raw = json.loads(encode_answers([kept]))
     raw["answers"][0]["because"] = "see https://user:secret@index.example/simple"
     handed.write_text(json.dumps(raw), encoding="utf-8")
-    assert run("record", "demo", "--plain", str(handed)).code == 0
+    assert run("ci", "record", "demo", "--plain", str(handed)).code == 0
     text = path.read_text(encoding="utf-8")
     assert "secret" not in text
     assert "index.example" not in text

@@ -24,7 +24,7 @@ def mac(root: Path, demo_index: FakeIndex, run: Run) -> Run:
     lay_out(
         demo_index, "demo", {"1.0": ["py3-none-any"], "2.0": ["py3-none-manylinux_2_17_x86_64"]}
     )
-    assert run("discover", "demo", "--write").code == 0
+    assert run("matrix", "discover", "demo", "--write").code == 0
     return run
 
 
@@ -73,7 +73,7 @@ def test_the_plan_counts_answers_by_platform_and_evidence(mac: Run) -> None:
 def test_a_resolver_answers_what_metadata_leaves_open_and_its_lock_is_for_the_platform(
     mac: Run, root: Path
 ) -> None:
-    locked = mac("lock", "demo", "--platform", "macos-arm64")
+    locked = mac("matrix", "lock", "demo", "--platform", "macos-arm64")
     assert locked.code == 0, locked.err
     assert f"{CELL}@macos-arm64  resolves, not run (locked on " in locked.out
     folder = root / "matrices" / "demo" / "platforms" / "macos-arm64"
@@ -88,9 +88,9 @@ def test_a_resolver_answers_what_metadata_leaves_open_and_its_lock_is_for_the_pl
 def test_a_refusal_is_kept_with_its_day_and_takes_the_lock_away(
     mac: Run, root: Path, demo_index: FakeIndex
 ) -> None:
-    assert mac("lock", "demo", "--platform", "macos-arm64").code == 0
+    assert mac("matrix", "lock", "demo", "--platform", "macos-arm64").code == 0
     demo_index.page("dep", in_json([]))
-    again = mac("lock", "demo", CELL, "--platform", "macos-arm64", "--refresh")
+    again = mac("matrix", "lock", "demo", CELL, "--platform", "macos-arm64", "--refresh")
     assert again.code == 1
     assert f"{CELL}@macos-arm64  refused (asked on " in again.out
     folder = root / "matrices" / "demo" / "platforms" / "macos-arm64"
@@ -102,7 +102,7 @@ def test_answers_name_no_index_and_change_no_cell_of_the_own_platform(
     mac: Run, root: Path, demo_index: FakeIndex
 ) -> None:
     before = mac("plan", "demo", "--json").json["data"]
-    mac("lock", "demo", "--platform", "all")
+    mac("matrix", "lock", "demo", "--platform", "all")
     folder = root / "matrices" / "demo" / "platforms"
     texts = [path.read_text(encoding="utf-8") for path in folder.rglob("*") if path.is_file()]
     assert texts
@@ -118,9 +118,15 @@ def test_answers_name_no_index_and_change_no_cell_of_the_own_platform(
         (("show", "demo", "--platform", "all", "--plain"), "stands alone"),
         (("plan", "demo", "--platform", "all", "--budget", "9m"), "takes no other option"),
         (("plan", "demo", "--platform", "all", "--print", "cells"), "needs --budget"),
-        (("lock", "demo", "--platform", "all", "--check"), "no --check"),
-        (("lock", "demo", "--platform", "all", "--locker", "pip-tools"), "--locker uv does"),
-        (("lock", "demo", "--platform", "all", "py3.8-dep1-demo2.0"), "leaves nothing open"),
+        (("matrix", "lock", "demo", "--platform", "all", "--check"), "no --check"),
+        (
+            ("matrix", "lock", "demo", "--platform", "all", "--locker", "pip-tools"),
+            "--locker uv does",
+        ),
+        (
+            ("matrix", "lock", "demo", "--platform", "all", "py3.8-dep1-demo2.0"),
+            "leaves nothing open",
+        ),
         (("run", "demo", f"{CELL}@macos-arm64"), "is never run here; GitHub's runner macos-14"),
         (("run", "demo", "*@linux-musl-x86_64"), "no runner of GitHub's is known"),
         (("show", "demo", "py3.8-dep1-demo9.0@macos-arm64"), "nothing is asked about cell"),
@@ -146,7 +152,7 @@ def test_the_runners_of_github_get_what_has_a_lock(mac: Run, root: Path) -> None
     nothing = mac("plan", "demo", "--platform", "all", "--print", "github")
     assert json.loads(nothing.out) == {"include": []}
     assert "no cell of macOS arm64 has a lock" in nothing.err
-    mac("lock", "demo", "--platform", "all")
+    mac("matrix", "lock", "demo", "--platform", "all")
     jobs = mac("plan", "demo", "--platform", "all", "--print", "github")
     rows = json.loads(jobs.out)["include"]
     assert [(row["runner"], row["python"]) for row in rows] == [
@@ -183,8 +189,8 @@ def test_metadata_answers_everything_and_no_resolver_is_asked(
     mac: Run, root: Path, demo_index: FakeIndex
 ) -> None:
     lay_out(demo_index, "demo", {"2.0": ["py3-none-manylinux_2_17_x86_64"]})
-    assert mac("discover", "demo", "--write", "--refresh").code == 0
-    ran = mac("lock", "demo", "--platform", "all")
+    assert mac("matrix", "discover", "demo", "--write", "--refresh").code == 0
+    ran = mac("matrix", "lock", "demo", "--platform", "all")
     assert ran.code == 1
     assert "metadata answers all 6 plain installs" in ran.err
 
@@ -192,7 +198,7 @@ def test_metadata_answers_everything_and_no_resolver_is_asked(
 @pytest.fixture
 def handed(mac: Run, root: Path, tmp_path: Path) -> Path:
     """The folder of answers that another machine made, and none of them here."""
-    assert mac("lock", "demo", "--platform", "macos-arm64").code == 0
+    assert mac("matrix", "lock", "demo", "--platform", "macos-arm64").code == 0
     folder = tmp_path / "handed"
     folder.mkdir()
     (root / "matrices" / "demo" / "platforms" / "macos-arm64").rename(folder / "macos-arm64")
@@ -207,11 +213,11 @@ def kept(root: Path) -> list[str]:
 def test_sound_answers_of_another_machine_are_kept_with_their_locks(
     mac: Run, root: Path, handed: Path
 ) -> None:
-    ran = mac("record", "demo", "--platforms", str(handed))
+    ran = mac("ci", "record", "demo", "--platforms", str(handed))
     assert ran.code == 0, ran.err
     assert "2 answers kept, 0 refused" in ran.err
     assert kept(root) == [CELL, "py3.8-dep1-demo1.0"]
-    again = mac("record", "demo", "--platforms", str(handed))
+    again = mac("ci", "record", "demo", "--platforms", str(handed))
     assert (again.code, "0 answers kept, 0 refused" in again.err) == (0, True)
 
 
@@ -232,7 +238,7 @@ def test_an_answer_or_a_lock_that_this_checkout_does_not_ask_for_is_refused(
     text = path.read_text(encoding="utf-8")
     assert before in text
     path.write_text(text.replace(before, after), encoding="utf-8")
-    ran = mac("record", "demo", "--platforms", str(handed))
+    ran = mac("ci", "record", "demo", "--platforms", str(handed))
     assert ran.code == 1
     assert why in ran.err
     assert CELL not in kept(root)
@@ -240,5 +246,5 @@ def test_an_answer_or_a_lock_that_this_checkout_does_not_ask_for_is_refused(
 
 def test_a_lock_that_was_not_handed_over_is_missed(mac: Run, root: Path, handed: Path) -> None:
     (handed / "macos-arm64" / "locks" / f"{CELL}.txt").unlink()
-    assert mac("record", "demo", "--platforms", str(handed)).code == 1
+    assert mac("ci", "record", "demo", "--platforms", str(handed)).code == 1
     assert kept(root) == ["py3.8-dep1-demo1.0"]

@@ -1,4 +1,5 @@
-"""`compat propose` and `compat schedule`, in a repository with a kept catalogue and records."""
+"""`compat propose` and `compat matrix schedule`, in a repository with a kept catalogue and
+records."""
 
 import json
 from collections.abc import Iterable
@@ -334,13 +335,13 @@ class TestOpening:
 
 class TestTheSchedule:
     def test_says_when_in_words_that_mean_one_thing(self, demo: Path, run: Run) -> None:
-        came = run("schedule", "demo")
+        came = run("matrix", "schedule", "demo")
         assert came.code == 0
         assert "first release after 2026-04-01" in came.out
         assert "minimum by the rules" in came.out
 
     def test_is_json_too(self, demo: Path, run: Run) -> None:
-        data = run("schedule", "demo", "--json").json["data"]
+        data = run("matrix", "schedule", "demo", "--json").json["data"]
         assert [move["id"] for move in data["moves"]][:3] == [
             "python-3.11",
             "python-3.12",
@@ -351,7 +352,7 @@ class TestTheSchedule:
 
     def test_is_a_calendar_file(self, demo: Path, run: Run, tmp_path: Path) -> None:
         path = tmp_path / "demo.ics"
-        assert run("schedule", "demo", "--ics", str(path)).code == 0
+        assert run("matrix", "schedule", "demo", "--ics", str(path)).code == 0
         assert len(Calendar.from_ical(path.read_bytes()).walk("VEVENT")) == 6
 
 
@@ -402,6 +403,6 @@ class TestTheRealMatrices:
         assert "--find-links https://" in line
 
     def test_have_a_schedule_of_three_years(self, run: Run) -> None:
-        data = run("schedule", "tff", "--root", self.ROOT, "--json").json["data"]
+        data = run("matrix", "schedule", "tff", "--root", self.ROOT, "--json").json["data"]
         assert {move["axis"] for move in data["moves"]} == {"python", "tf"}
         assert all(move["on"] <= data["until"] for move in data["moves"])

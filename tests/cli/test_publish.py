@@ -49,9 +49,9 @@ def test_a_second_publish_into_the_same_folder_says_so_and_writes_nothing(
 
 def test_what_was_published_verifies_and_a_mixture_does_not(run: Run, out: Path) -> None:
     run("publish", "--out", str(out))
-    assert run("verify", str(out)).code == 0
+    assert run("site", "check", str(out)).code == 0
     (out / "api/v1/demo/minimum.json").write_text("{}")
-    mixed = run("verify", str(out))
+    mixed = run("site", "check", str(out))
     assert mixed.code == 1
     assert "api/v1/demo/minimum.json: is not what the list has" in mixed.err
 
@@ -63,7 +63,7 @@ def test_a_page_a_badge_or_a_feed_that_somebody_changed_is_named(
     run("publish", "--out", str(out))
     path = min(out.glob(pattern)).relative_to(out).as_posix()
     (out / path).write_bytes((out / path).read_bytes().replace(b"No", b"Yes") + b" ")
-    changed = run("verify", str(out))
+    changed = run("site", "check", str(out))
     assert changed.code == 1
     assert f"{path}: " in changed.err
 
@@ -72,7 +72,7 @@ def test_a_page_that_somebody_added_is_named(run: Run, out: Path) -> None:
     run("publish", "--out", str(out))
     (out / "login").mkdir()
     (out / "login" / "index.html").write_text("Your password, please")
-    added = run("verify", str(out))
+    added = run("site", "check", str(out))
     assert added.code == 1
     assert "login/index.html: " in added.err
 

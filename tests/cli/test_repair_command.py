@@ -1,4 +1,4 @@
-"""`compat repair` with the real resolver and a local index."""
+"""`compat find repair` with the real resolver and a local index."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def test_the_change_is_named_with_the_rule_that_makes_it(
 ) -> None:
     # The pytest of the local index runs nothing.
     monkeypatch.setattr(questions, "tried", lambda *_: SimpleNamespace(outcome=Passed()))
-    ran = run("repair", "demo", CELL, "--without-rules")
+    ran = run("find", "repair", "demo", CELL, "--without-rules")
     assert ran.code == 0, ran.err
     assert "with these, the suite's core: pass" in ran.out
     lines = ran.out.splitlines()
@@ -42,7 +42,7 @@ def test_the_change_is_named_with_the_rule_that_makes_it(
 
 
 def test_a_project_of_ones_own_gets_an_override_and_constraints(run: Run) -> None:
-    ran = run("repair", "demo", CELL, "--without-rules", "--no-verify", "--json")
+    ran = run("find", "repair", "demo", CELL, "--without-rules", "--no-verify", "--json")
     assert ran.code == 0, ran.err
     data = json.loads(ran.out)["data"]
     assert tomllib.loads(data["uv"])["tool"]["uv"]["override-dependencies"] == ["gone==4.0"]
@@ -55,31 +55,31 @@ def test_what_locks_and_fails_its_core_is_no_repair(
 ) -> None:
     outcome = parse_outcome("import-fail:version-guard(dep)")
     monkeypatch.setattr(questions, "tried", lambda *_: SimpleNamespace(outcome=outcome))
-    ran = run("repair", "demo", CELL, "--without-rules")
+    ran = run("find", "repair", "demo", CELL, "--without-rules")
     assert ran.code == 1, ran.err
     assert str(outcome) in ran.out
     assert "[[rules]]" not in ran.out
 
 
 def test_the_printed_rule_lets_the_cell_be_locked(run: Run, root: Path) -> None:
-    ran = run("repair", "demo", CELL, "--without-rules", "--json", "--no-verify")
+    ran = run("find", "repair", "demo", CELL, "--without-rules", "--json", "--no-verify")
     rule = json.loads(ran.out)["data"]["rule"]
     matrix = root / "matrices" / "demo" / "matrix.toml"
     text = matrix.read_text(encoding="utf-8").split("rules = [")[0]
     matrix.write_text(f"{text}\n{rule}", encoding="utf-8")
-    assert run("lock", "demo", f"{CELL}+relaxed").code == 0
+    assert run("matrix", "lock", "demo", f"{CELL}+relaxed").code == 0
 
 
 def test_a_cell_that_can_be_locked_needs_nothing(run: Run) -> None:
-    ran = run("repair", "demo", "py3.11-dep1-demo1.0", "--without-rules")
+    ran = run("find", "repair", "demo", "py3.11-dep1-demo1.0", "--without-rules")
     assert ran.code == 0, ran.err
     assert ran.out.strip() == "py3.11-dep1-demo1.0 can be locked as it is"
 
 
 @pytest.mark.parametrize("cell", ["py3.11", "py3.11-dep1-demo9.9", "py3.11-*"])
 def test_what_names_no_cell_is_one_line(run: Run, cell: str) -> None:
-    run("discover", "demo", "--write")
-    ran = run("repair", "demo", cell)
+    run("matrix", "discover", "demo", "--write")
+    ran = run("find", "repair", "demo", cell)
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
 
@@ -93,10 +93,10 @@ def test_a_relaxed_cell_gives_up_what_it_must_without_a_rule_for_it(run: Run, ro
     matrix = root / "matrices" / "demo" / "matrix.toml"
     text = matrix.read_text(encoding="utf-8").split("rules = [")[0]
     matrix.write_text(f"{text}rules = [{rule}]\n", encoding="utf-8")
-    ran = run("lock", "demo", f"{CELL}+relaxed")
+    ran = run("matrix", "lock", "demo", f"{CELL}+relaxed")
     assert ran.code == 0, ran.err
     assert "gone 4.0 instead of 4.1" in ran.out
-    assert run("lock", "demo", "--check").code == 0
+    assert run("matrix", "lock", "demo", "--check").code == 0
 
 
 def test_a_version_that_a_record_shows_broken_is_not_offered(
@@ -104,7 +104,7 @@ def test_a_version_that_a_record_shows_broken_is_not_offered(
 ) -> None:
     test_a_relaxed_cell_gives_up_what_it_must_without_a_rule_for_it(run, root)
     remember(f"{CELL}+relaxed", outcome="import-fail:missing-attribute(gone.thing)")
-    ran = run("repair", "demo", CELL, "--without-rules", "--no-verify", "--json")
+    ran = run("find", "repair", "demo", CELL, "--without-rules", "--no-verify", "--json")
     assert ran.code == 0, ran.err
     data = json.loads(ran.out)["data"]
     assert data["refuted"] == [f"gone 4.0 fails in {CELL}+relaxed"]

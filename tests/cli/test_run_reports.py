@@ -111,7 +111,7 @@ def record(workspace: Workspace, cell: str, outcome: str, **capabilities: str) -
 
 @pytest.fixture
 def workspace(run: Run, root: Path) -> Workspace:
-    assert run("lock", "demo", CELL).code == 0
+    assert run("matrix", "lock", "demo", CELL).code == 0
     return workspace_of("demo", root)
 
 

@@ -36,7 +36,7 @@ def slow(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repositor
 def test_what_ran_is_due_no_more_until_something_changes(
     good: Repository, index: FakeIndex
 ) -> None:
-    assert good.run("lock", "zoo", good.cell)[0] == 0
+    assert good.run("matrix", "lock", "zoo", good.cell)[0] == 0
     assert good.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{good.cell}  never-run")
     code, _, err = good.run("run", "zoo", "--due")
     assert code == 0, err
@@ -67,13 +67,13 @@ def test_a_matrix_that_has_no_lock_yet_is_locked_and_run(good: Repository) -> No
 
 
 def test_a_lock_that_asks_what_was_declared_once_is_made_anew(good: Repository) -> None:
-    assert good.run("lock", "zoo", good.cell)[0] == 0
+    assert good.run("matrix", "lock", "zoo", good.cell)[0] == 0
     lock = good.root / "matrices" / "zoo" / "locks" / f"{good.cell}.txt"
     declaration = good.root / "matrices" / "zoo" / "matrix.toml"
     text = declaration.read_text()
     declaration.write_text(text.replace('["pytest"]', '["pytest>1"]'))
     assert declaration.read_text() != text
-    assert good.run("discover", "zoo", "--write")[0] == 0
+    assert good.run("matrix", "discover", "zoo", "--write")[0] == 0
     code, _, err = good.run("run", "zoo", good.cell)
     assert code == 0, err
     assert f"re-locking {good.cell}: its requirements changed" in err
@@ -136,7 +136,7 @@ def test_repeated_attempts_are_all_kept_in_one_record(good: Repository) -> None:
 
 def test_judging_again_changes_nothing_that_was_judged_alike(good: Repository) -> None:
     good.run("run", "zoo", good.cell)
-    code, out, _ = good.run("record", "zoo", "--rejudge", "--json")
+    code, out, _ = good.run("ci", "record", "zoo", "--rejudge", "--json")
     assert (code, json.loads(out)["data"]["changed"]) == (0, [])
     assert len(good.records()) == 1
 
@@ -188,7 +188,7 @@ def hang(*_):
 station._run_cell = hang
 main()
 """
-    slow.run("lock", "zoo", slow.cell)
+    slow.run("matrix", "lock", "zoo", slow.cell)
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", program, "run", "zoo", slow.cell]
     process = subprocess.Popen(
@@ -217,7 +217,7 @@ main()
 
 @pytest.mark.slow
 def test_two_runs_at_once_do_not_disturb_each_other(good: Repository) -> None:
-    assert good.run("lock", "zoo", good.cell)[0] == 0
+    assert good.run("matrix", "lock", "zoo", good.cell)[0] == 0
     twins = [good.start("run", "zoo", good.cell) for _ in range(2)]
     errors = [process.communicate(timeout=300)[1] for process in twins]
     assert [process.returncode for process in twins] == [0, 0], errors
@@ -245,7 +245,7 @@ def test_the_folder_of_a_killed_run_is_swept_by_the_next(slow: Repository) -> No
 
 
 def test_a_missing_interpreter_is_told_with_the_command_that_gets_it(good: Repository) -> None:
-    good.run("lock", "zoo", good.cell)
+    good.run("matrix", "lock", "zoo", good.cell)
     matrix = good.root / "matrices" / "zoo" / "matrix.toml"
     text = matrix.read_text()
     version = ".".join(str(part) for part in sys.version_info[:3])

@@ -14,8 +14,8 @@ from compat.cli.machine import now
 Remember = Callable[..., None]
 
 COMMANDS = (
-    ("schedule", "demo", "--json"),
-    ("health", "demo", "--json"),
+    ("matrix", "schedule", "demo", "--json"),
+    ("ci", "health", "demo", "--json"),
     ("propose", "demo", "--json"),
     ("show", "demo", "--json"),
 )
@@ -48,8 +48,8 @@ def test_every_answer_is_the_same_in_every_time_zone(
 ) -> None:
     policy = 'default_months = 24\ncadence = "quarterly"\nnotice_days = 30\nwitnesses = 2\n'
     (root / "matrices" / "demo" / "policy.toml").write_text(policy, encoding="utf-8")
-    run("lock", "demo", "*")
-    run("discover", "demo", "--write")
+    run("matrix", "lock", "demo", "*")
+    run("matrix", "discover", "demo", "--write")
     remember()
 
     def answers() -> list[str]:

@@ -1,4 +1,5 @@
-"""`compat why`: what keeps a floor where it is, from wheels that are made here and from records."""
+"""`compat find reason`: what keeps a floor where it is, from wheels that are made here and from
+records."""
 
 import hashlib
 import io
@@ -38,8 +39,8 @@ def publish(
 
 
 def read(run: Run, *words: str) -> None:
-    assert run("discover", "demo", "--write").code in (0, 1)
-    assert run("why", "demo", "python", "--write", *words).code == 0
+    assert run("matrix", "discover", "demo", "--write").code in (0, 1)
+    assert run("find", "reason", "demo", "python", "--write", *words).code == 0
 
 
 CASES = {
@@ -62,7 +63,7 @@ def test_a_release_says_what_keeps_its_python(run: Run, demo_index: FakeIndex, c
     source, requires_python, tag, sentence = CASES[case]
     publish(demo_index, source, requires_python, tag)
     read(run)
-    ran = run("why", "demo", "python", "--at", "demo=1.0")
+    ran = run("find", "reason", "demo", "python", "--at", "demo=1.0")
     assert ran.code == 0, ran.err
     assert sentence in ran.out
     assert "vermin" in ran.err
@@ -75,7 +76,7 @@ def test_the_lines_are_named_and_need_neither_index_nor_run(
     publish(demo_index, ANNOTATED)
     read(run)
     demo_index.stop()
-    ran = run("why", "demo", "python", "--at", "demo=1.0")
+    ran = run("find", "reason", "demo", "python", "--at", "demo=1.0")
     assert "  demo/__init__.py:5: builtin generic type (list[..])" in ran.out.splitlines()
     assert "its metadata declares no minimum" in ran.out
     assert "was not run on a Python older than" in ran.out
@@ -83,17 +84,17 @@ def test_the_lines_are_named_and_need_neither_index_nor_run(
 
 def test_the_table_has_every_release(run: Run) -> None:
     read(run)
-    head, *rows = run("why", "demo", "python").out.splitlines()
+    head, *rows = run("find", "reason", "demo", "python").out.splitlines()
     assert head.split()[0] == "release"
     assert [row.split()[0] for row in rows] == ["1.0", "2.0"]
     assert "declared only" in rows[1]
 
 
 def test_what_was_not_read_is_said_with_the_command_that_reads_it(run: Run) -> None:
-    run("discover", "demo", "--write")
-    ran = run("why", "demo", "python")
+    run("matrix", "discover", "demo", "--write")
+    ran = run("find", "reason", "demo", "python")
     assert ran.code == 0
-    assert "2 releases not read yet; `compat why demo python --write`" in ran.err
+    assert "2 releases not read yet; `compat find reason demo python --write`" in ran.err
 
 
 def test_what_ran_below_and_above_is_told(
@@ -103,8 +104,8 @@ def test_what_ran_below_and_above_is_told(
     read(run)
     remember(ABOVE)
     remember(BELOW, outcome="import-fail:type-error(demo/__init__.py:5)")
-    assert "3.8: no (type-error)" in run("why", "demo", "python").out
-    [release] = run("why", "demo", "python", "--json").json["data"]["releases"]
+    assert "3.8: no (type-error)" in run("find", "reason", "demo", "python").out
+    [release] = run("find", "reason", "demo", "python", "--json").json["data"]["releases"]
     assert release["keepers"] == ["annotation"]
     assert release["bounds"] == {"annotation": "3.9"}
     assert release["works_on"] == "3.11"
@@ -119,7 +120,7 @@ def test_what_is_not_reached_keeps_nothing(
     publish(demo_index, "def late():\n    import graphlib\n")
     read(run)
     remember(BELOW)
-    ran = run("why", "demo", "python", "--at", "demo=1.0")
+    ran = run("find", "reason", "demo", "python", "--at", "demo=1.0")
     assert "Nothing in its code or its metadata asks for more than Python 3.8." in ran.out
     assert "would need Python 3.9 (demo/__init__.py:2: 'graphlib' module)" in ran.out
     assert "what the suite tries works on Python 3.8" in ran.out
@@ -132,7 +133,7 @@ def test_a_dependency_that_cannot_be_had_below_is_named(
     read(run)
     remember(ABOVE)
     remember(BELOW, outcome="lock-fail:requires-python(dep==1.1)")
-    ran = run("why", "demo", "python", "--at", "demo=1.0")
+    ran = run("find", "reason", "demo", "python", "--at", "demo=1.0")
     assert "A dependency keeps it at Python 3.11" in ran.out
     assert "dep==1.1" in ran.out
 
@@ -151,21 +152,23 @@ def test_a_package_that_a_rule_lets_in_keeps_no_release(
     read(run)
     remember(ABOVE)
     remember(f"{BELOW}+relaxed", outcome="lock-fail:requires-python(dep==1.1)")
-    ran = run("why", "demo", "python", "--at", "demo=1.0")
+    ran = run("find", "reason", "demo", "python", "--at", "demo=1.0")
     assert "A dependency keeps it" not in ran.out
     assert "it was not tested: dep==1.1, which a rule of the matrix lets in" in ran.out
-    [release] = run("why", "demo", "python", "--json").json["data"]["releases"]
+    [release] = run("find", "reason", "demo", "python", "--json").json["data"]["releases"]
     assert release["keepers"] == []
 
 
 def test_a_package_axis_names_the_requirement(run: Run, remember: Remember) -> None:
-    run("discover", "demo", "--write")
-    ran = run("why", "demo", "dep", "--at", "demo=2.0")
+    run("matrix", "discover", "demo", "--write")
+    ran = run("find", "reason", "demo", "dep", "--at", "demo=2.0")
     assert ran.code == 0, ran.err
     assert "2.0 requires `dep==2.*`: dep 2 or newer." in ran.out
     assert "No cell below dep 2 has run." in ran.out
     remember("py3.11-dep1-demo2.0", outcome="import-fail:missing-attribute(dep.new)")
-    [release] = run("why", "demo", "dep", "--at", "demo=2.0", "--json").json["data"]["releases"]
+    [release] = run("find", "reason", "demo", "dep", "--at", "demo=2.0", "--json").json["data"][
+        "releases"
+    ]
     [below] = release["below"]
     assert below["api_missing"] == ["dep.new"]
 
@@ -181,7 +184,7 @@ def test_a_changed_run_is_told_as_one(run: Run, demo_index: FakeIndex, root: Pat
     }  # fmt: skip
     text = path.read_text().replace('"changed": [\n\n', f'"changed": [\n{json.dumps(changed)}\n')
     path.write_text(text)
-    ran = run("why", "demo", "python", "--at", "demo=1.0")
+    ran = run("find", "reason", "demo", "python", "--at", "demo=1.0")
     assert "In a changed copy with annotations postponed in 1 file (" in ran.out
     assert "1 of 2 capabilities work" in ran.out
 
@@ -189,17 +192,17 @@ def test_a_changed_run_is_told_as_one(run: Run, demo_index: FakeIndex, root: Pat
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("why", "demo", "pyton"), "did you mean"),
-        (("why", "demo", "demo"), "the release that is asked about"),
-        (("why", "demo", "python", "--at", "demo=9.9"), "it has 1.0 to 2.0"),
-        (("why", "demo", "python", "--at", "nothing=1"), "no axis 'nothing'"),
-        (("why", "demo", "python", "--at", "demo"), "AXIS=VERSION"),
-        (("why", "demo", "dep", "--write"), "for the Python axis"),
-        (("why", "demo", "python", "--try"), "needs one release"),
+        (("find", "reason", "demo", "pyton"), "did you mean"),
+        (("find", "reason", "demo", "demo"), "the release that is asked about"),
+        (("find", "reason", "demo", "python", "--at", "demo=9.9"), "it has 1.0 to 2.0"),
+        (("find", "reason", "demo", "python", "--at", "nothing=1"), "no axis 'nothing'"),
+        (("find", "reason", "demo", "python", "--at", "demo"), "AXIS=VERSION"),
+        (("find", "reason", "demo", "dep", "--write"), "for the Python axis"),
+        (("find", "reason", "demo", "python", "--try"), "needs one release"),
     ],
 )
 def test_what_cannot_be_asked_is_one_line(run: Run, words: tuple[str, ...], told: str) -> None:
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     ran = run(*words)
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
@@ -208,15 +211,15 @@ def test_what_cannot_be_asked_is_one_line(run: Run, words: tuple[str, ...], told
 
 def test_nothing_to_try_below_says_what_is_missing(run: Run) -> None:
     read(run)
-    ran = run("why", "demo", "python", "--at", "demo=2.0", "--try")
+    ran = run("find", "reason", "demo", "python", "--at", "demo=2.0", "--try")
     assert ran.code == 1
     assert "no locked cell of demo 2.0 lies below Python 3.9" in ran.err
 
 
 def test_damaged_needs_are_one_line_with_the_remedy(run: Run, root: Path) -> None:
-    run("discover", "demo", "--write")
+    run("matrix", "discover", "demo", "--write")
     (root / "matrices" / "demo" / "needs.json").write_text("{}x")
-    ran = run("why", "demo", "python")
+    ran = run("find", "reason", "demo", "python")
     assert ran.code == 2
     assert "matrices/demo/needs.json: has no needs" in ran.err
     assert len(ran.err.strip().splitlines()) == 1

@@ -1,5 +1,5 @@
-"""How `compat run` and `compat lock` work through their cells: side by side, and with everything
-told.
+"""How `compat run` and `compat matrix lock` work through their cells: side by side, and with
+everything told.
 """
 
 import datetime
@@ -101,7 +101,7 @@ def test_cells_run_while_others_are_locked(
     """The second cell is locked only when the first has begun: were all locked first, it would wait
     in vain.
     """
-    run("lock", "demo", CELL)
+    run("matrix", "lock", "demo", CELL)
     waited: list[bool] = []
     locking(monkeypatch, lambda cell: waited.append(cells.began.wait(20)))
     found = run("run", "demo", CELL, RELAXED)
@@ -147,7 +147,7 @@ def test_a_refusal_is_counted_and_remembered_while_the_others_run(
 def test_where_no_worker_takes_cells_any_more_none_is_locked_for_them(
     run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("lock", "demo", CELL)
+    run("matrix", "lock", "demo", CELL)
     asked: list[str] = []
     locking(monkeypatch, lambda cell: asked.append(cell.id))
     monkeypatch.setattr(local.Local, "is_spent", True)
@@ -194,8 +194,8 @@ def test_where_the_disk_has_room_for_fewer_cells_than_asked_it_is_said(
 def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
     run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run("lock", "demo", CELL)
-    run("lock", "demo", RELAXED)
+    run("matrix", "lock", "demo", CELL)
+    run("matrix", "lock", "demo", RELAXED)
     is_lost = threading.Event()
 
     def one_is_broken(job: Job, *more: Any) -> Evidence:
@@ -241,7 +241,7 @@ class Resolvers:
 def test_locks_are_made_side_by_side_and_printed_in_the_order_of_the_cells(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("lock", "demo", OLD, RULED_OUT, RELAXED, CELL)
+    words = ("matrix", "lock", "demo", OLD, RULED_OUT, RELAXED, CELL)
     resolvers = Resolvers(monkeypatch)
     found = run(*words, "--jobs", "4")
     assert resolvers.most > 1
@@ -261,7 +261,7 @@ def test_a_lock_without_an_answer_is_told_in_its_place(
             raise IndexUnreachable.of("the index is down")
 
     locking(monkeypatch, fail)
-    found = run("lock", "demo", CELL, RELAXED, "--jobs", "2")
+    found = run("matrix", "lock", "demo", CELL, RELAXED, "--jobs", "2")
     assert found.code == 3
     assert found.out.startswith(f"{RELAXED}  locked")
     assert found.err.splitlines() == [
@@ -271,4 +271,4 @@ def test_a_lock_without_an_answer_is_told_in_its_place(
 
 
 def test_one_cell_is_one_cell(run: Run) -> None:
-    assert run("lock", "demo", CELL).err == "1 cell: 1 locked\n"
+    assert run("matrix", "lock", "demo", CELL).err == "1 cell: 1 locked\n"

@@ -31,7 +31,9 @@ def test_a_schema_file_is_current(name: str) -> None:
     change = difflib.unified_diff(
         written.splitlines(), derived.splitlines(), "written", "derived", lineterm=""
     )
-    assert written == derived, "run `compat schema --write`:\n" + "\n".join(list(change)[:40])
+    assert written == derived, "run `compat matrix schema --write`:\n" + "\n".join(
+        list(change)[:40]
+    )
 
 
 @pytest.mark.parametrize("name", SCHEMAS)

@@ -198,7 +198,7 @@ def test_a_cluster_makes_the_same_records_as_this_machine(flock: Flock) -> None:
     local = {path.parent.name: json.loads(path.read_text()) for path in flock.records()}
     shutil.rmtree(flock.root / "matrices" / "zoo" / "records")
     port = free_port()
-    flock.begin("cluster", "--workers", "2", "--port", f"{port}")
+    flock.begin("fleet", "cluster", "--workers", "2", "--port", f"{port}")
     code, _, err = flock.run("run", "zoo", *CELLS, "--fleet", flock.address(port))
     assert code == 1, err + flock.logs()
     assert flock.outcomes() == EXPECTED
@@ -216,14 +216,16 @@ def test_workers_start_in_a_folder_with_another_compat(flock: Flock) -> None:
     (flock.root / "compat").mkdir()
     (flock.root / "compat" / "__init__.py").write_text("raise SystemExit('another compat')\n")
     command = Path(sys.executable).with_name("compat")
-    flock.begin("cluster", "--workers", "1", "--port", f"{free_port()}", command=(str(command),))
+    flock.begin(
+        "fleet", "cluster", "--workers", "1", "--port", f"{free_port()}", command=(str(command),)
+    )
     wait_for(lambda: "joined" in flock.logs() or "another" in flock.logs())
     assert "another compat" not in flock.logs()
 
 
 def test_a_worker_that_is_killed_in_a_cell_loses_nothing(flock: Flock) -> None:
     port = free_port()
-    flock.begin("cluster", "--workers", "2", "--port", f"{port}")
+    flock.begin("fleet", "cluster", "--workers", "2", "--port", f"{port}")
     run = flock.start("run", "zoo", *CELLS, "--fleet", flock.address(port))
     flock.worker_at_work(run).send_signal(signal.SIGKILL)
     _, err = run.communicate(timeout=600)
@@ -234,14 +236,14 @@ def test_a_worker_that_is_killed_in_a_cell_loses_nothing(flock: Flock) -> None:
 
 def test_a_scheduler_that_is_killed_and_started_anew_loses_nothing(flock: Flock) -> None:
     port = free_port()
-    scheduler = flock.begin("cluster", "--workers", "0", "--port", f"{port}")
-    flock.begin("worker", flock.address(port), "--workers", "2")
+    scheduler = flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")
+    flock.begin("fleet", "worker", flock.address(port), "--workers", "2")
     run = flock.start("run", "zoo", *CELLS, "--fleet", flock.address(port))
     flock.worker_at_work(run)
     wait_for(lambda: bool(flock.records()))
     scheduler.kill()
     scheduler.wait()
-    flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")
     _, err = run.communicate(timeout=600)
     assert flock.outcomes() == EXPECTED, err + flock.logs()
     assert run.returncode == 1
@@ -255,13 +257,13 @@ def test_a_connection_that_dask_has_made_anew_counts_as_lost(flock: Flock) -> No
     from compat.fleet.cluster import Cluster, cluster_address
 
     port = free_port()
-    scheduler = flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    scheduler = flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")
     cluster = Cluster(cluster_address(flock.address(port), None, flock.cache / "fleet"), "topic")
     try:
         assert cluster.offers() == {}
         scheduler.kill()
         scheduler.wait()
-        flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+        flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")
         # It may be connected again before anybody looks whether it was lost.
         before = (None, cluster._connection)
         wait_for(
@@ -277,8 +279,10 @@ def test_a_connection_that_dask_has_made_anew_counts_as_lost(flock: Flock) -> No
 
 def test_a_worker_that_cannot_be_dialled_runs_cells(flock: Flock) -> None:
     port = free_port()
-    flock.begin("cluster", "--workers", "0", "--port", f"{port}")
-    flock.begin("worker", flock.address(port), command=(sys.executable, "-c", BEHIND_A_FIREWALL))
+    flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")
+    flock.begin(
+        "fleet", "worker", flock.address(port), command=(sys.executable, "-c", BEHIND_A_FIREWALL)
+    )
     code, _, err = flock.run("run", "zoo", *CELLS, "--fleet", flock.address(port))
     assert flock.outcomes() == EXPECTED, err + flock.logs()
     assert code == 1
@@ -286,7 +290,7 @@ def test_a_worker_that_cannot_be_dialled_runs_cells(flock: Flock) -> None:
 
 def test_an_interrupted_run_stops_the_cells_on_the_workers(flock: Flock) -> None:
     port = free_port()
-    flock.begin("cluster", "--workers", "1", "--port", f"{port}")
+    flock.begin("fleet", "cluster", "--workers", "1", "--port", f"{port}")
     run = flock.start("run", "zoo", *CELLS, "--fleet", flock.address(port))
     flock.worker_at_work(run)
     run.send_signal(signal.SIGTERM)
@@ -298,7 +302,7 @@ def test_an_interrupted_run_stops_the_cells_on_the_workers(flock: Flock) -> None
 @pytest.mark.parametrize("sent", ["ToPickle(Evil())", "Serialize(Evil())", "b'words'"])
 def test_what_is_no_message_is_refused_and_never_unpickled(flock: Flock, sent: str) -> None:
     port, folder = free_port(), flock.cache / "fleet"
-    flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")
     run = subprocess.Popen(
         [sys.executable, "-c", CONNECTED, flock.address(port), str(folder)],
         stdout=subprocess.PIPE, text=True,
@@ -314,12 +318,12 @@ def test_what_is_no_message_is_refused_and_never_unpickled(flock: Flock, sent: s
 
 def test_nobody_listens_with_a_key_that_others_can_read(flock: Flock) -> None:
     port = free_port()
-    flock.begin("cluster", "--workers", "0", "--port", f"{port}")
+    flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")
     own = flock.cache / "fleet"
     assert {path.stat().st_mode & 0o777 for path in (own, *own.iterdir())} == {0o700, 0o600}
     shutil.copytree(own, flock.root / "open")
     (flock.root / "open" / "key.pem").chmod(0o644)
-    code, _, err = flock.run("cluster", "--port", "0", "--tls", "open")
+    code, _, err = flock.run("fleet", "cluster", "--port", "0", "--tls", "open")
     assert (code, "other users can read the key" in err) == (2, True)
 
 
@@ -340,10 +344,10 @@ def test_with_certificates_nobody_joins_without_them(flock: Flock) -> None:
     tls = ("--tls", str(folder))
     secrets = {"GITHUB_TOKEN": "a-secret", "UV_GITHUB_TOKEN": "b", "UV_PUBLISH_PASSWORD": "c"}
     flock.environ |= secrets
-    flock.begin("cluster", "--workers", "1", "--port", f"{port}", *tls)
+    flock.begin("fleet", "cluster", "--workers", "1", "--port", f"{port}", *tls)
     code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", flock.address(port), *tls)
     assert code == 0, err + flock.logs()
-    flock.begin("worker", flock.address(port), "--workers", "2", *tls)
+    flock.begin("fleet", "worker", flock.address(port), "--workers", "2", *tls)
     wait_for(lambda: flock.logs().count("joined") == 3)
     for process in (started := flock.processes) + [c for p in started for c in p.children()]:
         assert not secrets.keys() & process.environ().keys()
@@ -354,9 +358,9 @@ def test_with_certificates_nobody_joins_without_them(flock: Flock) -> None:
 def test_off_the_loopback_certificates_are_required(flock: Flock) -> None:
     code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", "dask://192.0.2.1:8786")
     assert (code, "needs certificates" in err) == (2, True)
-    code, _, err = flock.run("cluster", "--host", "0.0.0.0")
+    code, _, err = flock.run("fleet", "cluster", "--host", "0.0.0.0")
     assert (code, "needs certificates" in err) == (2, True)
-    code, _, err = flock.run("worker", "tcp://127.0.0.1:8786")
+    code, _, err = flock.run("fleet", "worker", "tcp://127.0.0.1:8786")
     assert (code, "is not an address such as dask://127.0.0.1:8786" in err) == (2, True)
 
 

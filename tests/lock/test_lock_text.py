@@ -150,7 +150,7 @@ def test_a_damaged_lock_is_told_with_its_file_and_the_remedy(damaged: str, told:
     line = str(caught.value)
     assert line.startswith("locks/c.txt: ")
     assert told in line
-    assert "compat lock" in line
+    assert "compat matrix lock" in line
 
 
 @given(locks(), st.data())

@@ -1,5 +1,5 @@
-"""`compat keep` and `compat watchdog`, as the workflows call them, with a repository of a few lines
-and its GitHub.
+"""`compat ci push` and `compat ci watchdog`, as the workflows call them, with a repository of a
+few lines and its GitHub.
 """
 
 import datetime

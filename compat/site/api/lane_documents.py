@@ -1,4 +1,5 @@
-"""The `site` room's API about lanes: what is asked beside the grid, as `compat lanes` says it."""
+"""The `site` room's API about lanes: what is asked beside the grid, as `compat matrix variants`
+says it."""
 
 from compat.results.lane_report import LaneAlert, LaneCell
 from compat.site.api.envelope import Document, head

@@ -1,5 +1,5 @@
 """The `site` room's API about floors: what keeps the lowest version of an axis where it is, as
-`compat why --json` tells it, too.
+`compat find reason --json` tells it, too.
 """
 
 from msgspec.structs import asdict
