@@ -77,6 +77,6 @@ def _cell_to_try(workspace: Workspace, needs: Needs, versions: dict[str, Version
     if not locked:
         raise NothingToDo.of(
             f"no locked cell of {subject} {versions[subject]} lies below Python {floor.series}",
-            hint="compat matrix lock MATRIX CELL makes one, of a relaxed cell below requires-python",
+            hint="compat matrix lock MATRIX CELL makes one, relaxed, below requires-python",
         )
     return max(locked, key=lambda cell: cell.versions)

@@ -202,6 +202,6 @@ def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line
     assert came.code == 2
     assert (
         came.err
-        == "error: matrices/demo/catalogue.json: lacks dep (compat matrix discover demo --write asks"
-        " the index for it)\n"
+        == "error: matrices/demo/catalogue.json: lacks dep (compat matrix discover demo --write"
+        " asks the index for it)\n"
     )
