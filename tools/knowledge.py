@@ -13,6 +13,7 @@ import lzma
 import os
 import re
 import struct
+import subprocess
 import sys
 import tarfile
 import time
@@ -21,6 +22,7 @@ import zlib
 from pathlib import Path
 
 import requests
+from packaging.version import Version
 from remotezip import RemoteZip
 
 from compat.index.pypi import PyPISource
@@ -199,7 +201,7 @@ def generate(name):
                 ]
             else:
                 found = from_sdist(artifact.url, cache, tops)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             print(f"{name} {version}: {type(error).__name__} {error}"[:200], file=sys.stderr)
             continue
         if not found:
@@ -208,17 +210,7 @@ def generate(name):
             tops = {m.partition(".")[0] for m in found}
         api.append((version, joined(found)))
     api.reverse()
-    names, calls = packed([each for _, each in api])
-    content = {
-        "package": name,
-        "modules": sorted({m.partition(".")[0] for m in names}),
-        "releases": [str(v) for v, _ in api],
-        "names": names,
-        "calls": calls,
-    }
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    data = lzma.compress(json.dumps(content, separators=(",", ":")).encode(), preset=6)
-    (FOLDER / f"{name}.api.xz").write_bytes(data)
+    size = write(f"{name}.api.xz", content_of(name, api))
     wheels, last = [], None
     for version, release in sorted(by_version.items()):
         row = pythons_of(release)
@@ -230,18 +222,75 @@ def generate(name):
         if version in requires and requires[version] != last:
             needs[version] = last = requires[version]
     index = {"package": name, "wheels": wheels, "requires": needs}
-    small = lzma.compress(json.dumps(index, separators=(",", ":")).encode(), preset=6)
-    (FOLDER / f"{name}.index.xz").write_bytes(small)
+    small = write(f"{name}.index.xz", index)
     print(
-        f"{name}: {len(api)} of {len(by_version)} releases, {len(data) // 1000} + {len(small) // 1000} kB,"
+        f"{name}: {len(api)} of {len(by_version)} releases, {size // 1000} + {small // 1000} kB,"
         f" {total[0] // 1_000_000} MB read, {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",
         flush=True,
     )
 
 
+def python(interpreters):
+    """What Python's own library has, by release: asked of the interpreters themselves."""
+    releases = []
+    for interpreter in interpreters:
+        script = Path(__file__).with_name("stdlib_names.py")
+        code = "import sys; print('%d.%d' % sys.version_info[:2])"
+        version = subprocess.run([interpreter, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        printed = subprocess.run([interpreter, str(script)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120).stdout
+        names = json.loads(printed[printed.index("{") :])
+        releases.append((Version(version), {n: None if p is None else tuple(p) for n, p in names.items()}))
+    releases.sort(key=lambda pair: pair[0])
+    write("python.api.xz", content_of("python", releases))
+
+
+def content_of(name, api):
+    names, calls = packed([each for _, each in api])
+    modules = sorted({m.partition(".")[0] for m in names})
+    return {"package": name, "modules": modules, "releases": [str(v) for v, _ in api], "names": names, "calls": calls}
+
+
+def write(name, content):
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    data = lzma.compress(json.dumps(content, separators=(",", ":")).encode(), preset=6)
+    (FOLDER / name).write_bytes(data)
+    return len(data)
+
+
+def names_of_all():
+    """Which package has a module, a class, or a function whose parameters changed."""
+    modules, found = {}, {}
+    for path in sorted(FOLDER.glob("*.api.xz")):
+        content = json.loads(lzma.decompress(path.read_bytes()))
+        package = content["package"]
+        if package == "python":
+            continue
+        tops = [m for m in content["modules"] if not m.startswith("_")]
+        for top in tops:
+            if top not in modules or top.replace("_", "-") == package:
+                modules[top] = package
+        for module, by_spans in content["names"].items():
+            if "._vendor" in module:
+                continue
+            for names in by_spans.values():
+                for each in names.split(" "):
+                    if "." in each and "<" not in each:
+                        found.setdefault(each.partition(".")[0], set()).add(package)
+        for function in content["calls"]:
+            last = function.partition(":")[2].removesuffix(".__init__")
+            if "." not in last:
+                found.setdefault(f"{last}()", set()).add(package)
+    owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 8}
+    print(f"names: {len(owners)} owners, {write('names.xz', {'modules': modules, 'owners': owners}) // 1000} kB")
+
+
 if __name__ == "__main__":
-    for each in sys.argv[1:]:
-        try:
-            generate(each)
-        except Exception as error:  # noqa: BLE001
-            print(f"{each}: {type(error).__name__} {error}"[:300], flush=True)
+    if sys.argv[1:2] == ["--python"]:
+        python(sys.argv[2:])
+    else:
+        for each in sys.argv[1:]:
+            try:
+                generate(each)
+            except Exception as error:
+                print(f"{each}: {type(error).__name__} {error}"[:300], flush=True)
+    names_of_all()

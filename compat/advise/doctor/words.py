@@ -1,0 +1,142 @@
+"""What packages say in words of their own when they meet another version than they need: one small
+grammar of names, versions and comparisons.
+"""
+
+import re
+from collections.abc import Iterator
+
+from packaging.utils import canonicalize_name
+
+from compat.advise.doctor.facts import PYTHON, Fact, Have, Requires, Text, version_of
+from compat.advise.doctor.traceback import Traceback, package_of
+
+_VERSION = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
+_CLAUSE = rf"[<>=!~]=?=? ?{_VERSION}(?:\.\*)?"
+_RANGE = rf"{_CLAUSE}(?:(?:, ?| and ){_CLAUSE}){{0,5}}"
+_N = r"'?(?P<n>[A-Za-z][\w.-]{1,40}?)(?:\[[\w,]+\])?'?"
+_V = rf"'?(?P<v>{_VERSION})'?"
+_WORD = r"(?: package| library| module)?(?: versions?)?"
+_MORE = r"(?:newer|later|higher|above|greater|up)"
+_LESS = r"(?:less|lower|older|earlier|below)"
+# Something is asked for only where one of these words stands near.
+_ASKS = re.compile(
+    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least"
+)
+# Who speaks: "This version of X requires", "X needs", "for this version of X", "X 1.0 requires".
+_WHO = re.compile(
+    r"(?:(?:[Tt]his|the) version of |(?:^|[:.'] |Plugin ))'?(?P<a>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)'?(?: \d[\w.]*)? (?:requires?|needs?)\b"
+    r"|(?:for|of) this version of (?P<b>[A-Za-z][\w-]*)|^(?P<c>[A-Za-z][\w-]*) (?P<cv>\d[\w.]*) is incompatible with"
+    r"|this version of (?P<d>[\w-]+) is incompatible"
+)
+# What each form asks for; `{}` is its version. A form without one has a range of its own.
+_FORMS = (
+    (rf"incompatible with {_N} ?(?P<not>[<>]=?) ?{_V}", ""),
+    (rf"no longer supported in {_N}>= ?{_V}", "<{}"),
+    (rf"{_N} version {_V} is newer than and incompatible with (?P<who>[\w-]+) version (?P<w>{_VERSION})", "<={}"),
+    (rf"{_N} is version (?P<h>{_VERSION}), but this version of (?P<who>[\w-]+) requires version (?P<r>{_RANGE}|{_VERSION})", ""),
+    (rf"{_N}{_WORD} ?(?P<r>{_RANGE})", ""),
+    (rf"{_N}{_WORD} {_V} or {_MORE}", ">={}"),
+    (rf"{_N}{_WORD} {_V} or {_LESS}", "<={}"),
+    (rf"version {_V} or {_MORE} of {_N}", ">={}"),
+    (rf"(?:at least|minimum of) {_N}{_WORD} {_V}", ">={}"),
+    (rf"version of {_N} must be at least {_V}", ">={}"),
+    (rf"{_N} maximum version {_V}", "<={}"),
+    (rf"[Dd]owngrade (?:the )?{_N}{_WORD} to {_V}", "<={}"),
+    (rf"[Uu]pgrade (?:the )?{_N}{_WORD} to (?:version )?(?:>=)? ?{_V}", ">={}"),
+    (rf"(?:[Nn]eeds?|[Rr]equires?) {_N} version {_V}(?=[,.;)]| but|$)", "=={}"),
+    (rf"(?:[Cc]ompiled|[Bb]uilt) (?:against|for|with):? {_N} {_V}(?=.{{0,40}}(?:but|you have|loaded))", "=={}"),
+    (rf"(?P<n>\w+) Gencode/Runtime .{{0,120}}? gencode {_V} runtime (?P<h>{_VERSION})", ">={}"),
+    (rf"generated (?:by|code) .{{0,80}}?depends on {_N}(?P<r>{_RANGE})", ""),
+)
+_COMPILED = tuple((re.compile(pattern), form) for pattern, form in _FORMS)
+_FOUND = re.compile(
+    rf"(?:[Dd]etected an installation of version|but found version|[Gg]ot (?:\w+ )?|[Yy]ou have(?: version)?|detected version"
+    rf"|(?:is|was) at version|but found [\w.-]+==|your \w+ version is|\(version) ?'?(?P<v>{_VERSION})"
+)
+_NOT_NAMES = frozenset(
+    "version versions cuda cudnn gcc driver drivers windows macos linux ubuntu glibc protocol format file model the this that"
+    " it a an or and at than to of is with using value size dimension shape got api abi compute capability line openssl"
+    " requires need needs newer older required installed runtime gencode protoc".split()
+)
+
+
+def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
+    said: set[tuple[str, str]] = set()
+    for pattern, form in _COMPILED:
+        for number, match in enumerate(pattern.finditer(text.flat)):
+            if number == 12:
+                break
+            around = text.flat[max(0, match.start() - 90) : match.end() + 90]
+            near = text.flat[max(0, match.start() - 200) : match.end() + 200]
+            if not _ASKS.search(around) or _is_of_a_tool(near):
+                continue
+            fact = _fact(match, form, text, trace)
+            if fact is None or (fact.what, "") in said or (fact.what == PYTHON):
+                continue
+            said.add((fact.what, ""))
+            yield fact
+            yield from _found(match, fact, text)
+
+
+def _is_of_a_tool(near: str) -> bool:
+    """Whether an installer says it: those have grammars of their own."""
+    return bool(
+        re.search(
+            r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"
+            r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",
+            near.replace("generated code", ""),
+        )
+    ) and "generated code" not in near
+
+
+def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Requires | None:
+    groups = match.groupdict()
+    name = groups["n"].strip(".-")
+    if name.lower() in _NOT_NAMES or "pb2" in name:
+        return None
+    what = package_of(name) if "-" not in name else str(canonicalize_name(name))
+    wanted = groups.get("r") or ""
+    if groups.get("not"):
+        opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[groups["not"]]
+        wanted = opposite + groups["v"]
+    elif not wanted:
+        version = groups.get("w") or groups["v"]
+        if form.startswith("<=") and version.endswith(".x"):
+            version = version.replace(".x", ".99")
+        wanted = form.format(version.removeprefix("v").rstrip("."))
+    elif wanted[0].isdigit():
+        wanted = f"=={wanted}"
+    if groups.get("h") and "Gencode" in match[0]:
+        wanted += f",<{int(groups['v'].split('.')[0]) + 2}"
+    who = groups.get("who") or _speaker(text.flat[max(0, match.start() - 120) : match.end() + 80], what)
+    if not who:
+        who = next((p for p in trace.installed if p not in (what, PYTHON)), "")
+    return Requires(
+        who=str(canonicalize_name(who.replace(" ", "-"))) if who else "",
+        version="",
+        what=what,
+        range=wanted,
+        line=text.line_at(match.start()),
+        is_check=True,
+    )
+
+
+def _speaker(near: str, what: str) -> str:
+    for match in _WHO.finditer(near):
+        who = next(filter(None, (match["a"], match["b"], match["c"], match["d"])))
+        name = package_of(who) if " " not in who else who.lower().replace(" ", "-")
+        if name != what and name not in _NOT_NAMES and who.lower() not in ("run", "using", "extension", "project", "we"):
+            return name
+    return ""
+
+
+def _found(match: "re.Match[str]", fact: Requires, text: Text) -> Iterator[Fact]:
+    groups = match.groupdict()
+    found = groups.get("h") or (groups["v"] if groups.get("w") else None)
+    if not found:
+        said = _FOUND.search(text.flat, match.start(), match.end() + 160)
+        found = said["v"] if said else None
+    if found and version_of(found):
+        yield Have(what=fact.what, version=found, line=fact.line)
+    if groups.get("w"):
+        yield Have(what=fact.who, version=groups["w"], line=fact.line)
