@@ -34,7 +34,7 @@ _FORMS = (
     (rf"no longer supported in {_N}>= ?{_V}", "<{}"),
     (rf"{_N} version {_V} is newer than and incompatible with (?P<who>[\w-]+) version (?P<w>{_VERSION})", "<={}"),
     (rf"{_N} is version (?P<h>{_VERSION}), but this version of (?P<who>[\w-]+) requires version (?P<r>{_RANGE}|{_VERSION})", ""),
-    (rf"{_N}{_WORD} ?(?P<r>{_RANGE})", ""),
+    (rf"{_N}{_WORD} ?(?P<r>[<>!~]=?=? ?{_VERSION}(?:\.\*)?(?:(?:, ?| and ){_CLAUSE}){{0,5}})(?! \(from|-\>)", ""),
     (rf"{_N}{_WORD} {_V} or {_MORE}", ">={}"),
     (rf"{_N}{_WORD} {_V} or {_LESS}", "<={}"),
     (rf"version {_V} or {_MORE} of {_N}", ">={}"),
