@@ -1,7 +1,9 @@
 """Generate what `compat doctor` knows of packages: names and parameters by release, wheels by
 Python, and published requirements.
 
-    python tools/knowledge.py PACKAGE...
+    python tools/knowledge.py PACKAGE...          names, wheels and requirements
+    python tools/knowledge.py --index PACKAGE...  wheels and requirements alone
+    python tools/knowledge.py --python PATH...    of Python's own library, from interpreters
 
 Python sources are read out of wheels by range requests and parsed with `ast`; nothing is run. A file
 that a release shares with the one before is neither fetched nor parsed again.
@@ -35,7 +37,7 @@ SKIPPED = re.compile(
     r"|_distutils|extern|vendor(?:ed)?|include|third_party|build_tools)/|(?:^|/)(?:test_|conftest|setup\.py)"
 )
 # Packages whose surface is what `_api` imports: the rest is too large.
-ONLY = {"tensorflow": re.compile(r"^tensorflow/(?:__init__|_api/v2/(?!.*compat/v[12]/compat).*__init__|compat/v1/.*__init__|contrib/[^/]*/__init__)\.py$"),
+ONLY = {"tensorflow": re.compile(r"^(?:tensorflow|tensorflow_core)/(?:__init__|_api/v2/(?!.*compat/v[12]/compat).*__init__|compat/v1/.*__init__|contrib/[^/]*/__init__)\.py$"),
         "torch": re.compile(r"^torch/(?:[a-z]\w*/)*\w+\.py$")}
 MOST, GAP = 45, 200_000
 SESSION = requests.Session()
@@ -180,7 +182,7 @@ def pythons_of(release):
     )
 
 
-def generate(name):
+def generate(name, is_read=True):
     began, total = time.time(), [0]
     source = PyPISource(settings(), Path(os.environ.get("KNOWLEDGE_CACHE", "/tmp/knowledge-cache")))
     package = source.package(name)
@@ -192,7 +194,7 @@ def generate(name):
         artifact = chosen(by_version[version])
         try:
             if artifact.is_wheel:
-                found = from_wheel(artifact.url, ONLY.get(name), cache, total)
+                found = from_wheel(artifact.url, ONLY.get(name), cache, total) if is_read else None
                 published = source.published(artifact)
                 requires[str(version)] = [
                     re.sub(r"\s+", "", r.partition(";")[0]) + (";" + r.partition(";")[2].strip() if ";" in r else "")
@@ -200,7 +202,7 @@ def generate(name):
                     if "extra ==" not in r.replace("extra==", "extra ==")
                 ]
             else:
-                found = from_sdist(artifact.url, cache, tops)
+                found = from_sdist(artifact.url, cache, tops) if is_read else None
         except Exception as error:
             print(f"{name} {version}: {type(error).__name__} {error}"[:200], file=sys.stderr)
             continue
@@ -210,7 +212,7 @@ def generate(name):
             tops = {m.partition(".")[0] for m in found}
         api.append((version, joined(found)))
     api.reverse()
-    size = write(f"{name}.api.xz", content_of(name, api))
+    size = write(f"{name}.api.xz", content_of(name, api)) if is_read else 0
     wheels, last = [], None
     for version, release in sorted(by_version.items()):
         row = pythons_of(release)
@@ -280,17 +282,19 @@ def names_of_all():
             last = function.partition(":")[2].removesuffix(".__init__")
             if "." not in last:
                 found.setdefault(f"{last}()", set()).add(package)
+    aliases = {"np": "numpy", "pd": "pandas", "tf": "tensorflow", "plt": "matplotlib", "sns": "seaborn", "nx": "networkx", "jnp": "jax", "tff": "tensorflow-federated", "tfp": "tensorflow-probability", "xgb": "xgboost", "mx": "mxnet"}
     owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 8}
-    print(f"names: {len(owners)} owners, {write('names.xz', {'modules': modules, 'owners': owners}) // 1000} kB")
+    print(f"names: {len(owners)} owners, {write('names.xz', {'modules': aliases | modules, 'owners': owners}) // 1000} kB")
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--python"]:
         python(sys.argv[2:])
     else:
-        for each in sys.argv[1:]:
+        is_read = sys.argv[1] != "--index"
+        for each in sys.argv[1:] if is_read else sys.argv[2:]:
             try:
-                generate(each)
+                generate(each, is_read)
             except Exception as error:
                 print(f"{each}: {type(error).__name__} {error}"[:300], flush=True)
     names_of_all()

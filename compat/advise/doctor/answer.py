@@ -15,7 +15,7 @@ from compat.advise.doctor.words import word_facts
 def case_of(text: str, python: Version | None = None, versions: Mapping[str, Version] | None = None) -> Case:
     read = Text(text)
     trace = read_traceback(read)
-    facts = (*python_facts(read, trace), *resolver_facts(read), *word_facts(read, trace))
+    facts = (*python_facts(read, trace), *word_facts(read, trace), *resolver_facts(read))
     return Case(read, trace, facts, python, versions)
 
 

@@ -38,7 +38,7 @@ from compat.advise.doctor.known import (
     owners,
     package_of_module,
 )
-from compat.advise.doctor.traceback import Traceback, is_users_own, package_of
+from compat.advise.doctor.traceback import Frame, Traceback, is_users_own, package_of
 from compat.run.outcome import Cause
 from compat.value import Value
 
@@ -116,7 +116,7 @@ def findings(case: Case) -> list[Finding]:
     found = [finding for infer in _INFERENCES for finding in infer(case)]
     troubles = {fact.kind for fact in case.all(Trouble)}
     if troubles & {"network", "disk"} or ("machine" in troubles and not _is_certain(case)):
-        found = [f for f in found if f.cause not in ("no-artifact", "build") or not f.is_fault]
+        found = [f for f in found if f.cause not in ("no-artifact", "build", "version-guard") or not f.is_fault]
     if "shadow" in troubles:
         found = [f for f in found if f.cause not in ("missing-attribute", "missing-module") or not f.is_fault]
     found.sort(key=lambda f: (not f.is_fault, f.rank))
@@ -406,7 +406,7 @@ def _versions_out_of_range(case: Case) -> Iterator[Finding]:
         refused.append((fact, wish, installed))
     # Of what several ask, an installer reports as a notice only, and most of them are bystanders.
     notice = [f for f, _, _ in refused if not f.is_check]
-    is_crowd = len({f.who for f in notice}) > 1 and any(case.trace.raised) is False
+    is_crowd = len({f.who for f in notice}) > 1
     for fact, wish, installed in refused:
         if not fact.is_check:
             if fact.who in _HOSTS or (is_crowd and not _is_spoken_of(case, fact)):
@@ -424,7 +424,7 @@ def _versions_out_of_range(case: Case) -> Iterator[Finding]:
             direction=_toward(wish, installed) if installed is not None else _only(wish),
             needs=f"{fact.what}{wish}",
             pin=f"{fact.what}=={pin[1]}" if pin and pin[1] else "",
-            rank=2,
+            rank=2 if fact.is_check or not case.trace.raised else 4,
         )
 
 
@@ -705,6 +705,8 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
     if library is not None and library.has_module(fact.module):
         return _of_library(case, library.name(fact.module, fact.name), fact)
     package = _provider(case, fact.module)
+    if not package:
+        return None
     known = api(package)
     importer = next((p for p in case.trace.installed if p not in (package, PYTHON)), "")
     if known is not None and fact.module and (known.has_module(fact.module) or top in known.modules):
@@ -817,8 +819,14 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     library = api(PYTHON)
     if name in ("NoneType",):
         return None
+    if "." in fact.module and not (library and library.has_module(fact.module.partition(".")[0])):
+        package = _provider(case, fact.module)
+        return _unknown(package, importer if importer != package else "", f"{name}.{fact.name}", fact.line)
     if library is not None and (name in _BUILTINS or "." in fact.module or owners(name) == ()):
         presence = library.attribute(name, fact.name)
+        if importer and presence.had == {0}:
+            # Its code runs on Python 3: it is given text where it expects bytes, or the like.
+            return _unknown(importer, "", f"{name}.{fact.name}", fact.line)
         if not presence.never and (presence.is_known or presence.always):
             return _of_library(case, presence, fact)
     found = _candidates(case, owners(name), lambda p: api(p).attribute(name, fact.name))  # type: ignore[union-attr]
@@ -833,7 +841,7 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
             return None
         return _unknown(importer, "", f"{name}.{fact.name}", fact.line)
     mentioned = [p for p in own if case.mentions(p)]
-    if len(mentioned) == 1 or (len(own) == 1 and not case.trace.frames):
+    if len(mentioned) == 1:
         return _unknown((mentioned or list(own))[0], "", f"{name}.{fact.name}", fact.line)
     return None
 
@@ -903,14 +911,22 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         presence = library.accepts(bare.rpartition(".")[2], argument)
         if presence is not None and presence.is_known and fact.kind == "+":
             return _of_library(case, presence, fact, f"the argument {fact.argument} of {bare}")
+    if bare in ("__init__", "__new__"):
+        found = _candidates(case, sorted(case.versions), lambda p: _any_class_taking(case, p, argument))
+        if found is not None:
+            return _moved(case, found, f"the argument {fact.argument}", (fact.line,), "", "type-error")
     return _unplaced_call(case, fact, bare, home, importer, keys)
 
 
 def _unplaced_call(case: Case, fact: BadCall, bare: str, home: str, importer: str, keys: list[str]) -> Finding | None:
-    single = [o for k in keys[:2] for o in owners(k)]
-    innermost = case.trace.frames[-1].package if case.trace.frames else ""
-    third = home if home and home != PYTHON and re.search(rf"\b(?:import|from) {re.escape(home.replace('-', '_'))}", case.text.flat) else ""
-    if case.trace.frames and not innermost and not third:
+    single = [o for k in keys[:2] for o in owners(k) if case.mentions(o)]
+    frames = _callers(case)
+    innermost = frames[-1].package if frames else ""
+    top = bare.partition(".")[0]
+    is_called = "." in bare and bare.rpartition(".")[2] == fact.function.rpartition(".")[2]
+    is_library = home != package_of(top) or home in case.versions or bool(package_of_module(top)) or home != top
+    third = home if home not in ("", PYTHON) and is_called and top not in ("self", "cls") and (is_library or re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)) else ""
+    if frames and not innermost and not third:
         return None  # his own code calls, and nothing says whom
     package = third or (single[0] if len(set(single)) == 1 else "") or (importer if innermost else "")
     if not package:
@@ -922,6 +938,15 @@ def _unplaced_call(case: Case, fact: BadCall, bare: str, home: str, importer: st
         lines=(fact.line,),
         advice="Which release takes it is not known here: take releases of the same time.",
         rank=6,
+    )
+
+
+def _any_class_taking(case: Case, package: str, argument: str) -> Presence | None:
+    """A class of a package that takes an argument in other releases than the one that is there."""
+    known = api(package)
+    here = case.versions[package]
+    return next(
+        (p for p in (known.takers(argument) if known else ()) if p.place_of(here) not in p.had), None
     )
 
 
@@ -943,12 +968,20 @@ def _presence_of_call(package: str, function: str, argument: str, fact: BadCall)
     return None
 
 
+def _callers(case: Case) -> tuple[Frame, ...]:
+    """The frames without those at the end that only pass arguments on."""
+    frames = case.trace.frames
+    while frames and re.search(r"\*args|\*\*kwargs|\*a\b", frames[-1].source) and len(frames) > 1:
+        frames = frames[:-1]
+    return frames
+
+
 def _callee(case: Case, function: str) -> str:
     """What the line calls from which it came, where the error names no class."""
     if function and "." in function:
         return function
     last = function.rpartition(".")[2]
-    for frame in reversed(case.trace.frames[-2:]):
+    for frame in reversed(_callers(case)[-2:]):
         calls = re.findall(r"([A-Za-z_][\w.]*)\(", frame.source.lstrip("@"))
         calls = [c for c in calls if c not in ("super", "return", "print", "list", "dict") and not c.startswith("self.")]
         if last and last not in ("__init__", "__new__"):
@@ -1107,6 +1140,18 @@ def _loader(case: Case, fact: Binary) -> Finding | None:
     )
 
 
+def _saved(case: Case, fact: Binary) -> Finding | None:
+    return Finding(
+        cause="error",
+        packages=(fact.by,),
+        sentence=f"A file was written by another release of {fact.by} than the one that reads it.",
+        lines=(fact.line,),
+        direction="older",
+        advice=f"Read it with the release of {fact.by} that wrote it, and write it again from there.",
+        rank=4,
+    )
+
+
 def _processor(case: Case, fact: Binary) -> Finding | None:
     if not fact.by:
         return None
@@ -1127,6 +1172,7 @@ _BINARY: Mapping[str, Callable[[Case, Binary], Finding | None]] = {
     "library": _library,
     "loader": _loader,
     "instruction": _processor,
+    "saved": _saved,
 }
 
 
@@ -1139,6 +1185,8 @@ def _unparsed(case: Case) -> Iterator[Finding]:
         who = _package_of_file(fact.file)
         if wish.startswith(">") and case.python is not None and SpecifierSet(wish).contains(case.python):
             continue
+        if not wish and case.python is not None and case.python < Version("3.8"):
+            wish = ">=3.8"  # what a Python of that time cannot parse is mostly newer
         if not wish and not who:
             continue
         subject = who or "This code"

@@ -204,6 +204,12 @@ class Api:
                 found.append((called != last, path.count("."), changed[argument]))
         return self._presence([min(found)[2]]) if found else None
 
+    def takers(self, argument: str) -> Iterator[Presence]:
+        """Of each class whose releases differ in it, which releases take an argument."""
+        for path, changed in self._calls.items():
+            if argument in changed and path.partition(":")[2][:1].isupper():
+                yield self._presence([changed[argument]])
+
     def most_arguments(self, function: str) -> list[tuple[int, Presence]]:
         """How many positional arguments it took, and in which releases."""
         return [

@@ -16,6 +16,7 @@ from compat.advise.doctor.facts import (
     Text,
     Trouble,
 )
+from compat.advise.doctor.known import package_of_module
 from compat.advise.doctor.traceback import Traceback, package_of
 
 _Q = "'?"
@@ -139,8 +140,11 @@ def _of_file(path: str) -> str:
     stem = path.replace("\\", "/").rpartition("/")[2].partition(".")[0]
     above = path.replace("\\", "/").split("/")[-2:-1]
     if "cpython" in path or "abi3" in path:
-        return package_of(above[0] if stem.startswith("_") and above else stem)
-    return ""
+        parts = path.replace("\\", "/").split("/")[:-1]
+        known = next((p for part in parts if (p := package_of_module(part))), "")
+        return known or package_of(above[0] if stem.startswith("_") and above else stem)
+    top = path.partition("/")[0]
+    return package_of(top) if top.isidentifier() else ""
 
 
 def _glibc(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
@@ -178,6 +182,14 @@ def _instruction(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
     imported = re.findall(r"\b(?:import|from) ([A-Za-z_]\w*)", before)
     by = package_of(imported[-1]) if imported else (trace.installed[:1] or [""])[0]
     yield Binary(kind="instruction", what="", by=by, line=line)
+
+
+def _not_defined(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
+    yield LacksName(module="builtins", name=match["name"], line=line)
+
+
+def _saved(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
+    yield Binary(kind="saved", what="", by=package_of(match["n"]), line=line)
 
 
 def _newer_python(needs: str) -> Build:
@@ -224,7 +236,7 @@ _FORMATS: tuple[tuple["re.Pattern[str]", Build], ...] = (
     ),
     (
         _compiled(
-            r"'?(?P<dotted>[A-Za-z_]\w*(?:\.\w+)+)'? (?:was|has been|is) (?:deprecated and )?removed (?:in|from)"
+            r"'?(?P<dotted>[A-Za-z_]\w*(?:\.\w+)+)'? (?:was|has been|is) (?:(?:deprecated and )?removed|not supported|no longer (?:supported|available)) (?:in|from)"
             r" (?:the )?(?:(?P<library>[A-Za-z][\w-]*) )?(?:version )?v?(?P<version>\d+(?:\.\d+)*)?"
         ),
         _said_removed,
@@ -251,6 +263,14 @@ _FORMATS: tuple[tuple["re.Pattern[str]", Build], ...] = (
     (_compiled(r"compiled against (?:NumPy C-)?API version (?P<built>0x\w+).{0,30}? numpy is (?P<got>0x\w+)"), _array_api),
     (_compiled(r"compiled using NumPy 1\.x cannot be run in NumPy 2|_ARRAY_API not found"), _array_api),
     (_compiled(r"Illegal instruction"), _instruction),
+    (_compiled(r"\bname '(?P<name>\w+)' is not defined"), _not_defined),
+    (
+        _compiled(
+            r"(?:saved|generated|created|written|trained|pickled) (?:by|with|using) (?:an? )?(?:older|newer|earlier|previous|different)"
+            r" (?:versions? of )?(?P<n>[A-Za-z][\w-]+)"
+        ),
+        _saved,
+    ),
     (_compiled(r"'(?:type|ABCMeta|_ABCMeta)' object is not subscriptable"), _newer_python(">=3.9")),
     (_compiled(r"Callable\[\[arg, \.\.\.\], result\]: each arg must be a type"), _newer_python(">=3.9.2")),
     (_compiled(r"unsupported operand type\(s\) for \|: '(?:type|_GenericAlias|NoneType|_UnionGenericAlias|ABCMeta)'"), _newer_python(">=3.10")),

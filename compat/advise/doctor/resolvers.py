@@ -175,6 +175,8 @@ def _builds(text: Text) -> Iterator[Fact]:
         rf"(?:Using cached|Downloading) (?:\S+/)?(?P<n>{_NAME}?)-(?P<v>\d[\w.+!]*?)\.(?:tar\.gz|zip|tar\.bz2)(?:(?!Collecting|Using cached|Downloading).){{0,900}}?(?:[Ee]rror[: ]|status 'error'|exited with)",
         rf"build/lib\.\S+/(?P<n>[a-z]\w+)(?=/|$| )",
         rf"Required package (?P<n>{_NAME}) does not build",
+        r"building '(?P<n>[A-Za-z_]\w*)[\w.]*' extension",
+        r"CompileError: (?:src/)?(?P<n>[A-Za-z_]\w*)/\S+\.pyx",
     ):
         for match, line in _each(text, pattern, 3):
             groups = match.groupdict()
@@ -315,7 +317,7 @@ def _conda_spec(text: str) -> tuple[str, str]:
 
 _INSTALLED = re.compile(
     r"(?<![\w.=/-])(?P<n>[A-Za-z][\w.-]{1,60}?)(?:\[[^\]]{0,80}\])?(?:==|(?i: version)?:? {1,60}| \(|-)v?"
-    r"(?P<v>\d{1,8}(?:\.\d{1,8}){1,6}(?:[\w+]{0,30}\w)?)(?=[\s,;)']|-py|-cp|\.tar|\.whl|\.\s|\.$|$)"
+    r"(?P<v>\d{1,8}(?:\.\d{1,8}){1,6}(?:[\w+]{0,30}\w)?)(?! or )(?=[\s,;)']|-py|-cp|\.tar|\.whl|\.\s|\.$|$)"
 )
 _NO_PACKAGE = frozenset(
     "version versions python pip2 line than least in to at of or and is the a an with from by for cuda cudnn gcc v release"

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 from packaging.utils import canonicalize_name
 
 from compat.advise.doctor.facts import Text
+from compat.advise.doctor.known import package_of_module
 from compat.advise.module_names import is_own_name, module_package
 from compat.value import Value
 
 # `File "x.py", line 3, in f`, `x.py:3: in f`, `x.py in f()`, `/x.py:57 raise ...`
-_FILE = re.compile(r"""\bFile ["']?(?P<path>[^"']{1,400}?)["']?(?:, line |:)(?P<line>\d{1,6})""", re.I)
+_FILE = re.compile(r"""(?:\bFile ["']?|^(?=\S*[/\\]))(?P<path>[^"']{1,400}?)["']?(?:, line |:(?=\d+ in |\d+, in ))(?P<line>\d{1,6})""", re.I)
 _SHORT = re.compile(
     r"^\s*(?:❱\s*)?(?P<path>(?:[A-Za-z]:)?[~\w./\\\-@ ]{1,300}\.pyx?):(?P<line>\d{1,6})(?::? in |:? ?$|\s|:)"
 )
@@ -76,7 +77,7 @@ class Traceback(Value, frozen=True):
 
 def package_of(module: str) -> str:
     """The distribution of a dotted module, by normalised name."""
-    return str(canonicalize_name(module_package(module))) if module else ""
+    return package_of_module(module) or str(canonicalize_name(module_package(module))) if module else ""
 
 
 def read_traceback(text: Text) -> Traceback:

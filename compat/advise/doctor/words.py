@@ -36,7 +36,7 @@ _FORMS = (
     (rf"{_N} is version (?P<h>{_VERSION}), but this version of (?P<who>[\w-]+) requires version (?P<r>{_RANGE}|{_VERSION})", ""),
     (rf"{_N}{_WORD} ?(?P<r>[<>!~]=?=? ?{_VERSION}(?:\.\*)?(?:(?:, ?| and ){_CLAUSE}){{0,5}})(?! \(from|-\>)", ""),
     (rf"{_N}{_WORD} {_V} or {_MORE}", ">={}"),
-    (rf"{_N}{_WORD} {_V} or {_LESS}", "<={}"),
+    (rf"{_N}{_WORD} {_V} or {_LESS}", "<={}.9999"),
     (rf"version {_V} or {_MORE} of {_N}", ">={}"),
     (rf"(?:at least|minimum of) {_N}{_WORD} {_V}", ">={}"),
     (rf"version of {_N} must be at least {_V}", ">={}"),
@@ -46,6 +46,8 @@ _FORMS = (
     (rf"(?:[Nn]eeds?|[Rr]equires?) {_N} version {_V}(?=[,.;)]| but|$)", "=={}"),
     (rf"(?:[Cc]ompiled|[Bb]uilt) (?:against|for|with):? {_N} {_V}(?=.{{0,40}}(?:but|you have|loaded))", "=={}"),
     (rf"(?P<n>\w+) Gencode/Runtime .{{0,120}}? gencode {_V} runtime (?P<h>{_VERSION})", ">={}"),
+    (rf"require_(?P<n>[a-z]\w*)\({_V}\)", ">={}"),
+    (rf"[Ii]n {_N} {_V}, (?:we|the) (?:have )?changed", "<{}"),
     (rf"generated (?:by|code) .{{0,80}}?depends on {_N}(?P<r>{_RANGE})", ""),
 )
 _COMPILED = tuple((re.compile(pattern), form) for pattern, form in _FORMS)
@@ -56,7 +58,7 @@ _FOUND = re.compile(
 _NOT_NAMES = frozenset(
     "version versions cuda cudnn gcc driver drivers windows macos linux ubuntu glibc protocol format file model the this that"
     " it a an or and at than to of is with using value size dimension shape got api abi compute capability line openssl"
-    " requires need needs newer older required installed runtime gencode protoc".split()
+    " requires need need only newer older required installed runtime gencode protoc".split()
 )
 
 
@@ -92,6 +94,8 @@ def _is_of_a_tool(near: str) -> bool:
 def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Requires | None:
     groups = match.groupdict()
     name = groups["n"].strip(".-")
+    if re.search(r"(?:from |-> ?|<)$", match.string[max(0, match.start() - 6) : match.start()]):
+        return None
     if name.lower() in _NOT_NAMES or "pb2" in name:
         return None
     what = package_of(name) if "-" not in name else str(canonicalize_name(name))
