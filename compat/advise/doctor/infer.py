@@ -52,7 +52,7 @@ _BUILTINS = frozenset("str bytes int float bool list tuple dict set function met
 class Finding(Value, frozen=True):
     """A problem: the package at fault first, `python` for the interpreter, then those beside it.
 
-    `needs` is the requirement that mends it. Where that was checked against known releases, `pin` is
+    `needs` is the requirement that mends it, `wanted` the one that no file meets. Where that was checked against known releases, `pin` is
     one that can be had. `lines` are those of the facts. `rank` orders findings, the surest first.
     """
 
@@ -62,6 +62,7 @@ class Finding(Value, frozen=True):
     lines: tuple[int, ...]
     direction: Direction = ""
     needs: str = ""
+    wanted: str = ""
     pin: str = ""
     advice: str = ""
     rank: int = 5
@@ -538,6 +539,7 @@ def _no_file(case: Case) -> Iterator[Finding]:
             reason += " Check the name, too: the index lists no release of it here."
         yield Finding(
             cause="no-artifact",
+            wanted=f"{what}{_spec(fact.range)}",
             packages=(what, *dict.fromkeys(askers), PYTHON) if not fact.why == "platform" else (what, *askers),
             sentence=reason,
             lines=tuple(sorted({f.line for f in facts}))[:3],

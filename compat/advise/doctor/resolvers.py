@@ -28,6 +28,28 @@ _CLAUSE = r"(?:[<>=!~^]=?=? ?\d[\w.*+!-]{0,40}|\*)"
 _RANGE = rf"(?:{_CLAUSE}(?:(?:, ?| and |\|){_CLAUSE}){{0,12}})"
 _PY = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[ab]\d|rc\d)?"
 
+# The Python that a message names, the surest first, and a package with its version. The site's
+# script reads them, too: their syntax is that which Python and JavaScript share, a repetition has a
+# bound, and case does not count. Two groups are the two numbers of a tag.
+_OURS = r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)"
+_PLAIN = r"([23]\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]{0,8}(?:[*,<>+]| or | and |-))"
+PYTHON_PATTERNS = (
+    rf"requires a different python: {_OURS}",
+    rf"current python version \(?{_OURS}",
+    rf"using (?:cpython|python|python interpreter)[ :]{{1,3}}{_OURS}",
+    rf"cannot install on python version {_OURS}",
+    rf"(?:you require|you're using|youre using) cpython {_OURS}",
+    rf"interpreter (?:version|resolved to python) \(?{_OURS}",
+    rf"\(python {_OURS}\)",
+    rf"(?<!different )(?<!requires )(?<!to )\bpython(?: ?version)?(?:[ =:]| is ){{1,3}}\(?(?:python )?{_PLAIN}",
+    r"(?<!requires )\bpython[/\\-]?([23]\.\d{1,2})(?![\d.]{0,8}[*,<>])",
+    r"\b(?:cp|cpython-|python)([23])(\d{1,2})(?=[-_/\\.]\w|[/\\])",
+)
+VERSION_PATTERN = (
+    r"(?<![\w.=/-])([a-z][\w.-]{1,60}?)(?:\[[^\]]{0,80}\])?(?:==|(?: version)?:? {1,60}| \(|-)v?"
+    r"(\d{1,8}(?:\.\d{1,8}){1,6}(?:[\w+]{0,30}\w)?)(?! or )(?=[\s,;)']|-py|-cp|\.tar|\.whl|\.\s|\.$|$)"
+)
+
 
 def resolver_facts(text: Text) -> Iterator[Fact]:
     for reader in (_python, _pip, _builds, _uv, _poetry, _pipenv, _conda, _listed):
@@ -50,25 +72,9 @@ def _name(text: str) -> str:
 
 
 def _python(text: Text) -> Iterator[Fact]:
-    patterns = (
-        rf"requires a different Python: (?P<v>{_PY}) not in",
-        rf"current Python version \(?(?P<v>{_PY})",
-        rf"\b[Uu]sing (?:C?Python|Python interpreter)[ :]+(?P<v>{_PY})",
-        rf"Cannot install on Python version (?P<v>{_PY})",
-        rf"You require CPython (?P<v>{_PY})|You're using CPython (?P<v2>{_PY})",
-        rf"interpreter (?:version|resolved to Python) \(?(?P<v>{_PY})",
-        r"\((?:python )(?P<v>\d\.\d{1,2})\)",
-        rf"(?i)(?<!different )(?<!requires )(?<!to )\bpython(?: ?version)?(?:[ =:]| is ){{1,3}}\(?(?:python )?(?P<v>[23]\.\d{{1,2}}(?:\.\d{{1,2}})?)(?![\d.]*(?:[*,<>+]| or | and |-))",
-        r"(?i)(?<!requires )\bpython[/\\-]?(?P<v>[23]\.\d{1,2})(?![\d.]*[*,<>])",
-        r"\b(?:cp|cpython-|python|Python)(?P<tag>[23]\d{1,2})(?=[-_/\\.]\w|[/\\])",
-    )
-    for pattern in patterns:
-        for match, line in _each(text, pattern, 1):
-            groups = match.groupdict()
-            tag = groups.get("tag")
-            found = f"{tag[0]}.{tag[1:]}" if tag else groups.get("v") or groups.get("v2")
-            if found:
-                yield Have(what=PYTHON, version=found, line=line)
+    for pattern in PYTHON_PATTERNS:
+        for match, line in _each(text, f"(?i){pattern}", 1):
+            yield Have(what=PYTHON, version=".".join(filter(None, match.groups())), line=line)
     for match, line in _each(
         text, rf"(?:Package '?(?P<who>{_NAME})'? )?requires a different Python: {_PY} not in '?(?P<r>{_RANGE})"
     ):
@@ -202,8 +208,8 @@ def _uv(text: Text) -> Iterator[Fact]:
     for match, line in _each(text, rf"{_UV_TERM} depends on (?P<m>{_NAME}){_EXTRAS}(?:\{{[^}}]*\}})?(?P<s>{_RANGE})"):
         version = match["r"] if match["r"].count("=") and "," not in match["r"] else match["r"]
         yield Requires(who=_name(match["n"]), version=version, what=_name(match["m"]), range=match["s"], line=line)
-    for match, line in _each(text, r"(?:you require|your project depends on|your project requires) (?P<list>.{2,400}?)(?=,? (?:we can|and (?:the|because|we|only|there)|but)|, we|$)"):
-        for name, wanted in re.findall(rf"({_NAME}){_EXTRAS}(?:\{{[^}}]*\}})?({_RANGE})?(?=,| and |$| \()", match["list"]):
+    for match, line in _each(text, r"(?<!conclude that )(?:you require|your project depends on|your project requires) (?P<list>.{2,400}?)(?=,? (?:we can|and (?:the|because|we|only|there)|but)|, we|$)"):
+        for name, wanted in re.findall(rf"({_NAME}){_EXTRAS}(?:\{{[^}}]*\}})?({_RANGE})?\.?(?=,| and |$| \()", match["list"]):
             if name not in ("and",):
                 yield Asked(what=_name(name), range=wanted, line=line)
     for match, line in _each(text, rf"current Python version \(?{_PY}\)? does not satisfy Python(?P<r>{_RANGE})(?: and (?P<who>{_NAME}){_EXTRAS}(?:==(?P<v>{_VERSION}))? depends on Python)?"):
@@ -315,10 +321,7 @@ def _conda_spec(text: str) -> tuple[str, str]:
 # ---- versions that a text mentions
 
 
-_INSTALLED = re.compile(
-    r"(?<![\w.=/-])(?P<n>[A-Za-z][\w.-]{1,60}?)(?:\[[^\]]{0,80}\])?(?:==|(?i: version)?:? {1,60}| \(|-)v?"
-    r"(?P<v>\d{1,8}(?:\.\d{1,8}){1,6}(?:[\w+]{0,30}\w)?)(?! or )(?=[\s,;)']|-py|-cp|\.tar|\.whl|\.\s|\.$|$)"
-)
+_INSTALLED = re.compile(VERSION_PATTERN, re.IGNORECASE)
 _NO_PACKAGE = frozenset(
     "version versions python pip2 line than least in to at of or and is the a an with from by for cuda cudnn gcc v release"
     " newer older upgrade downgrade got now about windows macos ubuntu linux total mode numpy-version used requires require"
@@ -328,12 +331,15 @@ _NO_PACKAGE = frozenset(
 
 def _listed(text: Text) -> Iterator[Fact]:
     for number, line in enumerate(text.lines, 1):
+        wish = re.fullmatch(rf"\s*({_NAME}){_EXTRAS} ?((?:[<>~!]=?|>=)\s?\d[\w.*]*(?:, ?{_CLAUSE})*)(?: ?;.*)?", line)
+        if wish:
+            yield Asked(what=_name(wish[1]), range=wish[2], line=number)
         if re.search(r"depends on|[Rr]equire|Ignored the following|from versions|satisf|Collecting|ecause", line):
             continue
         for match in list(_INSTALLED.finditer(line))[:40]:
-            name = match["n"].lower()
+            name = match[1].lower()
             if name not in _NO_PACKAGE and not name.endswith(".py"):
-                yield Have(what=_name(match["n"]), version=match["v"], line=number)
+                yield Have(what=_name(match[1]), version=match[2], line=number)
 
 
 def is_range(text: str) -> bool:
