@@ -130,6 +130,15 @@ class Syntax(Value, frozen=True):
     text: str = ""
 
 
+class Changed(Value, frozen=True):
+    """The user went from one release of a package to another."""
+
+    what: str
+    old: str
+    new: str
+    line: int
+
+
 class Trouble(Value, frozen=True):
     """What says nothing about versions: network, disk, permissions, a shadowed module."""
 
@@ -149,6 +158,7 @@ Fact = (
     | NoModule
     | BadCall
     | Binary
+    | Changed
     | Syntax
     | Trouble
 )

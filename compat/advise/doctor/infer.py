@@ -17,6 +17,7 @@ from compat.advise.doctor.facts import (
     Asked,
     BadCall,
     Binary,
+    Changed,
     Fact,
     Have,
     LacksName,
@@ -271,7 +272,7 @@ def _admits(case: Case, who: str, what: str, wanted: str) -> str:
     if known is None or target is None or wish is None:
         return ""
     version = target.newest(wish, case.python)
-    release = None if version is None else known.admitting(what, version, case.python)
+    release = None if version is None else known.admitting(what, version, target.days[version], case.python)
     return f"{who}=={release}" if release is not None else ""
 
 
@@ -328,12 +329,23 @@ def _title(case: Case, who: str) -> str:
 
 
 def _unnamed_conflict(case: Case) -> Iterator[Finding]:
+    lone = [f for f in case.all(Asked) if f.what != PYTHON and f.range]
+    if re.search(r"UnsatisfiableError|following specifications were found", case.text.flat) and len(lone) == 1 and not case.all(Requires):
+        yield Finding(
+            cause="no-artifact",
+            packages=(lone[0].what,),
+            sentence=f"The channels have no {lone[0].what}{_shown(lone[0].range)} that fits.",
+            lines=(lone[0].line,),
+            direction="other",
+            advice="Add the channel that has the build, or ask for another release.",
+            rank=4,
+        )
     asked = [f for f in case.all(Asked) if "because these package versions have conflicting" in case.text.flat and f.what != PYTHON]
     if not asked or case.all(Requires):
         # All releases of one package ask for what is not there.
         needs = [f for f in case.all(Requires) if not f.is_check]
-        if asked and needs and len({f.what for f in needs}) == 1:
-            what = needs[0].what
+        what = needs[0].what if needs else ""
+        if asked and len({f.what for f in needs}) == 1 and len(needs) > 1 and all(f.what != what for f in asked):
             yield Finding(
                 cause="no-artifact",
                 packages=(what, *dict.fromkeys(f.who for f in needs if f.who)),
@@ -823,6 +835,8 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
         return None
     if "." in fact.module and not (library and library.has_module(fact.module.partition(".")[0])):
         package = _provider(case, fact.module)
+        if not importer:
+            return None
         return _unknown(package, importer if importer != package else "", f"{name}.{fact.name}", fact.line)
     if library is not None and (name in _BUILTINS or "." in fact.module or owners(name) == ()):
         presence = library.attribute(name, fact.name)
@@ -891,6 +905,8 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     argument = ("!" if fact.kind == "!" else "") + fact.argument
     called = _callee(case, function)
     names = [n for n in (function, called) if n]
+    if "." in called and called.rpartition(".")[2] == function:
+        names = [called]
     last = next((n for n in names if n.rpartition(".")[2] not in ("__init__", "__new__")), "") or names[0] if names else ""
     if not last:
         return None
@@ -1248,7 +1264,27 @@ def _troubles(case: Case) -> Iterator[Finding]:
         )
 
 
-# ---- 13: a list against published requirements
+# ---- 13: what the user changed himself
+
+
+def _changed(case: Case) -> Iterator[Finding]:
+    for fact in case.all(Changed):
+        old, new = version_of(fact.old), version_of(fact.new)
+        if old is None or new is None or not any(case.all(k) for k in (LacksName, BadCall, NoModule, Binary)):
+            continue
+        yield Finding(
+            cause="error",
+            packages=(fact.what,),
+            sentence=f"It began with the step of {fact.what} from {old} to {new}.",
+            lines=(fact.line,),
+            direction="older" if new > old else "newer",
+            needs=f"{fact.what}=={old}",
+            pin=f"{fact.what}=={old}",
+            rank=4,
+        )
+
+
+# ---- 14: a list against published requirements
 
 
 def _unmet(case: Case) -> Iterator[Finding]:
@@ -1291,5 +1327,6 @@ _INFERENCES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
     _binaries,
     _unparsed,
     _unnamed_conflict,
+    _changed,
     _unmet,
 )

@@ -196,13 +196,23 @@ class Api:
         """In which releases a function or a class of that name takes an argument; None where no
         release changed that.
         """
-        last = function.removesuffix(".__init__").removesuffix(".__new__")
-        found = []
-        for path, changed in self._calls.items():
-            called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
-            if (called == last or called.endswith(f".{last}")) and argument in changed:
-                found.append((called != last, path.count("."), changed[argument]))
-        return self._presence([min(found)[2]]) if found else None
+        queue, seen = [function.removesuffix(".__init__").removesuffix(".__new__")], set[str]()
+        while queue:
+            last = queue.pop(0)
+            seen.add(last)
+            found = []
+            for path, changed in self._calls.items():
+                called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
+                # A function with `**` takes any.
+                open_to = "" if argument[:1] in "!#" else changed.get("**", "")
+                if (called == last or called.endswith(f".{last}")) and (argument in changed or open_to):
+                    spans = (changed.get(argument, ""), open_to)
+                    found.append((argument not in changed, called != last, path.count("."), spans))
+            if found:
+                return self._presence(filter(None, min(found)[3]))
+            # A class without an `__init__` of its own takes what the one above takes.
+            queue += self._classes[1].get(last.rpartition(".")[2], set()) - seen
+        return None
 
     def takers(self, argument: str) -> Iterator[Presence]:
         """Of each class whose releases differ in it, which releases take an argument."""
@@ -288,12 +298,17 @@ class Index:
                 return str(need.specifier)
         return ""
 
-    def admitting(self, name: str, wanted: Version, python: Version | None) -> Version | None:
-        """The newest release that admits a version of another package."""
+    def admitting(
+        self, name: str, wanted: Version, day: str, python: Version | None
+    ) -> Version | None:
+        """The newest release that asks for another package and admits a version of it, which was
+        published on `day`. What is a year older set no bound because it did not know that version.
+        """
         for version in sorted(self._rows, reverse=True):
             if version.is_prerelease or (python is not None and not self.fits(version, python)):
                 continue
             asked = self.requires(version, name)
-            if asked is not None and SpecifierSet(asked).contains(wanted, prereleases=True):
+            is_older = not day or int(self.days[version][:4] or 0) + 1 < int(day[:4])
+            if asked and not is_older and SpecifierSet(asked).contains(wanted, prereleases=True):
                 return version
         return None

@@ -16,7 +16,7 @@ from compat.advise.doctor.facts import (
     Text,
     Trouble,
 )
-from compat.advise.doctor.known import package_of_module
+from compat.advise.doctor.known import index, package_of_module
 from compat.advise.doctor.traceback import Traceback, package_of
 
 _Q = "'?"
@@ -36,6 +36,10 @@ def python_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
                 break
             yield from build(match, text.line_at(match.start()), trace)
     yield from _syntax(text)
+    for notice in text.notices:
+        said = re.search(r"([\w-]+)[/\\]\w+\.py:.* from version \S+ when using version", notice)
+        if said and trace.raised:
+            yield Binary(kind="saved", what="", by=package_of(said[1]), line=text.lines.index(notice) + 1)
 
 
 def _cannot_import(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
@@ -88,6 +92,9 @@ def _used(name: str, before: str) -> tuple[str, str]:
 
 
 def _class_lacks(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
+    if match["name"].endswith("cython__"):  # parts of two builds are mixed
+        yield Binary(kind="loader", what="", by=package_of(match["module"].partition(".")[0]), line=line)
+        return
     yield LacksName(module=match["module"], name=match["name"], line=line, is_class=True)
 
 
@@ -141,7 +148,7 @@ def _of_file(path: str) -> str:
     above = path.replace("\\", "/").split("/")[-2:-1]
     if "cpython" in path or "abi3" in path:
         parts = path.replace("\\", "/").split("/")[:-1]
-        known = next((p for part in parts if (p := package_of_module(part))), "")
+        known = next((p for part in parts if (p := package_of_module(part) or (part if index(part) else ""))), "")
         return known or package_of(above[0] if stem.startswith("_") and above else stem)
     top = path.partition("/")[0]
     return package_of(top) if top.isidentifier() else ""

@@ -332,7 +332,7 @@ _NO_PACKAGE = frozenset(
 def _listed(text: Text) -> Iterator[Fact]:
     for number, line in enumerate(text.lines, 1):
         wish = re.fullmatch(rf"\s*({_NAME}){_EXTRAS} ?((?:[<>~!]=?|>=)\s?\d[\w.*]*(?:, ?{_CLAUSE})*)(?: ?;.*)?", line)
-        if wish:
+        if wish and "ecause" not in text.flat:
             yield Asked(what=_name(wish[1]), range=wish[2], line=number)
         if re.search(r"depends on|[Rr]equire|Ignored the following|from versions|satisf|Collecting|ecause", line):
             continue

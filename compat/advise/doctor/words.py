@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
-from compat.advise.doctor.facts import PYTHON, Fact, Have, Requires, Text, version_of
+from compat.advise.doctor.facts import PYTHON, Changed, Fact, Have, Requires, Text, version_of
 from compat.advise.doctor.traceback import Traceback, package_of
 
 _VERSION = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
@@ -64,6 +64,10 @@ _NOT_NAMES = frozenset(
 
 def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
     said: set[tuple[str, str]] = set()
+    for match in _STEP.finditer(text.flat):
+        what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
+        yield Changed(what=what, old=match["a"], new=match["b"], line=line)
+        yield Have(what=what, version=match["b"], line=line)
     for pattern, form in _COMPILED:
         for number, match in enumerate(pattern.finditer(text.flat)):
             if number == 12:
@@ -78,6 +82,12 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
             said.add((fact.what, ""))
             yield fact
             yield from _found(match, fact, text)
+
+
+_STEP = re.compile(
+    rf"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?{_N} (?:from )?(?:version )?(?P<a>\d[\w.]*) to"
+    rf" (?:version )?(?P<b>\d[\w.]*\w)"
+)
 
 
 def _is_of_a_tool(near: str) -> bool:
