@@ -715,6 +715,10 @@ def _provider(case: Case, module: str) -> str:
 
 def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
     top = fact.module.partition(".")[0]
+    if re.search(rf"(?:^|[/\\]){re.escape(top)}(?:[/\\]__init__)?\.py$", fact.file) and not re.search(
+        r"-packages|[/\\]lib(?:64)?[/\\]|[/\\]pip[/\\]", fact.file, re.I
+    ):
+        return _always_there(fact, f"{fact.file} is imported in the place of {top}")
     library = api(PYTHON)
     if library is not None and library.has_module(fact.module):
         return _of_library(case, library.name(fact.module, fact.name), fact)
@@ -727,8 +731,10 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         presence = known.name(fact.module, fact.name)
         if presence.never and not known.has_module(fact.module):
             presence = known.name(top, fact.name)
-        if presence.always or (presence.never and not importer and not fact.since and not fact.file):
-            return None if presence.never else _always_there(fact)
+        if presence.always:
+            return _always_there(fact)
+        if not presence.had and not importer and not fact.since and not fact.file:
+            return None  # a typo, or a name that is made up when it is asked for
         if presence.is_known:
             return _moved(case, presence, f"{fact.module}.{fact.name}", (fact.line,), importer)
     if not importer and is_users_own(fact.module, case.trace):
@@ -756,11 +762,11 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
     )
 
 
-def _always_there(fact: LacksName) -> Finding:
+def _always_there(fact: LacksName, why: str = "") -> Finding:
     return Finding(
         cause="error",
         packages=(),
-        sentence=f"Every known release has {fact.module}.{fact.name}: a local file shadows the module, or its"
+        sentence=f"{why}: rename that file." if why else f"Every known release has {fact.module}.{fact.name}: a local file shadows the module, or its"
         " installation is damaged.",
         lines=(fact.line,),
         is_fault=False,
@@ -887,6 +893,10 @@ def _candidates(case: Case, packages: Iterable[str], presence_of: Callable[[str]
     spoken = [p for p in found if case.mentions(p.package)]
     if len(spoken) == 1:
         return spoken[0]
+    # Who does not say a version mostly has the newest: what that one still has is not missed.
+    lost = [p for p in spoken or found if len(p.releases) - 1 not in p.had]
+    if len(lost) == 1:
+        return lost[0]
     return found[0] if len(found) == 1 else spoken[0] if spoken else None
 
 
@@ -1297,11 +1307,11 @@ def _unmet(case: Case) -> Iterator[Finding]:
         if known is None or release is None:
             continue
         for what, ours in pins.items():
-            needs = None if what == who else known.requires(release, what)
-            if needs and not _meet(what, needs, ours):
-                requires = Requires(who=who, version=str(release), what=what, range=needs, line=0)
-                del requires
-                yield _conflict(case, what, ("", ours, 1), (who, needs, 1))
+            needs = [] if what == who else known.requires(release, what, case.python)
+            if needs and not any(_meet(what, need, ours) for need in needs):
+                yield _conflict(case, what, ("", ours, 1), (f"{who} {release}", needs[-1], 1))
+        if who in installed:
+            yield from _fallen_back(case, who, release, pins)
         if case.python is not None and not known.fits(release, case.python) and known.pythons(release):
             yield Finding(
                 cause="no-artifact",
@@ -1312,6 +1322,60 @@ def _unmet(case: Case) -> Iterator[Finding]:
                 **_pythons_of(case, who, f"=={release}"),
                 rank=2,
             )
+
+
+def _fallen_back(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Iterator[Finding]:
+    """An old release that a resolver took without a word, as no later one admits what is there; and
+    one that this Python stops at.
+    """
+    known = index(who)
+    newest = known.newest(SpecifierSet()) if known is not None else None
+    if known is None or newest is None or not _years(known.days, release, newest):
+        return
+    later = [v for v in known.versions if v > release and not v.is_prerelease and known.pythons(v)]
+    here = [v for v in later if case.python is None or known.fits(v, case.python)]
+    if later and not here:
+        yield Finding(
+            cause="requires-python",
+            packages=(who, PYTHON),
+            sentence=f"{who} {release} of {known.days[release][:4]} is the newest for Python {case.python}:"
+            f" {newest} has files for Python {_series(known.pythons(newest))}.",
+            lines=(1,),
+            direction="python",
+            is_fault=False,
+        )
+    for what, ours in pins.items():
+        beside, there = index(what), version_of(ours.removeprefix("=="))
+        # A set of one time is no trap: what is there must be from long after.
+        if beside is None or there is None or not _years({**beside.days, release: known.days[release]}, release, there):
+            continue
+        ranges = [known.requires(v, what, case.python) for v in here]
+        asking = [each for each in ranges if each]
+        if len(asking) > 2 and not known.requires(release, what, case.python) and not any(
+            _meet(what, need, ours) for each in asking[len(asking) // 3 :] for need in each
+        ):
+            best = index(what)
+            wish = specifier(asking[-1][-1])
+            pin = best.newest(wish, case.python) if best is not None and wish is not None else None
+            yield Finding(
+                cause="conflict",
+                packages=(who, what),
+                sentence=f"{who} {release} is of {known.days[release][:4]} and sets no bound on {what}; later releases require"
+                f" other ones than {what}{_shown(ours)}. pip or uv may have fallen back to it.",
+                lines=(1,),
+                direction="newer",
+                needs=f"{who}>{release}",
+                pin=f"{what}=={pin}" if pin else "",
+                advice=f"{who} {newest} requires {what}{_shown(asking[-1][-1])}.",
+                rank=2,
+            )
+            return
+
+
+def _years(days: Mapping[Version, str], old: Version, new: Version) -> bool:
+    """Whether a release is two years older than another."""
+    first, last = days.get(old, "")[:4], days.get(new, "")[:4]
+    return bool(first and last) and int(first) + 2 <= int(last)
 
 
 _INFERENCES: tuple[Callable[[Case], Iterator[Finding]], ...] = (

@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
+from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
@@ -231,6 +232,16 @@ class Api:
         ]
 
 
+def _may_hold(marker: Marker | None, python: Version | None) -> bool:
+    """Whether a marker holds on a Linux machine, for a Python or for any of them."""
+    if marker is None or "platform" in str(marker) or "implementation" in str(marker):
+        return marker is None
+    return any(
+        marker.evaluate({"python_version": str(each), "python_full_version": f"{each}.9", "extra": ""})
+        for each in ([Version(f"{python.major}.{python.minor}")] if python else PYTHONS)
+    )
+
+
 class Index:
     """The files of a package's releases, and what they require."""
 
@@ -282,21 +293,20 @@ class Index:
         ]
         return max(fitting, default=None)
 
-    def requires(self, version: Version, name: str) -> str | None:
-        """What a release requires of another package without an extra; None where that is not known,
-        empty where it asks for none.
+    def requires(self, version: Version, name: str, python: Version | None = None) -> list[str]:
+        """What a release requires of another package, a range for each marker that may hold; empty
+        where it asks for none, or that is not known.
         """
         known = [each for each in self._requires if each <= version]
-        if not known or version not in self._rows:
-            return None
-        for line in self._requires[max(known)]:
+        ranges = []
+        for line in self._requires[max(known)] if known and version in self._rows else ():
             try:
                 need = Requirement(line)
             except (InvalidRequirement, InvalidVersion):
                 continue
-            if need.name.lower().replace("_", "-") == name and need.marker is None:
-                return str(need.specifier)
-        return ""
+            if need.name.lower().replace("_", "-") == name and _may_hold(need.marker, python):
+                ranges.append(str(need.specifier))
+        return [] if "" in ranges else ranges
 
     def admitting(
         self, name: str, wanted: Version, day: str, python: Version | None
@@ -307,8 +317,8 @@ class Index:
         for version in sorted(self._rows, reverse=True):
             if version.is_prerelease or (python is not None and not self.fits(version, python)):
                 continue
-            asked = self.requires(version, name)
+            asked = self.requires(version, name, python)
             is_older = not day or int(self.days[version][:4] or 0) + 1 < int(day[:4])
-            if asked and not is_older and SpecifierSet(asked).contains(wanted, prereleases=True):
+            if asked and not is_older and any(SpecifierSet(a).contains(wanted, prereleases=True) for a in asked):
                 return version
         return None
