@@ -37,8 +37,12 @@ SKIPPED = re.compile(
     r"|_distutils|extern|vendor(?:ed)?|include|third_party|build_tools)/|(?:^|/)(?:test_|conftest|setup\.py)"
 )
 # Packages whose surface is what `_api` imports: the rest is too large.
-ONLY = {"tensorflow": re.compile(r"^(?:tensorflow|tensorflow_core)/(?:__init__|_api/v2/(?!.*compat/v[12]/compat).*__init__|compat/v1/.*__init__|contrib/[^/]*/__init__)\.py$"),
-        "torch": re.compile(r"^torch/(?:[a-z]\w*/)*\w+\.py$")}
+ONLY = {
+    "tensorflow": re.compile(
+        r"^(?:tensorflow|tensorflow_core)/(?:__init__|_api/v2/(?!.*compat/v[12]/compat).*__init__|compat/v1/.*__init__|contrib/[^/]*/__init__)\.py$"
+    ),
+    "torch": re.compile(r"^torch/(?:[a-z]\w*/)*\w+\.py$"),
+}
 MOST, GAP = 45, 200_000
 SESSION = requests.Session()
 
@@ -60,7 +64,11 @@ def sampled(versions):
 def chosen(release):
     files = [a for a in release.artifacts if not a.filename.endswith((".exe", ".egg", ".rpm"))]
     wheels = [a for a in files if a.is_wheel]
-    order = lambda a: (not any(t.platform == "any" for t in a.tags), "manylinux" not in a.filename and "linux" not in a.filename, a.filename)
+    order = lambda a: (
+        not any(t.platform == "any" for t in a.tags),
+        "manylinux" not in a.filename and "linux" not in a.filename,
+        a.filename,
+    )
     return min(wheels, key=order) if wheels else next(iter(files), None)
 
 
@@ -74,7 +82,9 @@ def from_wheel(url, only, cache, total):
         if module is None or SKIPPED.search(name) or (only and not only.match(name)):
             continue
         if not name.endswith(".py"):
-            found.setdefault(module, Surface(names={}, stars=(), aliases={}, bases={}, is_open=True))
+            found.setdefault(
+                module, Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
+            )
             continue
         key = (name, info.CRC, info.file_size)
         if key in cache:
@@ -115,9 +125,15 @@ def from_sdist(url, cache, tops):
             files = {n: archive.read(n) for n in archive.namelist() if n.endswith(".py")}
     found = {}
     for path, text in files.items():
-        name = path.partition("/")[2].removeprefix("src/").removeprefix("lib/").removeprefix("python/")
+        name = (
+            path.partition("/")[2].removeprefix("src/").removeprefix("lib/").removeprefix("python/")
+        )
         module = module_of(name)
-        if module is None or SKIPPED.search(name) or (tops and module.partition(".")[0] not in tops):
+        if (
+            module is None
+            or SKIPPED.search(name)
+            or (tops and module.partition(".")[0] not in tops)
+        ):
             continue
         key = (name, hash(text), len(text))
         if key not in cache:
@@ -171,14 +187,25 @@ def pythons_of(release):
         t.interpreter if t.abi != "abi3" else f"{t.interpreter}+" for a in wheels for t in a.tags
     }
     platforms = {
-        "a" if t.platform == "any" else "w" if "win" == t.platform[:3] else "m" if t.platform.startswith("macosx") else "l"
+        "a"
+        if t.platform == "any"
+        else "w"
+        if t.platform[:3] == "win"
+        else "m"
+        if t.platform.startswith("macosx")
+        else "l"
         for a in wheels
         for t in a.tags
     }
     requires = {str(a.requires_python) for a in release.artifacts if a.requires_python}
     sdist = any(not a.is_wheel for a in release.artifacts)
     return "|".join(
-        (" ".join(sorted(tags)), "".join(sorted(platforms)), min(requires, default=""), "s" if sdist else "")
+        (
+            " ".join(sorted(tags)),
+            "".join(sorted(platforms)),
+            min(requires, default=""),
+            "s" if sdist else "",
+        )
     )
 
 
@@ -197,7 +224,8 @@ def generate(name, is_read=True):
                 found = from_wheel(artifact.url, ONLY.get(name), cache, total) if is_read else None
                 published = source.published(artifact)
                 requires[str(version)] = [
-                    re.sub(r"\s+", "", r.partition(";")[0]) + (";" + r.partition(";")[2].strip() if ";" in r else "")
+                    re.sub(r"\s+", "", r.partition(";")[0])
+                    + (";" + r.partition(";")[2].strip() if ";" in r else "")
                     for r in published.requires_dist
                     if "extra ==" not in r.replace("extra==", "extra ==")
                 ]
@@ -238,10 +266,20 @@ def python(interpreters):
     for interpreter in interpreters:
         script = Path(__file__).with_name("stdlib_names.py")
         code = "import sys; print('%d.%d' % sys.version_info[:2])"
-        version = subprocess.run([interpreter, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-        printed = subprocess.run([interpreter, str(script)], capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120).stdout
+        version = subprocess.run(
+            [interpreter, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        printed = subprocess.run(
+            [interpreter, str(script)],
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            timeout=120,
+        ).stdout
         names = json.loads(printed[printed.index("{") :])
-        releases.append((Version(version), {n: None if p is None else tuple(p) for n, p in names.items()}))
+        releases.append(
+            (Version(version), {n: None if p is None else tuple(p) for n, p in names.items()})
+        )
     releases.sort(key=lambda pair: pair[0])
     write("python.api.xz", content_of("python", releases))
 
@@ -249,7 +287,13 @@ def python(interpreters):
 def content_of(name, api):
     names, calls = packed([each for _, each in api])
     modules = sorted({m.partition(".")[0] for m in names})
-    return {"package": name, "modules": modules, "releases": [str(v) for v, _ in api], "names": names, "calls": calls}
+    return {
+        "package": name,
+        "modules": modules,
+        "releases": [str(v) for v, _ in api],
+        "names": names,
+        "calls": calls,
+    }
 
 
 def write(name, content):
@@ -282,9 +326,23 @@ def names_of_all():
             last = function.partition(":")[2].removesuffix(".__init__")
             if "." not in last:
                 found.setdefault(f"{last}()", set()).add(package)
-    aliases = {"np": "numpy", "pd": "pandas", "tf": "tensorflow", "plt": "matplotlib", "sns": "seaborn", "nx": "networkx", "jnp": "jax", "tff": "tensorflow-federated", "tfp": "tensorflow-probability", "xgb": "xgboost", "mx": "mxnet"}
+    aliases = {
+        "np": "numpy",
+        "pd": "pandas",
+        "tf": "tensorflow",
+        "plt": "matplotlib",
+        "sns": "seaborn",
+        "nx": "networkx",
+        "jnp": "jax",
+        "tff": "tensorflow-federated",
+        "tfp": "tensorflow-probability",
+        "xgb": "xgboost",
+        "mx": "mxnet",
+    }
     owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 8}
-    print(f"names: {len(owners)} owners, {write('names.xz', {'modules': aliases | modules, 'owners': owners}) // 1000} kB")
+    print(
+        f"names: {len(owners)} owners, {write('names.xz', {'modules': aliases | modules, 'owners': owners}) // 1000} kB"
+    )
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 interpreter, from 2.7 on.
 """
 
-from __future__ import print_function
 
 import inspect
 import json
@@ -12,7 +11,23 @@ import sys
 import warnings
 
 warnings.simplefilter("ignore")
-SKIPPED = {"antigravity", "this", "test", "idlelib", "turtledemo", "lib2to3", "ensurepip", "__phello__", "tkinter", "Tkinter", "lib-tk", "pydoc_data", "msilib", "turtle", "curses"}
+SKIPPED = {
+    "antigravity",
+    "this",
+    "test",
+    "idlelib",
+    "turtledemo",
+    "lib2to3",
+    "ensurepip",
+    "__phello__",
+    "tkinter",
+    "Tkinter",
+    "lib-tk",
+    "pydoc_data",
+    "msilib",
+    "turtle",
+    "curses",
+}
 FOLDER = os.path.dirname(os.__file__)
 BUILTIN = {"builtins", "__builtin__"}
 

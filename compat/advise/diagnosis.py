@@ -126,7 +126,11 @@ def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> b
     """
     package = matrix.subject_axis.package
     names = (package, matrix.suite.module or package)
-    installed = {*packages.versions, *packages.ranges, *stand_ins(packages.versions, short_names(matrix))}
+    installed = {
+        *packages.versions,
+        *packages.ranges,
+        *stand_ins(packages.versions, short_names(matrix)),
+    }
     return canonicalize_name(package) in installed or (
         message is not None and any(map(message.names, names))
     )

@@ -2,7 +2,6 @@
 message say against it.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -10,8 +9,8 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.guards import ImportGuard, refused_by
 from compat.advise.doctor.infer import Finding
+from compat.advise.guards import ImportGuard, refused_by
 from compat.advise.message import Message, signs
 from compat.advise.named_builds import (
     base_of,

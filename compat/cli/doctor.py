@@ -13,9 +13,9 @@ from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.diagnosis import Diagnosis, diagnosis, touches
-from compat.advise.known_files import files_of_known
 from compat.advise.doctor.facts import MOST_READ, PYTHON
 from compat.advise.doctor.infer import Finding
+from compat.advise.known_files import files_of_known
 from compat.advise.message import Message, read_message
 from compat.advise.package_list import (
     MOST_CHARACTERS,
@@ -94,7 +94,9 @@ class _Asked:
         self, packages: PackageList, text: str, python: Version | None, installer: str
     ) -> None:
         self.packages, self.installer = packages, installer
-        self.read = read_message(text, python or packages.python, packages.versions, packages.ranges)
+        self.read = read_message(
+            text, python or packages.python, packages.versions, packages.ranges
+        )
         self.message: Message | None = self.read if text.strip() else None
 
 
@@ -262,16 +264,16 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
         _print_answer(workspace, asked, answer)
 
 
-def _general(
-    asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]
-) -> tuple[Finding, ...]:
+def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple[Finding, ...]:
     """What holds without a matrix. Of a list, what a matrix says of the same package comes first;
     and a run that works refutes what was only inferred.
     """
     faults = tuple(finding for finding in asked.read.findings if finding.is_fault)
     if asked.message is not None:
         return faults
-    said = {name for _, answer in answers for problem in answer.problems for name in problem.packages}
+    said = {
+        name for _, answer in answers for problem in answer.problems for name in problem.packages
+    }
     if any(answer.proof is not None for _, answer in answers):
         return ()
     return tuple(finding for finding in faults if not said & set(finding.packages[:1]))

@@ -6,7 +6,6 @@ import ast
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-
 from compat.value import Value
 
 # Of a callable: what it accepts by name, what it requires (`!name`), and the most positional
@@ -96,7 +95,9 @@ def _with_stars(
     yield from each.names.items()
 
 
-def _followed(target: tuple[str, str], surfaces: Mapping[str, Surface], depth: int = 8) -> Parameters:
+def _followed(
+    target: tuple[str, str], surfaces: Mapping[str, Surface], depth: int = 8
+) -> Parameters:
     module, name = target
     each = surfaces.get(module)
     if each is None or not depth:
@@ -254,5 +255,9 @@ def _lazy_names(value: ast.expr | None) -> Iterator[str]:
 
 def _strings(nodes: list[ast.expr]) -> Iterator[str]:
     for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.isidentifier():
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.isidentifier()
+        ):
             yield node.value

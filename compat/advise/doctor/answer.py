@@ -24,4 +24,3 @@ def case_of(
     listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
     facts = (*listed, *python_facts(read, trace), *word_facts(read, trace), *resolver_facts(read))
     return Case(read, trace, facts, python, versions)
-

@@ -18,7 +18,7 @@ _MARGIN = re.compile(
     r"^(?:INTERNALERROR>|\[[\w.]{3,60}\]:|E  |\[\d{4}-\d\d-\d\dT[\d:.Z]{8,20}\]|[xX×] (?=No solution)|`->)?"
 )
 _DRAWN = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501]+>?")
-_QUOTES = re.compile("[\"`\u2018\u2019\u201c\u201d]")
+_QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
 # What a program only notes: a warning of Python, a notice of a library's log.
 _NOTICE = re.compile(
     r"^(?!.*Error)(?:.*\b(?!Import)[A-Z][a-z]+Warning: |.{0,80}?\b[IWF]\d{0,4}\b.{0,120}?\.(?:cc|py):\d{1,6}\] )"
@@ -191,7 +191,9 @@ class Text:
 
 def _bare(line: str) -> str:
     plain = _DRAWN.sub(" ", line)
-    return _MARGIN.sub("", plain.strip("\u2502| ") if plain.strip()[:1] in "\u2502|" else plain.rstrip())
+    return _MARGIN.sub(
+        "", plain.strip("\u2502| ") if plain.strip()[:1] in "\u2502|" else plain.rstrip()
+    )
 
 
 def specifier(text: str) -> SpecifierSet | None:

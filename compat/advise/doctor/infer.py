@@ -47,7 +47,9 @@ Direction = Literal["", "older", "newer", "other", "python", "drop", "rebuild", 
 # What a hosted notebook brings itself asks for exact versions and works with others:
 # https://github.com/googlecolab/colabtools/issues/2604 and many more.
 _HOSTS = frozenset(("google-colab", "datascience"))
-_BUILTINS = frozenset("str bytes int float bool list tuple dict set function method generator type object".split())
+_BUILTINS = frozenset(
+    ["str", "bytes", "int", "float", "bool", "list", "tuple", "dict", "set", "function", "method", "generator", "type", "object"]
+)
 
 
 class Finding(Value, frozen=True):
@@ -110,7 +112,9 @@ class Case:
         words = {package, package.replace("-", "_")}
         known = api(package)
         words |= set(known.modules if known else ())
-        return any(re.search(rf"(?<![\w-]){re.escape(w)}(?![\w-])", self.text.flat, re.I) for w in words)
+        return any(
+            re.search(rf"(?<![\w-]){re.escape(w)}(?![\w-])", self.text.flat, re.I) for w in words
+        )
 
 
 def findings(case: Case) -> list[Finding]:
@@ -118,9 +122,17 @@ def findings(case: Case) -> list[Finding]:
     found = [finding for infer in _INFERENCES for finding in infer(case)]
     troubles = {fact.kind for fact in case.all(Trouble)}
     if troubles & {"network", "disk"} or ("machine" in troubles and not _is_certain(case)):
-        found = [f for f in found if f.cause not in ("no-artifact", "build", "version-guard") or not f.is_fault]
+        found = [
+            f
+            for f in found
+            if f.cause not in ("no-artifact", "build", "version-guard") or not f.is_fault
+        ]
     if "shadow" in troubles:
-        found = [f for f in found if f.cause not in ("missing-attribute", "missing-module") or not f.is_fault]
+        found = [
+            f
+            for f in found
+            if f.cause not in ("missing-attribute", "missing-module") or not f.is_fault
+        ]
     found.sort(key=lambda f: (not f.is_fault, f.rank))
     first: dict[tuple[str, ...], Finding] = {}
     for finding in found:
@@ -246,10 +258,15 @@ def _conflict(case: Case, what: str, one: Wish, other: Wish) -> Finding:
             direction=_direction(one[1], other[1]),
             needs=f"{what}{_spec(other[1])}",
             pin=f"{what}=={version}" if version else "",
-            advice=f"Ask for {what}{_shown(other[1])} instead" + (f", or for {others[0]}." if others else "."),
+            advice=f"Ask for {what}{_shown(other[1])} instead"
+            + (f", or for {others[0]}." if others else "."),
             rank=1,
         )
-    ways = [w for w in (_admits(case, one[0], what, other[1]), _admits(case, other[0], what, one[1])) if w]
+    ways = [
+        w
+        for w in (_admits(case, one[0], what, other[1]), _admits(case, other[0], what, one[1]))
+        if w
+    ]
     named = " or ".join(dict.fromkeys(askers))
     return Finding(
         cause="conflict",
@@ -261,7 +278,9 @@ def _conflict(case: Case, what: str, one: Wish, other: Wish) -> Finding:
         lines=lines,
         direction="other",
         pin=ways[0] if ways else "",
-        advice=f"Ask for {' or for '.join(ways)}." if ways else f"Take another release of {named}: drop its pin, and the resolver looks for one.",
+        advice=f"Ask for {' or for '.join(ways)}."
+        if ways
+        else f"Take another release of {named}: drop its pin, and the resolver looks for one.",
         rank=1,
     )
 
@@ -272,7 +291,11 @@ def _admits(case: Case, who: str, what: str, wanted: str) -> str:
     if known is None or target is None or wish is None:
         return ""
     version = target.newest(wish, case.python)
-    release = None if version is None else known.admitting(what, version, target.days[version], case.python)
+    release = (
+        None
+        if version is None
+        else known.admitting(what, version, target.days[version], case.python)
+    )
     return f"{who}=={release}" if release is not None else ""
 
 
@@ -298,8 +321,16 @@ def _direction(asked: str, wanted: str) -> Direction:
 
 
 def _toward(wish: SpecifierSet, installed: Version) -> Direction:
-    uppers = [version_of(c.version.replace(".*", "")) for c in wish if c.operator in ("<", "<=", "==", "~=")]
-    lowers = [version_of(c.version.replace(".*", "")) for c in wish if c.operator in (">", ">=", "==", "~=")]
+    uppers = [
+        version_of(c.version.replace(".*", ""))
+        for c in wish
+        if c.operator in ("<", "<=", "==", "~=")
+    ]
+    lowers = [
+        version_of(c.version.replace(".*", ""))
+        for c in wish
+        if c.operator in (">", ">=", "==", "~=")
+    ]
     if any(low is not None and installed < low for low in lowers):
         return "newer"
     if any(up is not None and installed >= up for up in uppers):
@@ -330,7 +361,11 @@ def _title(case: Case, who: str) -> str:
 
 def _unnamed_conflict(case: Case) -> Iterator[Finding]:
     lone = [f for f in case.all(Asked) if f.what != PYTHON and f.range]
-    if re.search(r"UnsatisfiableError|following specifications were found", case.text.flat) and len(lone) == 1 and not case.all(Requires):
+    if (
+        re.search(r"UnsatisfiableError|following specifications were found", case.text.flat)
+        and len(lone) == 1
+        and not case.all(Requires)
+    ):
         yield Finding(
             cause="no-artifact",
             packages=(lone[0].what,),
@@ -340,12 +375,21 @@ def _unnamed_conflict(case: Case) -> Iterator[Finding]:
             advice="Add the channel that has the build, or ask for another release.",
             rank=4,
         )
-    asked = [f for f in case.all(Asked) if "because these package versions have conflicting" in case.text.flat and f.what != PYTHON]
+    asked = [
+        f
+        for f in case.all(Asked)
+        if "because these package versions have conflicting" in case.text.flat and f.what != PYTHON
+    ]
     if not asked or case.all(Requires):
         # All releases of one package ask for what is not there.
         needs = [f for f in case.all(Requires) if not f.is_check]
         what = needs[0].what if needs else ""
-        if asked and len({f.what for f in needs}) == 1 and len(needs) > 1 and all(f.what != what for f in asked):
+        if (
+            asked
+            and len({f.what for f in needs}) == 1
+            and len(needs) > 1
+            and all(f.what != what for f in asked)
+        ):
             yield Finding(
                 cause="no-artifact",
                 packages=(what, *dict.fromkeys(f.who for f in needs if f.who)),
@@ -389,9 +433,14 @@ def _pythons_of(case: Case, what: str, wanted: str) -> dict[str, str]:
             "pin": f"{what}=={version}",
         }
     if not pythons:
-        return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} or for other platforms alone."}
+        return {
+            "advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} or for other platforms alone."
+        }
     nearest = pythons[-1] if case.python is None or case.python > pythons[-1] else pythons[0]
-    fields = {"needs": f"python=={nearest}.*", "advice": f"{what} {version} has files for Python {_series(pythons)}."}
+    fields = {
+        "needs": f"python=={nearest}.*",
+        "advice": f"{what} {version} has files for Python {_series(pythons)}.",
+    }
     other = known.newest(SpecifierSet(), case.python) if case.python is not None else None
     if other is not None and other != version:
         fields["advice"] += f" For Python {case.python} the newest release is {other}."
@@ -452,7 +501,9 @@ def _is_spoken_of(case: Case, fact: Requires) -> bool:
     places = [
         line
         for number, line in enumerate(case.text.lines, 1)
-        if number != fact.line and "is incompatible" not in line and any(s in line.lower() for s in stems)
+        if number != fact.line
+        and "is incompatible" not in line
+        and any(s in line.lower() for s in stems)
     ]
     return bool(places)
 
@@ -481,7 +532,9 @@ def _python_refused(case: Case) -> Iterator[Finding]:
             ours_words = f", and yours is {ours}" if ours is not None else ""
         who = fact.who
         known = index(who) if who else None
-        version = known.newest(SpecifierSet(), ours) if known is not None and ours is not None else None
+        version = (
+            known.newest(SpecifierSet(), ours) if known is not None and ours is not None else None
+        )
         title = _title(case, who) if who else "What is installed"
         yield Finding(
             cause="requires-python",
@@ -501,7 +554,11 @@ def _python_advice(wish: SpecifierSet, is_range: bool, asked: list[Asked]) -> st
     fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
     if is_range and asked and re.search(r"[<>]", asked[0].range):
         return f"Narrow the project's requires-python to {wish}."
-    return f"Use Python {fitting[-1] if str(wish)[:1] != '>' else fitting[0]}." if fitting else "Use another Python."
+    return (
+        f"Use Python {fitting[-1] if str(wish)[:1] != '>' else fitting[0]}."
+        if fitting
+        else "Use another Python."
+    )
 
 
 def _meets_all(asked: str, wish: SpecifierSet) -> bool:
@@ -552,7 +609,9 @@ def _no_file(case: Case) -> Iterator[Finding]:
         yield Finding(
             cause="no-artifact",
             wanted=f"{what}{_spec(fact.range)}",
-            packages=(what, *dict.fromkeys(askers), PYTHON) if not fact.why == "platform" else (what, *askers),
+            packages=(what, *dict.fromkeys(askers), PYTHON)
+            if not fact.why == "platform"
+            else (what, *askers),
             sentence=reason,
             lines=tuple(sorted({f.line for f in facts}))[:3],
             direction="python" if fields.get("needs", "").startswith(PYTHON) else "other",
@@ -566,8 +625,16 @@ def _seen(wanted: str, saw: tuple[str, ...]) -> str:
     versions = sorted(v for v in map(version_of, saw) if v is not None)
     if wish is None or not versions:
         return ""
-    lowest = min((version_of(c.version.replace(".*", "")) or versions[0] for c in wish), default=versions[0])
-    side = "older than" if versions[-1] < lowest else "newer than" if versions[0] > lowest else "beside"
+    lowest = min(
+        (version_of(c.version.replace(".*", "")) or versions[0] for c in wish), default=versions[0]
+    )
+    side = (
+        "older than"
+        if versions[-1] < lowest
+        else "newer than"
+        if versions[0] > lowest
+        else "beside"
+    )
     if side == "beside":
         return f" The index lists {versions[0]} to {versions[-1]}."
     return f" All that the index lists here ({versions[0]} to {versions[-1]}) are {side} it: releases like it are for {'newer' if side == 'older than' else 'older'} Pythons, or gone."
@@ -581,7 +648,10 @@ def _from_seen(what: str, wanted: str, saw: tuple[str, ...]) -> dict[str, str]:
     lower = [version_of(c.version.replace(".*", "")) for c in wish]
     base = min((v for v in lower if v is not None), default=versions[0])
     nearest = next((v for v in versions if v >= base), versions[-1])
-    return {"advice": f"Of the releases that are offered here, {nearest} is the nearest.", "pin": f"{what}=={nearest}"}
+    return {
+        "advice": f"Of the releases that are offered here, {nearest} is the nearest.",
+        "pin": f"{what}=={nearest}",
+    }
 
 
 def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
@@ -593,14 +663,20 @@ def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
     wish, version = specifier(fact.range), version_of(refused.version)
     known = index(what)
     if known is not None and version is not None:
-        return version in known.versions and (wish is None or wish.contains(version, prereleases=True))
+        return version in known.versions and (
+            wish is None or wish.contains(version, prereleases=True)
+        )
     return wish is not None and version is not None and wish.contains(version, prereleases=True)
 
 
 def _refused_by_python(case: Case, what: str, fact: Absent, refused: list[Refused]) -> Finding:
     newest = max(refused, key=lambda r: version_of(r.version) or Version("0"))
     wish = specifier(newest.range) or SpecifierSet()
-    yours = f", and yours is {case.python}" if case.python is not None else ", and yours is none of these"
+    yours = (
+        f", and yours is {case.python}"
+        if case.python is not None
+        else ", and yours is none of these"
+    )
     return Finding(
         cause="requires-python",
         packages=(PYTHON, what),
@@ -613,7 +689,9 @@ def _refused_by_python(case: Case, what: str, fact: Absent, refused: list[Refuse
     )
 
 
-def _of_tags(case: Case, what: str, fact: Absent, facts: list[Absent], tags: tuple[str, ...]) -> dict[str, str]:
+def _of_tags(
+    case: Case, what: str, fact: Absent, facts: list[Absent], tags: tuple[str, ...]
+) -> dict[str, str]:
     exact = next((f.range for f in facts if f.tags), fact.range)
     pythons = [Version(f"{t[2]}.{t[3:]}") for t in tags if re.fullmatch(r"cp[23]\d+", t)]
     if pythons:
@@ -622,8 +700,12 @@ def _of_tags(case: Case, what: str, fact: Absent, facts: list[Absent], tags: tup
             "needs": f"python=={best}.*",
             "advice": f"{what} {exact.strip('=')} has wheels for Python {_series(sorted(pythons))}.",
         }
-    if tags and fact.why == "platform" or any(f.why == "platform" for f in facts):
-        return {"needs": "", "pin": "", "advice": f"{what} {exact.strip('=')} has wheels for {', '.join(tags[:6])} alone: take another release, or another machine."}
+    if (tags and fact.why == "platform") or any(f.why == "platform" for f in facts):
+        return {
+            "needs": "",
+            "pin": "",
+            "advice": f"{what} {exact.strip('=')} has wheels for {', '.join(tags[:6])} alone: take another release, or another machine.",
+        }
     return {}
 
 
@@ -633,7 +715,10 @@ _BUILD_NEEDS = {
     "use_2to3 is invalid": ("setuptools<58", "uses use_2to3, which setuptools refuses from 58 on"),
     "cython_sources": ("cython<3", "has a set-up script that does not work with Cython 3"),
     "Cython.Compiler.Errors": ("cython<3", "has sources that this Cython does not compile"),
-    "longintrepr.h": ("python<3.11", "has sources of an old Cython, which include a header that Python 3.11 moved"),
+    "longintrepr.h": (
+        "python<3.11",
+        "has sources of an old Cython, which include a header that Python 3.11 moved",
+    ),
     "ImpImporter": ("python<3.12", "builds with a setuptools that is too old for Python 3.12"),
     "distutils": ("python<3.12", "builds with distutils, which Python 3.12 no longer has"),
     "pkg_resources": ("setuptools<82", "builds with pkg_resources, which setuptools no longer has"),
@@ -650,10 +735,19 @@ def _not_built(case: Case) -> Iterator[Finding]:
     version = version_of(next((f.version for f in built if f.what == fact.what and f.version), ""))
     known = index(fact.what)
     title = f"{fact.what} {version}" if version else fact.what
-    tool, words = next(((n, w) for sign, (n, w) in _BUILD_NEEDS.items() if sign in fact.why), ("", ""))
+    tool, words = next(
+        ((n, w) for sign, (n, w) in _BUILD_NEEDS.items() if sign in fact.why), ("", "")
+    )
     fields: dict[str, str] = {"needs": tool}
-    said = f"{title} {words}." if words else f"{title} is built from source here, and the build fails."
-    if known is not None and version is not None and case.python is not None and not known.fits(version, case.python):
+    said = (
+        f"{title} {words}." if words else f"{title} is built from source here, and the build fails."
+    )
+    if (
+        known is not None
+        and version is not None
+        and case.python is not None
+        and not known.fits(version, case.python)
+    ):
         fields |= _pythons_of(case, fact.what, f"=={version}")
     elif known is not None and case.python is not None:
         newest = known.newest(SpecifierSet(), case.python)
@@ -664,7 +758,9 @@ def _not_built(case: Case) -> Iterator[Finding]:
         fields["advice"] = f"{title} has wheels for Python {_series(pythons)}."
     if not fields.get("advice"):
         fields["advice"] = (
-            f"Build it with {tool}, or take a release that has a wheel." if tool else f"Take a release of {fact.what} that has a wheel for this Python, or a Python that it has one for."
+            f"Build it with {tool}, or take a release that has a wheel."
+            if tool
+            else f"Take a release of {fact.what} that has a wheel for this Python, or a Python that it has one for."
         )
     helper = re.split(r"[<=]", tool)[0]
     yield Finding(
@@ -704,7 +800,8 @@ def _of_python(case: Case, fact: LacksName) -> Finding:
         lines=(fact.line,),
         direction="python",
         needs=f"python{wish}",
-        advice=f"Use Python {fact.since}" + ("." if newer else ", or a newer release of what raised it."),
+        advice=f"Use Python {fact.since}"
+        + ("." if newer else ", or a newer release of what raised it."),
         rank=3,
     )
 
@@ -715,9 +812,9 @@ def _provider(case: Case, module: str) -> str:
 
 def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
     top = fact.module.partition(".")[0]
-    if re.search(rf"(?:^|[/\\]){re.escape(top)}(?:[/\\]__init__)?\.py$", fact.file) and not re.search(
-        r"-packages|[/\\]lib(?:64)?[/\\]|[/\\]pip[/\\]", fact.file, re.I
-    ):
+    if re.search(
+        rf"(?:^|[/\\]){re.escape(top)}(?:[/\\]__init__)?\.py$", fact.file
+    ) and not re.search(r"-packages|[/\\]lib(?:64)?[/\\]|[/\\]pip[/\\]", fact.file, re.I):
         return _always_there(fact, f"{fact.file} is imported in the place of {top}")
     library = api(PYTHON)
     if library is not None and library.has_module(fact.module):
@@ -727,7 +824,11 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         return None
     known = api(package)
     importer = next((p for p in case.trace.installed if p not in (package, PYTHON)), "")
-    if known is not None and fact.module and (known.has_module(fact.module) or top in known.modules):
+    if (
+        known is not None
+        and fact.module
+        and (known.has_module(fact.module) or top in known.modules)
+    ):
         presence = known.name(fact.module, fact.name)
         if presence.never and not known.has_module(fact.module):
             presence = known.name(top, fact.name)
@@ -747,7 +848,8 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         cause="missing-attribute",
         packages=(package, importer) if importer else (package,),
         sentence=(
-            f"{fact.module} no longer has {fact.name} from {package} {fact.since} on." if fact.since
+            f"{fact.module} no longer has {fact.name} from {package} {fact.since} on."
+            if fact.since
             else f"This release of {package} has no {fact.name} in {fact.module}, and {who} is written for another one."
         ),
         lines=(fact.line,),
@@ -766,17 +868,30 @@ def _always_there(fact: LacksName, why: str = "") -> Finding:
     return Finding(
         cause="error",
         packages=(),
-        sentence=f"{why}: rename that file." if why else f"Every known release has {fact.module}.{fact.name}: a local file shadows the module, or its"
+        sentence=f"{why}: rename that file."
+        if why
+        else f"Every known release has {fact.module}.{fact.name}: a local file shadows the module, or its"
         " installation is damaged.",
         lines=(fact.line,),
         is_fault=False,
     )
 
 
-def _moved(case: Case, presence: Presence, name: str, lines: tuple[int, ...], importer: str, cause: Cause = "missing-attribute") -> Finding | None:
+def _moved(
+    case: Case,
+    presence: Presence,
+    name: str,
+    lines: tuple[int, ...],
+    importer: str,
+    cause: Cause = "missing-attribute",
+) -> Finding | None:
     """A name that some releases have: which, and the newest of them that can be had."""
     installed = case.versions.get(presence.package)
-    if installed is not None and presence.place_of(installed) in presence.had and installed in presence.releases:
+    if (
+        installed is not None
+        and presence.place_of(installed) in presence.had
+        and installed in presence.releases
+    ):
         return None  # the list refutes it
     wanted = presence.wanted(installed)
     known, wish = index(presence.package), specifier(wanted)
@@ -786,7 +901,12 @@ def _moved(case: Case, presence: Presence, name: str, lines: tuple[int, ...], im
     first, end = spans[-1]
     gone = end is not None and (installed is None or installed >= first)
     words = f"{presence.package} has {name} " + " and ".join(
-        f"from {a} on" if b is None else f"before {b}" if a == presence.releases[0] else f"from {a} to before {b}" for a, b in spans[:3]
+        f"from {a} on"
+        if b is None
+        else f"before {b}"
+        if a == presence.releases[0]
+        else f"from {a} to before {b}"
+        for a, b in spans[:3]
     )
     there = f"; {installed} is there" if installed is not None else ""
     packages = (presence.package, importer) if importer else (presence.package,)
@@ -795,7 +915,11 @@ def _moved(case: Case, presence: Presence, name: str, lines: tuple[int, ...], im
         packages=packages,
         sentence=f"{words}{there}.",
         lines=lines,
-        direction=_toward(wish, installed) if installed is not None else "older" if gone else "newer",
+        direction=_toward(wish, installed)
+        if installed is not None
+        else "older"
+        if gone
+        else "newer",
         needs=f"{presence.package}{wish}",
         pin=f"{presence.package}=={version}" if version is not None else "",
         advice=f"Or take a newer {importer}." if importer and gone else "",
@@ -803,14 +927,20 @@ def _moved(case: Case, presence: Presence, name: str, lines: tuple[int, ...], im
     )
 
 
-def _of_library(case: Case, presence: Presence, fact: LacksName | NoModule | BadCall, name: str = "") -> Finding | None:
+def _of_library(
+    case: Case, presence: Presence, fact: LacksName | NoModule | BadCall, name: str = ""
+) -> Finding | None:
     """What a release of Python has or lacks in its own library."""
     importer = next((p for p in case.trace.installed if p != PYTHON), "")
     shown = name or (f"{fact.module}.{fact.name}" if isinstance(fact, LacksName) else "")
     ours = case.python
     if presence.never:
         return None
-    if presence.always or (ours is not None and presence.place_of(ours) in presence.had and ours >= presence.releases[1]):
+    if presence.always or (
+        ours is not None
+        and presence.place_of(ours) in presence.had
+        and ours >= presence.releases[1]
+    ):
         return _always_there(fact) if isinstance(fact, LacksName) else None
     wanted = presence.wanted(Version(f"{ours.major}.{ours.minor}") if ours is not None else None)
     wish = SpecifierSet(wanted)
@@ -819,14 +949,20 @@ def _of_library(case: Case, presence: Presence, fact: LacksName | NoModule | Bad
     words = f"has {shown} only {'before ' + wanted.split('<')[-1] if direction == 'older' else 'from ' + wanted.strip('>=') + ' on'}"
     stand_in = package_of_module(shown.partition(" ")[2] or shown)
     return Finding(
-        cause="missing-module" if isinstance(fact, NoModule) else "type-error" if isinstance(fact, BadCall) else "missing-attribute",
+        cause="missing-module"
+        if isinstance(fact, NoModule)
+        else "type-error"
+        if isinstance(fact, BadCall)
+        else "missing-attribute",
         packages=(PYTHON, importer) if importer else (PYTHON,),
         sentence=f"Python {words}.{yours}",
         lines=(fact.line,),
         direction="python",
         needs=f"python{wish}",
         advice=(
-            f"Install {stand_in}, which has a module of that name" if stand_in else f"Use Python {wanted}"
+            f"Install {stand_in}, which has a module of that name"
+            if stand_in
+            else f"Use Python {wanted}"
         )
         + (f", or a newer {importer}." if importer and direction == "older" else "."),
         rank=2,
@@ -843,7 +979,9 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
         package = _provider(case, fact.module)
         if not importer:
             return None
-        return _unknown(package, importer if importer != package else "", f"{name}.{fact.name}", fact.line)
+        return _unknown(
+            package, importer if importer != package else "", f"{name}.{fact.name}", fact.line
+        )
     if library is not None and (name in _BUILTINS or "." in fact.module or owners(name) == ()):
         presence = library.attribute(name, fact.name)
         if importer and presence.had == {0}:
@@ -856,8 +994,15 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
         beside = importer if importer != found.package else ""
         return _moved(case, found, f"{name}.{fact.name}", (fact.line,), beside)
     own = owners(name)
-    if len(own) == 1 and (importer or case.mentions(own[0])) and case.trace.frames and case.trace.frames[-1].package:
-        return _unknown(own[0], importer if importer != own[0] else "", f"{name}.{fact.name}", fact.line)
+    if (
+        len(own) == 1
+        and (importer or case.mentions(own[0]))
+        and case.trace.frames
+        and case.trace.frames[-1].package
+    ):
+        return _unknown(
+            own[0], importer if importer != own[0] else "", f"{name}.{fact.name}", fact.line
+        )
     if case.trace.frames and case.trace.frames[-1].package and importer:
         if name in _BUILTINS and not case.trace.frames[-1].package:
             return None
@@ -879,7 +1024,9 @@ def _unknown(package: str, beside: str, name: str, line: int) -> Finding:
     )
 
 
-def _candidates(case: Case, packages: Iterable[str], presence_of: Callable[[str], Presence | None]) -> Presence | None:
+def _candidates(
+    case: Case, packages: Iterable[str], presence_of: Callable[[str], Presence | None]
+) -> Presence | None:
     """The package whose releases differ in it: the one that the text speaks of, else the only one,
     else none.
     """
@@ -917,46 +1064,91 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     names = [n for n in (function, called) if n]
     if "." in called and called.rpartition(".")[2] == function:
         names = [called]
-    last = next((n for n in names if n.rpartition(".")[2] not in ("__init__", "__new__")), "") or names[0] if names else ""
+    last = (
+        next((n for n in names if n.rpartition(".")[2] not in ("__init__", "__new__")), "")
+        or names[0]
+        if names
+        else ""
+    )
     if not last:
         return None
     bare = last.removesuffix(".__init__").removesuffix(".__new__")
     importer = next((p for p in case.trace.installed if p != PYTHON), "")
     top = bare.partition(".")[0]
-    alias = re.findall(rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#\n]*\b{re.escape(top)}\b)", case.text.flat)
+    alias = re.findall(
+        rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#\n]*\b{re.escape(top)}\b)",
+        case.text.flat,
+    )
     home = _provider(case, next((a or b for a, b in alias), top)) if top else ""
-    keys = [bare.rpartition(".")[2], f"{bare.rpartition('.')[2]}()", bare.split(".")[0] if "." in bare else ""]
-    places = list(dict.fromkeys([*([home] if api(home) else []), *(o for k in keys if k for o in owners(k))]))
+    keys = [
+        bare.rpartition(".")[2],
+        f"{bare.rpartition('.')[2]}()",
+        bare.split(".")[0] if "." in bare else "",
+    ]
+    places = list(
+        dict.fromkeys([*([home] if api(home) else []), *(o for k in keys if k for o in owners(k))])
+    )
     wanted: Callable[[str], Presence | None] = lambda p: _presence_of_call(p, bare, argument, fact)
     found = _candidates(case, places, wanted)
     if found is not None:
-        shown = f"the argument {fact.argument} of {bare}" if fact.kind != "#" else f"{bare} with {fact.argument} positional arguments"
+        shown = (
+            f"the argument {fact.argument} of {bare}"
+            if fact.kind != "#"
+            else f"{bare} with {fact.argument} positional arguments"
+        )
         if fact.kind == "!":
             shown = f"{bare} without {fact.argument}"
-        return _moved(case, found, shown, (fact.line,), importer if importer != found.package else "", "type-error")
+        return _moved(
+            case,
+            found,
+            shown,
+            (fact.line,),
+            importer if importer != found.package else "",
+            "type-error",
+        )
     library = api(PYTHON)
     if library is not None and not owners(keys[1]):
         presence = library.accepts(bare.rpartition(".")[2], argument)
         if presence is not None and presence.is_known and fact.kind == "+":
             return _of_library(case, presence, fact, f"the argument {fact.argument} of {bare}")
     if bare in ("__init__", "__new__"):
-        found = _candidates(case, sorted(case.versions), lambda p: _any_class_taking(case, p, argument))
+        found = _candidates(
+            case, sorted(case.versions), lambda p: _any_class_taking(case, p, argument)
+        )
         if found is not None:
-            return _moved(case, found, f"the argument {fact.argument}", (fact.line,), "", "type-error")
+            return _moved(
+                case, found, f"the argument {fact.argument}", (fact.line,), "", "type-error"
+            )
     return _unplaced_call(case, fact, bare, home, importer, keys)
 
 
-def _unplaced_call(case: Case, fact: BadCall, bare: str, home: str, importer: str, keys: list[str]) -> Finding | None:
+def _unplaced_call(
+    case: Case, fact: BadCall, bare: str, home: str, importer: str, keys: list[str]
+) -> Finding | None:
     single = [o for k in keys[:2] for o in owners(k) if case.mentions(o)]
     frames = _callers(case)
     innermost = frames[-1].package if frames else ""
     top = bare.partition(".")[0]
     is_called = "." in bare and bare.rpartition(".")[2] == fact.function.rpartition(".")[2]
-    is_library = home != package_of(top) or home in case.versions or bool(package_of_module(top)) or home != top
-    third = home if home not in ("", PYTHON) and is_called and top not in ("self", "cls") and (is_library or re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)) else ""
+    is_library = (
+        home != package_of(top)
+        or home in case.versions
+        or bool(package_of_module(top))
+        or home != top
+    )
+    third = (
+        home
+        if home not in ("", PYTHON)
+        and is_called
+        and top not in ("self", "cls")
+        and (is_library or re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat))
+        else ""
+    )
     if frames and not innermost and not third:
         return None  # his own code calls, and nothing says whom
-    package = third or (single[0] if len(set(single)) == 1 else "") or (importer if innermost else "")
+    package = (
+        third or (single[0] if len(set(single)) == 1 else "") or (importer if innermost else "")
+    )
     if not package:
         return None
     return Finding(
@@ -974,7 +1166,8 @@ def _any_class_taking(case: Case, package: str, argument: str) -> Presence | Non
     known = api(package)
     here = case.versions[package]
     return next(
-        (p for p in (known.takers(argument) if known else ()) if p.place_of(here) not in p.had), None
+        (p for p in (known.takers(argument) if known else ()) if p.place_of(here) not in p.had),
+        None,
     )
 
 
@@ -1011,7 +1204,11 @@ def _callee(case: Case, function: str) -> str:
     last = function.rpartition(".")[2]
     for frame in reversed(_callers(case)[-2:]):
         calls = re.findall(r"([A-Za-z_][\w.]*)\(", frame.source.lstrip("@"))
-        calls = [c for c in calls if c not in ("super", "return", "print", "list", "dict") and not c.startswith("self.")]
+        calls = [
+            c
+            for c in calls
+            if c not in ("super", "return", "print", "list", "dict") and not c.startswith("self.")
+        ]
         if last and last not in ("__init__", "__new__"):
             exact = [c for c in calls if c.rpartition(".")[2] == last]
             return exact[-1] if exact else function
@@ -1050,12 +1247,26 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
     if known is not None:
         presence = known.module(fact.module)
         if presence.is_known and ("." in fact.module or top.replace("_", "-") != package):
-            return _moved(case, presence, f"the module {fact.module}", (fact.line,), importer, "missing-module")
+            return _moved(
+                case,
+                presence,
+                f"the module {fact.module}",
+                (fact.line,),
+                importer,
+                "missing-module",
+            )
         if presence.never and "." in fact.module and not importer:
             above, _, name = fact.module.rpartition(".")
             presence = known.name(above, name)
             if presence.is_known:
-                return _moved(case, presence, f"the module {fact.module}", (fact.line,), importer, "missing-module")
+                return _moved(
+                    case,
+                    presence,
+                    f"the module {fact.module}",
+                    (fact.line,),
+                    importer,
+                    "missing-module",
+                )
     if "." in fact.module and (importer or not is_users_own(fact.module, case.trace)):
         return Finding(
             cause="missing-module",
@@ -1074,7 +1285,9 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
         lines=(fact.line,),
         direction="install",
         needs=package if not is_own else "",
-        advice="" if not is_own else "It may be a module of your own: start the program from its folder.",
+        advice=""
+        if not is_own
+        else "It may be a module of your own: start the program from its folder.",
         rank=6,
         is_fault=bool(innermost and innermost != PYTHON and importer and not is_own),
     )
@@ -1092,14 +1305,18 @@ def _binaries(case: Case) -> Iterator[Finding]:
 
 def _array(case: Case, fact: Binary) -> Finding:
     installed = case.versions.get(fact.what)
-    by = fact.by or next((n for n in case.versions if n != fact.what and case.trace.raised == ()), "")
+    by = fact.by or next(
+        (n for n in case.versions if n != fact.what and case.trace.raised == ()), ""
+    )
     by = fact.by
     needs = fact.needs
     if not needs and installed is not None:
         needs = "<2" if installed >= Version("2") else ""
     if needs == "<2" and installed is not None and installed < Version("2"):
         needs = "newer"
-    direction: Direction = "older" if needs == "<2" else "newer" if needs in ("newer", ">=2") else "other"
+    direction: Direction = (
+        "older" if needs == "<2" else "newer" if needs in ("newer", ">=2") else "other"
+    )
     subject = by or "A compiled module"
     wish = needs if needs[:1] in "<>" else ""
     best = _best(case, fact.what, [wish]) if wish else None
@@ -1112,7 +1329,11 @@ def _array(case: Case, fact: Binary) -> Finding:
         direction=direction,
         needs=f"{fact.what}{wish}" if wish else "",
         pin=f"{fact.what}=={best[1]}" if best and best[1] else "",
-        advice=(f"Upgrade {fact.what}" if direction == "newer" else f"Or upgrade {by or 'what was compiled'}, so that it is built for this {fact.what}")
+        advice=(
+            f"Upgrade {fact.what}"
+            if direction == "newer"
+            else f"Or upgrade {by or 'what was compiled'}, so that it is built for this {fact.what}"
+        )
         + ".",
         rank=2,
     )
@@ -1134,7 +1355,9 @@ def _symbol(case: Case, fact: Binary) -> Finding | None:
         + (f" ({here})." if here is not None else "."),
         lines=(fact.line,),
         direction="rebuild",
-        advice=f"Take the {by} that is made for this {beside}, or build it again here." if beside else f"Install {by} again.",
+        advice=f"Take the {by} that is made for this {beside}, or build it again here."
+        if beside
+        else f"Install {by} again.",
         rank=3,
     )
 
@@ -1211,7 +1434,11 @@ def _unparsed(case: Case) -> Iterator[Finding]:
     for fact in case.all(Syntax):
         wish = wanted_by_source(fact.source)
         who = _package_of_file(fact.file)
-        if wish.startswith(">") and case.python is not None and SpecifierSet(wish).contains(case.python):
+        if (
+            wish.startswith(">")
+            and case.python is not None
+            and SpecifierSet(wish).contains(case.python)
+        ):
             continue
         if not wish and case.python is not None and case.python < Version("3.8"):
             wish = ">=3.8"  # what a Python of that time cannot parse is mostly newer
@@ -1227,7 +1454,8 @@ def _unparsed(case: Case) -> Iterator[Finding]:
             lines=(fact.line,),
             direction="python",
             needs=f"python{wish}" if wish else "",
-            advice=f"Use Python {wish}" + (f", or {'a newer' if is_old else 'an older'} {who}." if who else "."),
+            advice=f"Use Python {wish}"
+            + (f", or {'a newer' if is_old else 'an older'} {who}." if who else "."),
             rank=2,
         )
         return
@@ -1252,7 +1480,12 @@ def wanted_by_source(source: str) -> str:
         return "<3.7"
     import vermin
 
-    for whole in (source, f"{source}\n    pass", f"{source}\n    case _: pass", f"{source.rstrip(':')}"):
+    for whole in (
+        source,
+        f"{source}\n    pass",
+        f"{source}\n    case _: pass",
+        f"{source.rstrip(':')}",
+    ):
         try:
             found = vermin.visit(whole).minimum_versions()
         except Exception:
@@ -1267,10 +1500,20 @@ def wanted_by_source(source: str) -> str:
 
 
 def _troubles(case: Case) -> Iterator[Finding]:
-    kinds: dict[str, Cause] = {"network": "network", "disk": "disk", "shadow": "error", "machine": "error"}
+    kinds: dict[str, Cause] = {
+        "network": "network",
+        "disk": "disk",
+        "shadow": "error",
+        "machine": "error",
+    }
     for fact in case.all(Trouble):
         yield Finding(
-            cause=kinds[fact.kind], packages=(), sentence=fact.sentence, lines=(fact.line,), is_fault=False, rank=0
+            cause=kinds[fact.kind],
+            packages=(),
+            sentence=fact.sentence,
+            lines=(fact.line,),
+            is_fault=False,
+            rank=0,
         )
 
 
@@ -1280,7 +1523,11 @@ def _troubles(case: Case) -> Iterator[Finding]:
 def _changed(case: Case) -> Iterator[Finding]:
     for fact in case.all(Changed):
         old, new = version_of(fact.old), version_of(fact.new)
-        if old is None or new is None or not any(case.all(k) for k in (LacksName, BadCall, NoModule, Binary)):
+        if (
+            old is None
+            or new is None
+            or not any(case.all(k) for k in (LacksName, BadCall, NoModule, Binary))
+        ):
             continue
         yield Finding(
             cause="error",
@@ -1312,7 +1559,11 @@ def _unmet(case: Case) -> Iterator[Finding]:
                 yield _conflict(case, what, ("", ours, 1), (f"{who} {release}", needs[-1], 1))
         if who in installed:
             yield from _fallen_back(case, who, release, pins)
-        if case.python is not None and not known.fits(release, case.python) and known.pythons(release):
+        if (
+            case.python is not None
+            and not known.fits(release, case.python)
+            and known.pythons(release)
+        ):
             yield Finding(
                 cause="no-artifact",
                 packages=(who, PYTHON),
@@ -1324,7 +1575,9 @@ def _unmet(case: Case) -> Iterator[Finding]:
             )
 
 
-def _fallen_back(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Iterator[Finding]:
+def _fallen_back(
+    case: Case, who: str, release: Version, pins: Mapping[str, str]
+) -> Iterator[Finding]:
     """An old release that a resolver took without a word, as no later one admits what is there; and
     one that this Python stops at.
     """
@@ -1347,12 +1600,20 @@ def _fallen_back(case: Case, who: str, release: Version, pins: Mapping[str, str]
     for what, ours in pins.items():
         beside, there = index(what), version_of(ours.removeprefix("=="))
         # A set of one time is no trap: what is there must be from long after.
-        if beside is None or there is None or not _years({**beside.days, release: known.days[release]}, release, there):
+        if (
+            beside is None
+            or there is None
+            or not _years({**beside.days, release: known.days[release]}, release, there)
+        ):
             continue
         ranges = [known.requires(v, what, case.python) for v in here]
         asking = [each for each in ranges if each]
-        if len(asking) > 2 and not known.requires(release, what, case.python) and not any(
-            _meet(what, need, ours) for each in asking[len(asking) // 3 :] for need in each
+        if (
+            len(asking) > 2
+            and not known.requires(release, what, case.python)
+            and not any(
+                _meet(what, need, ours) for each in asking[len(asking) // 3 :] for need in each
+            )
         ):
             best = index(what)
             wish = specifier(asking[-1][-1])

@@ -206,7 +206,9 @@ class Api:
                 called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
                 # A function with `**` takes any.
                 open_to = "" if argument[:1] in "!#" else changed.get("**", "")
-                if (called == last or called.endswith(f".{last}")) and (argument in changed or open_to):
+                if (called == last or called.endswith(f".{last}")) and (
+                    argument in changed or open_to
+                ):
                     spans = (changed.get(argument, ""), open_to)
                     found.append((argument not in changed, called != last, path.count("."), spans))
             if found:
@@ -226,7 +228,8 @@ class Api:
         return [
             (int(argument[1:]), self._presence([spans]))
             for path, changed in self._calls.items()
-            if path.partition(":")[2].removesuffix(".__init__") == function.removesuffix(".__init__")
+            if path.partition(":")[2].removesuffix(".__init__")
+            == function.removesuffix(".__init__")
             for argument, spans in changed.items()
             if argument.startswith("#")
         ]
@@ -237,7 +240,9 @@ def _may_hold(marker: Marker | None, python: Version | None) -> bool:
     if marker is None or "platform" in str(marker) or "implementation" in str(marker):
         return marker is None
     return any(
-        marker.evaluate({"python_version": str(each), "python_full_version": f"{each}.9", "extra": ""})
+        marker.evaluate(
+            {"python_version": str(each), "python_full_version": f"{each}.9", "extra": ""}
+        )
         for each in ([Version(f"{python.major}.{python.minor}")] if python else PYTHONS)
     )
 
@@ -272,7 +277,10 @@ class Index:
             return "s" in rest.split("|")[2]
         tag = f"cp{series.major}{series.minor}"
         for each in tags.split():
-            if each in (tag, f"py{series.major}", "py2.py3") or each == f"py{series.major}{series.minor}":
+            if (
+                each in (tag, f"py{series.major}", "py2.py3")
+                or each == f"py{series.major}{series.minor}"
+            ):
                 return True
             abi3 = re.fullmatch(r"cp3(\d+)\+", each)
             if abi3 and series.major == 3 and int(abi3[1]) <= series.minor:
@@ -319,6 +327,10 @@ class Index:
                 continue
             asked = self.requires(version, name, python)
             is_older = not day or int(self.days[version][:4] or 0) + 1 < int(day[:4])
-            if asked and not is_older and any(SpecifierSet(a).contains(wanted, prereleases=True) for a in asked):
+            if (
+                asked
+                and not is_older
+                and any(SpecifierSet(a).contains(wanted, prereleases=True) for a in asked)
+            ):
                 return version
         return None

@@ -39,7 +39,9 @@ def python_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
     for notice in text.notices:
         said = re.search(r"([\w-]+)[/\\]\w+\.py:.* from version \S+ when using version", notice)
         if said and trace.raised:
-            yield Binary(kind="saved", what="", by=package_of(said[1]), line=text.lines.index(notice) + 1)
+            yield Binary(
+                kind="saved", what="", by=package_of(said[1]), line=text.lines.index(notice) + 1
+            )
 
 
 def _cannot_import(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
@@ -50,10 +52,16 @@ def _cannot_import(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
     if not module:
         sources = [f.source for f in trace.frames if f.line <= line + 1]
         found = [
-            m[1] for s in reversed(sources) if (m := re.search(rf"\bfrom ([\w.]+) import\b.*\b{name}\b", s))
+            m[1]
+            for s in reversed(sources)
+            if (m := re.search(rf"\bfrom ([\w.]+) import\b.*\b{name}\b", s))
         ] or [
             m[1]
-            for m in [re.search(rf"from ([\w.]+) import [^#]{{0,200}}\b{name}\b", match.string[: match.start()])]
+            for m in [
+                re.search(
+                    rf"from ([\w.]+) import [^#]{{0,200}}\b{name}\b", match.string[: match.start()]
+                )
+            ]
             if m
         ]
         module = found[0] if found else ""
@@ -93,7 +101,9 @@ def _used(name: str, before: str) -> tuple[str, str]:
 
 def _class_lacks(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
     if match["name"].endswith("cython__"):  # parts of two builds are mixed
-        yield Binary(kind="loader", what="", by=package_of(match["module"].partition(".")[0]), line=line)
+        yield Binary(
+            kind="loader", what="", by=package_of(match["module"].partition(".")[0]), line=line
+        )
         return
     yield LacksName(module=match["module"], name=match["name"], line=line, is_class=True)
 
@@ -110,8 +120,12 @@ def _no_module(match: "re.Match[str]", line: int, trace: Traceback) -> Made:
         yield from _shadow(match, line, trace)
         return
     if "." not in module:  # Python 2 gives the last part alone
-        froms = re.findall(rf"\b(?:from|import) ([\w.]+\.{re.escape(module)})\b", match.string[: match.start()])
-        split = re.findall(rf"\bfrom ([\w.]+)\.?(?<=\.){re.escape(module)} import", match.string[: match.start()])
+        froms = re.findall(
+            rf"\b(?:from|import) ([\w.]+\.{re.escape(module)})\b", match.string[: match.start()]
+        )
+        split = re.findall(
+            rf"\bfrom ([\w.]+)\.?(?<=\.){re.escape(module)} import", match.string[: match.start()]
+        )
         module = (froms or split or [module])[-1]
     yield NoModule(module=module, line=line)
 
@@ -148,7 +162,14 @@ def _of_file(path: str) -> str:
     above = path.replace("\\", "/").split("/")[-2:-1]
     if "cpython" in path or "abi3" in path:
         parts = path.replace("\\", "/").split("/")[:-1]
-        known = next((p for part in parts if (p := package_of_module(part) or (part if index(part) else ""))), "")
+        known = next(
+            (
+                p
+                for part in parts
+                if (p := package_of_module(part) or (part if index(part) else ""))
+            ),
+            "",
+        )
         return known or package_of(above[0] if stem.startswith("_") and above else stem)
     top = path.partition("/")[0]
     return package_of(top) if top.isidentifier() else ""
@@ -236,9 +257,14 @@ _FORMATS: tuple[tuple["re.Pattern[str]", Build], ...] = (
         ),
     ),
     (
-        _compiled(r"(?<!module)(?:type object )?'(?P<module>[A-Za-z_][\w.]*)'(?: object)? has no attribute '(?P<name>\w+)'"),
+        _compiled(
+            r"(?<!module)(?:type object )?'(?P<module>[A-Za-z_][\w.]*)'(?: object)? has no attribute '(?P<name>\w+)'"
+        ),
         lambda m, line, trace: (
-            iter(()) if re.search(r"module '?$", m.string[: m.start("module")][-9:]) or m["module"] == "module" else _class_lacks(m, line, trace)
+            iter(())
+            if re.search(r"module '?$", m.string[: m.start("module")][-9:])
+            or m["module"] == "module"
+            else _class_lacks(m, line, trace)
         ),
     ),
     (
@@ -264,11 +290,34 @@ _FORMATS: tuple[tuple["re.Pattern[str]", Build], ...] = (
         _called,
     ),
     (_compiled(_SO + r": undefined symbol: (?P<symbol>\w+)"), _undefined_symbol),
-    (_compiled(r"dlopen\((?P<file>[^,() ]{1,300}), \w+\): (?:[Ss]ymbol not found|no suitable image|tried: )"), _loader("loader")),
-    (_compiled(r"(?P<file>(?P<library>lib\w+)[^ ]*): version '(?P<version>[\w.]+)' not found(?: \(required by (?P<by>[^)]+)\))?"), _glibc),
-    (_compiled(r"numpy\.(?:dtype|ufunc|ndarray) (?:size changed, may indicate binary incompatibility|has the wrong size)(?:.{0,20}Expected (?P<built>\d+)(?: from C header)?, got (?P<got>\d+))?"), _array_layout),
-    (_compiled(r"compiled against (?:NumPy C-)?API version (?P<built>0x\w+).{0,30}? numpy is (?P<got>0x\w+)"), _array_api),
-    (_compiled(r"compiled using NumPy 1\.x cannot be run in NumPy 2|_ARRAY_API not found"), _array_api),
+    (
+        _compiled(
+            r"dlopen\((?P<file>[^,() ]{1,300}), \w+\): (?:[Ss]ymbol not found|no suitable image|tried: )"
+        ),
+        _loader("loader"),
+    ),
+    (
+        _compiled(
+            r"(?P<file>(?P<library>lib\w+)[^ ]*): version '(?P<version>[\w.]+)' not found(?: \(required by (?P<by>[^)]+)\))?"
+        ),
+        _glibc,
+    ),
+    (
+        _compiled(
+            r"numpy\.(?:dtype|ufunc|ndarray) (?:size changed, may indicate binary incompatibility|has the wrong size)(?:.{0,20}Expected (?P<built>\d+)(?: from C header)?, got (?P<got>\d+))?"
+        ),
+        _array_layout,
+    ),
+    (
+        _compiled(
+            r"compiled against (?:NumPy C-)?API version (?P<built>0x\w+).{0,30}? numpy is (?P<got>0x\w+)"
+        ),
+        _array_api,
+    ),
+    (
+        _compiled(r"compiled using NumPy 1\.x cannot be run in NumPy 2|_ARRAY_API not found"),
+        _array_api,
+    ),
     (_compiled(r"Illegal instruction"), _instruction),
     (_compiled(r"\bname '(?P<name>\w+)' is not defined"), _not_defined),
     (
@@ -279,12 +328,28 @@ _FORMATS: tuple[tuple["re.Pattern[str]", Build], ...] = (
         _saved,
     ),
     (_compiled(r"'(?:type|ABCMeta|_ABCMeta)' object is not subscriptable"), _newer_python(">=3.9")),
-    (_compiled(r"Callable\[\[arg, \.\.\.\], result\]: each arg must be a type"), _newer_python(">=3.9.2")),
-    (_compiled(r"unsupported operand type\(s\) for \|: '(?:type|_GenericAlias|NoneType|_UnionGenericAlias|ABCMeta)'"), _newer_python(">=3.10")),
+    (
+        _compiled(r"Callable\[\[arg, \.\.\.\], result\]: each arg must be a type"),
+        _newer_python(">=3.9.2"),
+    ),
+    (
+        _compiled(
+            r"unsupported operand type\(s\) for \|: '(?:type|_GenericAlias|NoneType|_UnionGenericAlias|ABCMeta)'"
+        ),
+        _newer_python(">=3.10"),
+    ),
     (_compiled(r"unsupported operand type\(s\) for \|: 'dict' and 'dict'"), _newer_python(">=3.9")),
-    (_compiled(r"'(?:dict_keys|dict_values|dict_items|map|zip|filter|range)' object (?:is not subscriptable|does not support (?:indexing|item))"), _newer_python("<3")),
+    (
+        _compiled(
+            r"'(?:dict_keys|dict_values|dict_items|map|zip|filter|range)' object (?:is not subscriptable|does not support (?:indexing|item))"
+        ),
+        _newer_python("<3"),
+    ),
     (_compiled(r"future feature annotations is not defined"), _newer_python(">=3.7")),
-    (_compiled(r"mutable default .{1,200}? for field \w+ is not allowed: use default_factory"), _newer_python("<3.11")),
+    (
+        _compiled(r"mutable default .{1,200}? for field \w+ is not allowed: use default_factory"),
+        _newer_python("<3.11"),
+    ),
     (_compiled(r"As of 3\.10, the \*?loop\*? parameter was removed"), _newer_python("<3.10")),
     (
         _compiled(
@@ -301,19 +366,29 @@ _FORMATS: tuple[tuple["re.Pattern[str]", Build], ...] = (
     ),
     (
         _compiled(r"(?i)externally-managed-environment"),
-        _trouble("machine", "This Python belongs to the operating system: install into a virtual environment."),
+        _trouble(
+            "machine",
+            "This Python belongs to the operating system: install into a virtual environment.",
+        ),
     ),
     (
         _compiled(r"(?i)\[errno 13\]|\[winerror 5\]|permission denied|access is denied"),
-        _trouble("machine", "A file or folder cannot be written, which says nothing about versions."),
+        _trouble(
+            "machine", "A file or folder cannot be written, which says nothing about versions."
+        ),
     ),
     (
-        _compiled(r"\bMemoryError\b|[Cc]annot allocate memory(?! in static)|signal: killed|OOM when allocating|out of memory"),
+        _compiled(
+            r"\bMemoryError\b|[Cc]annot allocate memory(?! in static)|signal: killed|OOM when allocating|out of memory"
+        ),
         _trouble("machine", "The machine is out of memory, which says nothing about versions."),
     ),
     (
         _compiled(r"(?i)do not match the hashes from the requirements file"),
-        _trouble("network", "The index serves other files than the requirements were made for, or the download is damaged."),
+        _trouble(
+            "network",
+            "The index serves other files than the requirements were made for, or the download is damaged.",
+        ),
     ),
     (
         _compiled(
@@ -321,15 +396,22 @@ _FORMATS: tuple[tuple["re.Pattern[str]", Build], ...] = (
             r"|: command not found|not a valid editable requirement|does not appear to be a python project"
             r"|literally named '?requirements\.txt"
         ),
-        _trouble("machine", "The command is not as the installer takes it, which says nothing about versions."),
+        _trouble(
+            "machine",
+            "The command is not as the installer takes it, which says nothing about versions.",
+        ),
     ),
     (
-        _compiled(r"fatal error: '?(?!longintrepr)[\w/.]+\.h'?|Microsoft Visual C\+\+ [\d.]+ (?:or greater )?is required"),
+        _compiled(
+            r"fatal error: '?(?!longintrepr)[\w/.]+\.h'?|Microsoft Visual C\+\+ [\d.]+ (?:or greater )?is required"
+        ),
         _trouble("machine", "The machine lacks a compiler or the headers of a system library."),
     ),
     (
         _compiled(r"\blib(?!cu|nv)[\w+-]+\.so[\d.]*: cannot open shared object file"),
-        _trouble("machine", "The machine lacks a library of the system, which pip does not install."),
+        _trouble(
+            "machine", "The machine lacks a library of the system, which pip does not install."
+        ),
     ),
 )
 
@@ -362,5 +444,8 @@ def _syntax(text: Text) -> Iterator[Fact]:
             if (m := re.search(r"\b[Ff]ile [\"']([^\"']+)[\"'], line", l))
         ]
         yield Syntax(
-            source=source, file=(files or [""])[-1].replace("\\", "/"), line=number + 1, text=match[1]
+            source=source,
+            file=(files or [""])[-1].replace("\\", "/"),
+            line=number + 1,
+            text=match[1],
         )

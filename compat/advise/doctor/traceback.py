@@ -11,7 +11,10 @@ from compat.advise.module_names import is_own_name, module_package
 from compat.value import Value
 
 # `File "x.py", line 3, in f`, `x.py:3: in f`, `x.py in f()`, `/x.py:57 raise ...`
-_FILE = re.compile(r"""(?:\bFile ["']?|^(?=\S*[/\\]))(?P<path>[^"']{1,400}?)["']?(?:, line |:(?=\d+ in |\d+, in ))(?P<line>\d{1,6})""", re.I)
+_FILE = re.compile(
+    r"""(?:\bFile ["']?|^(?=\S*[/\\]))(?P<path>[^"']{1,400}?)["']?(?:, line |:(?=\d+ in |\d+, in ))(?P<line>\d{1,6})""",
+    re.I,
+)
 _SHORT = re.compile(
     r"^\s*(?:❱\s*)?(?P<path>(?:[A-Za-z]:)?[~\w./\\\-@ ]{1,300}\.pyx?):(?P<line>\d{1,6})(?::? in |:? ?$|\s|:)"
 )
@@ -25,7 +28,10 @@ _RAISED = re.compile(
     r"|Impossible|Failure)\w*)(?:: ?(?P<text>.*))?$"
 )
 _PACKAGES = re.compile(r"(?:site|dist)-packages[/\\]+(?:(\w+)-[\w.]+\.egg[/\\]+)?([\w.]+)")
-_PYTHON = re.compile(r"(?:/|\\)lib(?:64)?(?:/|\\)(?:python\d[\d.]*(?:/|\\))?\w+(?:/|\\)?[\w/\\]*\.py$|^<frozen ", re.I)
+_PYTHON = re.compile(
+    r"(?:/|\\)lib(?:64)?(?:/|\\)(?:python\d[\d.]*(?:/|\\))?\w+(?:/|\\)?[\w/\\]*\.py$|^<frozen ",
+    re.I,
+)
 
 
 class Frame(Value, frozen=True):
@@ -56,7 +62,11 @@ class Traceback(Value, frozen=True):
     @property
     def installed(self) -> list[str]:
         """The packages in whose files it happened, the innermost first."""
-        return list(dict.fromkeys(f.package for f in reversed(self.frames) if f.package and f.package != "python"))
+        return list(
+            dict.fromkeys(
+                f.package for f in reversed(self.frames) if f.package and f.package != "python"
+            )
+        )
 
     @property
     def own_stems(self) -> frozenset[str]:
@@ -77,14 +87,20 @@ class Traceback(Value, frozen=True):
 
 def package_of(module: str) -> str:
     """The distribution of a dotted module, by normalised name."""
-    return package_of_module(module) or str(canonicalize_name(module_package(module))) if module else ""
+    return (
+        package_of_module(module) or str(canonicalize_name(module_package(module)))
+        if module
+        else ""
+    )
 
 
 def read_traceback(text: Text) -> Traceback:
     frames: list[Frame] = []
     raised: list[Raised] = []
     for number, line in enumerate(text.lines, 1):
-        where = _FILE.search(line) or _IPYTHON.match(line) or _CELL.match(line) or _SHORT.match(line)
+        where = (
+            _FILE.search(line) or _IPYTHON.match(line) or _CELL.match(line) or _SHORT.match(line)
+        )
         if where is not None and (error := _RAISED.match(line)) is None:
             frames.append(_frame(where["path"], _source(text.lines, number), number))
             continue
@@ -92,7 +108,9 @@ def read_traceback(text: Text) -> Traceback:
         if error is not None:
             more = " ".join(l.strip() for l in _following(text.lines, number))
             raised.append(
-                Raised(type=error["type"], text=f"{error['text'] or ''} {more}".strip(), line=number)
+                Raised(
+                    type=error["type"], text=f"{error['text'] or ''} {more}".strip(), line=number
+                )
             )
     return Traceback(frames=tuple(frames), raised=tuple(raised))
 
@@ -122,7 +140,11 @@ def _source(lines: list[str], number: int) -> str:
     inline = lines[number - 1].partition(".py:")[2].partition(" ")[2]
     if inline and not inline.startswith("in "):
         return inline.strip()
-    return "" if _RAISED.match(following) or _FILE.search(following) else re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
+    return (
+        ""
+        if _RAISED.match(following) or _FILE.search(following)
+        else re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
+    )
 
 
 def _following(lines: list[str], number: int) -> Iterator[str]:

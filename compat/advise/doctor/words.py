@@ -32,9 +32,18 @@ _WHO = re.compile(
 _FORMS = (
     (rf"incompatible with {_N} ?(?P<not>[<>]=?) ?{_V}", ""),
     (rf"no longer supported in {_N}>= ?{_V}", "<{}"),
-    (rf"{_N} version {_V} is newer than and incompatible with (?P<who>[\w-]+) version (?P<w>{_VERSION})", "<={}"),
-    (rf"{_N} is version (?P<h>{_VERSION}), but this version of (?P<who>[\w-]+) requires version (?P<r>{_RANGE}|{_VERSION})", ""),
-    (rf"{_N}{_WORD} ?(?P<r>[<>!~]=?=? ?{_VERSION}(?:\.\*)?(?:(?:, ?| and ){_CLAUSE}){{0,5}})(?! \(from|-\>)", ""),
+    (
+        rf"{_N} version {_V} is newer than and incompatible with (?P<who>[\w-]+) version (?P<w>{_VERSION})",
+        "<={}",
+    ),
+    (
+        rf"{_N} is version (?P<h>{_VERSION}), but this version of (?P<who>[\w-]+) requires version (?P<r>{_RANGE}|{_VERSION})",
+        "",
+    ),
+    (
+        rf"{_N}{_WORD} ?(?P<r>[<>!~]=?=? ?{_VERSION}(?:\.\*)?(?:(?:, ?| and ){_CLAUSE}){{0,5}})(?! \(from|-\>)",
+        "",
+    ),
     (rf"{_N}{_WORD} {_V} or {_MORE}", ">={}"),
     (rf"{_N}{_WORD} {_V} or {_LESS}", "<={}.9999"),
     (rf"version {_V} or {_MORE} of {_N}", ">={}"),
@@ -44,7 +53,10 @@ _FORMS = (
     (rf"[Dd]owngrade (?:the )?{_N}{_WORD} to {_V}", "<={}"),
     (rf"[Uu]pgrade (?:the )?{_N}{_WORD} to (?:version )?(?:>=)? ?{_V}", ">={}"),
     (rf"(?:[Nn]eeds?|[Rr]equires?) {_N} version {_V}(?=[,.;)]| but|$)", "=={}"),
-    (rf"(?:[Cc]ompiled|[Bb]uilt) (?:against|for|with):? {_N} {_V}(?=.{{0,40}}(?:but|you have|loaded))", "=={}"),
+    (
+        rf"(?:[Cc]ompiled|[Bb]uilt) (?:against|for|with):? {_N} {_V}(?=.{{0,40}}(?:but|you have|loaded))",
+        "=={}",
+    ),
     (rf"(?P<n>\w+) Gencode/Runtime .{{0,120}}? gencode {_V} runtime (?P<h>{_VERSION})", ">={}"),
     (rf"require_(?P<n>[a-z]\w*)\({_V}\)", ">={}"),
     (rf"[Ii]n {_N} {_V}, (?:we|the) (?:have )?changed", "<{}"),
@@ -56,9 +68,7 @@ _FOUND = re.compile(
     rf"|(?:is|was) at version|but found [\w.-]+==|your \w+ version is|\(version) ?'?(?P<v>{_VERSION})"
 )
 _NOT_NAMES = frozenset(
-    "version versions cuda cudnn gcc driver drivers windows macos linux ubuntu glibc protocol format file model the this that"
-    " it a an or and at than to of is with using value size dimension shape got api abi compute capability line openssl"
-    " requires need need only newer older required installed runtime gencode protoc".split()
+    ["version", "versions", "cuda", "cudnn", "gcc", "driver", "drivers", "windows", "macos", "linux", "ubuntu", "glibc", "protocol", "format", "file", "model", "the", "this", "that", "it", "a", "an", "or", "and", "at", "than", "to", "of", "is", "with", "using", "value", "size", "dimension", "shape", "got", "api", "abi", "compute", "capability", "line", "openssl", "requires", "need", "need", "only", "newer", "older", "required", "installed", "runtime", "gencode", "protoc"]
 )
 
 
@@ -92,13 +102,16 @@ _STEP = re.compile(
 
 def _is_of_a_tool(near: str) -> bool:
     """Whether an installer says it: those have grammars of their own."""
-    return bool(
-        re.search(
-            r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"
-            r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",
-            near.replace("generated code", ""),
+    return (
+        bool(
+            re.search(
+                r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"
+                r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",
+                near.replace("generated code", ""),
+            )
         )
-    ) and "generated code" not in near
+        and "generated code" not in near
+    )
 
 
 def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Requires | None:
@@ -122,7 +135,9 @@ def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Re
         wanted = f"=={wanted}"
     if groups.get("h") and "Gencode" in match[0]:
         wanted += f",<{int(groups['v'].split('.')[0]) + 2}"
-    who = groups.get("who") or _speaker(text.flat[max(0, match.start() - 120) : match.end() + 80], what)
+    who = groups.get("who") or _speaker(
+        text.flat[max(0, match.start() - 120) : match.end() + 80], what
+    )
     if not who:
         who = next((p for p in trace.installed if p not in (what, PYTHON)), "")
     return Requires(
@@ -139,7 +154,11 @@ def _speaker(near: str, what: str) -> str:
     for match in _WHO.finditer(near):
         who = next(filter(None, (match["a"], match["b"], match["c"], match["d"])))
         name = package_of(who) if " " not in who else who.lower().replace(" ", "-")
-        if name != what and name not in _NOT_NAMES and who.lower() not in ("run", "using", "extension", "project", "we"):
+        if (
+            name != what
+            and name not in _NOT_NAMES
+            and who.lower() not in ("run", "using", "extension", "project", "we")
+        ):
             return name
     return ""
 
