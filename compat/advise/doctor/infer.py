@@ -39,6 +39,7 @@ from compat.advise.doctor.known import (
     owners,
     package_of_module,
 )
+from compat.advise.doctor.resolvers import grammar
 from compat.advise.doctor.traceback import Frame, Traceback, is_users_own, package_of
 from compat.run.outcome import Cause
 from compat.value import Value
@@ -48,7 +49,22 @@ Direction = Literal["", "older", "newer", "other", "python", "drop", "rebuild", 
 # https://github.com/googlecolab/colabtools/issues/2604 and many more.
 _HOSTS = frozenset(("google-colab", "datascience"))
 _BUILTINS = frozenset(
-    ["str", "bytes", "int", "float", "bool", "list", "tuple", "dict", "set", "function", "method", "generator", "type", "object"]
+    [
+        "str",
+        "bytes",
+        "int",
+        "float",
+        "bool",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "function",
+        "method",
+        "generator",
+        "type",
+        "object",
+    ]
 )
 
 
@@ -711,20 +727,6 @@ def _of_tags(
 
 # ---- 6: a source release that did not build
 
-_BUILD_NEEDS = {
-    "use_2to3 is invalid": ("setuptools<58", "uses use_2to3, which setuptools refuses from 58 on"),
-    "cython_sources": ("cython<3", "has a set-up script that does not work with Cython 3"),
-    "Cython.Compiler.Errors": ("cython<3", "has sources that this Cython does not compile"),
-    "longintrepr.h": (
-        "python<3.11",
-        "has sources of an old Cython, which include a header that Python 3.11 moved",
-    ),
-    "ImpImporter": ("python<3.12", "builds with a setuptools that is too old for Python 3.12"),
-    "distutils": ("python<3.12", "builds with distutils, which Python 3.12 no longer has"),
-    "pkg_resources": ("setuptools<82", "builds with pkg_resources, which setuptools no longer has"),
-    "bdist_wheel": ("wheel", "needs the package wheel in this environment to build"),
-}
-
 
 def _not_built(case: Case) -> Iterator[Finding]:
     built = case.all(Unbuilt)
@@ -735,9 +737,8 @@ def _not_built(case: Case) -> Iterator[Finding]:
     version = version_of(next((f.version for f in built if f.what == fact.what and f.version), ""))
     known = index(fact.what)
     title = f"{fact.what} {version}" if version else fact.what
-    tool, words = next(
-        ((n, w) for sign, (n, w) in _BUILD_NEEDS.items() if sign in fact.why), ("", "")
-    )
+    build = next((b for b in grammar()["build"] if b["sign"] == fact.why), {})
+    tool, words = build.get("needs", ""), build.get("words", "")
     fields: dict[str, str] = {"needs": tool}
     said = (
         f"{title} {words}." if words else f"{title} is built from source here, and the build fails."

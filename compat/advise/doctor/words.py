@@ -7,17 +7,10 @@ from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
+from compat.advise.doctor.resolvers import NUMBER, grammar
 from compat.advise.doctor.facts import PYTHON, Changed, Fact, Have, Requires, Text, version_of
 from compat.advise.doctor.traceback import Traceback, package_of
 
-_VERSION = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
-_CLAUSE = rf"[<>=!~]=?=? ?{_VERSION}(?:\.\*)?"
-_RANGE = rf"{_CLAUSE}(?:(?:, ?| and ){_CLAUSE}){{0,5}}"
-_N = r"'?(?P<n>[A-Za-z][\w.-]{1,40}?)(?:\[[\w,]+\])?'?"
-_V = rf"'?(?P<v>{_VERSION})'?"
-_WORD = r"(?: package| library| module)?(?: versions?)?"
-_MORE = r"(?:newer|later|higher|above|greater|up)"
-_LESS = r"(?:less|lower|older|earlier|below)"
 # Something is asked for only where one of these words stands near.
 _ASKS = re.compile(
     r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least"
@@ -28,47 +21,66 @@ _WHO = re.compile(
     r"|(?:for|of) this version of (?P<b>[A-Za-z][\w-]*)|^(?P<c>[A-Za-z][\w-]*) (?P<cv>\d[\w.]*) is incompatible with"
     r"|this version of (?P<d>[\w-]+) is incompatible"
 )
-# What each form asks for; `{}` is its version. A form without one has a range of its own.
-_FORMS = (
-    (rf"incompatible with {_N} ?(?P<not>[<>]=?) ?{_V}", ""),
-    (rf"no longer supported in {_N}>= ?{_V}", "<{}"),
-    (
-        rf"{_N} version {_V} is newer than and incompatible with (?P<who>[\w-]+) version (?P<w>{_VERSION})",
-        "<={}",
-    ),
-    (
-        rf"{_N} is version (?P<h>{_VERSION}), but this version of (?P<who>[\w-]+) requires version (?P<r>{_RANGE}|{_VERSION})",
-        "",
-    ),
-    (
-        rf"{_N}{_WORD} ?(?P<r>[<>!~]=?=? ?{_VERSION}(?:\.\*)?(?:(?:, ?| and ){_CLAUSE}){{0,5}})(?! \(from|-\>)",
-        "",
-    ),
-    (rf"{_N}{_WORD} {_V} or {_MORE}", ">={}"),
-    (rf"{_N}{_WORD} {_V} or {_LESS}", "<={}.9999"),
-    (rf"version {_V} or {_MORE} of {_N}", ">={}"),
-    (rf"(?:at least|minimum of) {_N}{_WORD} {_V}", ">={}"),
-    (rf"version of {_N} must be at least {_V}", ">={}"),
-    (rf"{_N} maximum version {_V}", "<={}"),
-    (rf"[Dd]owngrade (?:the )?{_N}{_WORD} to {_V}", "<={}"),
-    (rf"[Uu]pgrade (?:the )?{_N}{_WORD} to (?:version )?(?:>=)? ?{_V}", ">={}"),
-    (rf"(?:[Nn]eeds?|[Rr]equires?) {_N} version {_V}(?=[,.;)]| but|$)", "=={}"),
-    (
-        rf"(?:[Cc]ompiled|[Bb]uilt) (?:against|for|with):? {_N} {_V}(?=.{{0,40}}(?:but|you have|loaded))",
-        "=={}",
-    ),
-    (rf"(?P<n>\w+) Gencode/Runtime .{{0,120}}? gencode {_V} runtime (?P<h>{_VERSION})", ">={}"),
-    (rf"require_(?P<n>[a-z]\w*)\({_V}\)", ">={}"),
-    (rf"[Ii]n {_N} {_V}, (?:we|the) (?:have )?changed", "<{}"),
-    (rf"generated (?:by|code) .{{0,80}}?depends on {_N}(?P<r>{_RANGE})", ""),
-)
-_COMPILED = tuple((re.compile(pattern), form) for pattern, form in _FORMS)
 _FOUND = re.compile(
     rf"(?:[Dd]etected an installation of version|but found version|[Gg]ot (?:\w+ )?|[Yy]ou have(?: version)?|detected version"
-    rf"|(?:is|was) at version|but found [\w.-]+==|your \w+ version is|\(version) ?'?(?P<v>{_VERSION})"
+    rf"|(?:is|was) at version|but found [\w.-]+==|your \w+ version is|\(version) ?'?(?P<v>{NUMBER})"
 )
 _NOT_NAMES = frozenset(
-    ["version", "versions", "cuda", "cudnn", "gcc", "driver", "drivers", "windows", "macos", "linux", "ubuntu", "glibc", "protocol", "format", "file", "model", "the", "this", "that", "it", "a", "an", "or", "and", "at", "than", "to", "of", "is", "with", "using", "value", "size", "dimension", "shape", "got", "api", "abi", "compute", "capability", "line", "openssl", "requires", "need", "need", "only", "newer", "older", "required", "installed", "runtime", "gencode", "protoc"]
+    [
+        "version",
+        "versions",
+        "cuda",
+        "cudnn",
+        "gcc",
+        "driver",
+        "drivers",
+        "windows",
+        "macos",
+        "linux",
+        "ubuntu",
+        "glibc",
+        "protocol",
+        "format",
+        "file",
+        "model",
+        "the",
+        "this",
+        "that",
+        "it",
+        "a",
+        "an",
+        "or",
+        "and",
+        "at",
+        "than",
+        "to",
+        "of",
+        "is",
+        "with",
+        "using",
+        "value",
+        "size",
+        "dimension",
+        "shape",
+        "got",
+        "api",
+        "abi",
+        "compute",
+        "capability",
+        "line",
+        "openssl",
+        "requires",
+        "need",
+        "need",
+        "only",
+        "newer",
+        "older",
+        "required",
+        "installed",
+        "runtime",
+        "gencode",
+        "protoc",
+    ]
 )
 
 
@@ -78,15 +90,15 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
         what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
         yield Changed(what=what, old=match["a"], new=match["b"], line=line)
         yield Have(what=what, version=match["b"], line=line)
-    for pattern, form in _COMPILED:
-        for number, match in enumerate(pattern.finditer(text.flat)):
+    for entry in grammar()["words"]:
+        for number, match in enumerate(entry["pattern"].finditer(text.flat)):
             if number == 12:
                 break
             around = text.flat[max(0, match.start() - 90) : match.end() + 90]
             near = text.flat[max(0, match.start() - 200) : match.end() + 200]
             if not _ASKS.search(around) or _is_of_a_tool(near):
                 continue
-            fact = _fact(match, form, text, trace)
+            fact = _fact(match, entry.get("range", ""), text, trace)
             if fact is None or (fact.what, "") in said or (fact.what == PYTHON):
                 continue
             said.add((fact.what, ""))
@@ -95,7 +107,7 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
 
 
 _STEP = re.compile(
-    rf"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?{_N} (?:from )?(?:version )?(?P<a>\d[\w.]*) to"
+    rf"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{{1,40}}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"
     rf" (?:version )?(?P<b>\d[\w.]*\w)"
 )
 
@@ -127,7 +139,7 @@ def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Re
         opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[groups["not"]]
         wanted = opposite + groups["v"]
     elif not wanted:
-        version = groups.get("w") or groups["v"]
+        version = groups["v"]
         if form.startswith("<=") and version.endswith(".x"):
             version = version.replace(".x", ".99")
         wanted = form.format(version.removeprefix("v").rstrip("."))
@@ -165,11 +177,11 @@ def _speaker(near: str, what: str) -> str:
 
 def _found(match: "re.Match[str]", fact: Requires, text: Text) -> Iterator[Fact]:
     groups = match.groupdict()
-    found = groups.get("h") or (groups["v"] if groups.get("w") else None)
+    found = groups.get("h")
     if not found:
         said = _FOUND.search(text.flat, match.start(), match.end() + 160)
         found = said["v"] if said else None
     if found and version_of(found):
         yield Have(what=fact.what, version=found, line=fact.line)
-    if groups.get("w"):
-        yield Have(what=fact.who, version=groups["w"], line=fact.line)
+    if groups.get("who") and groups.get("v"):
+        yield Have(what=fact.who, version=groups["v"], line=fact.line)
