@@ -29,7 +29,7 @@ from remotezip import RemoteZip
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
-from compat.search.api_surface import Surface, joined, module_of, surface
+from api_surface import Surface, joined, module_of, surface
 
 FOLDER = Path(__file__).parent.parent / "compat" / "advise" / "doctor" / "data"
 SKIPPED = re.compile(

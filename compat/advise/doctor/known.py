@@ -223,17 +223,6 @@ class Api:
             if argument in changed and path.partition(":")[2][:1].isupper():
                 yield self._presence([changed[argument]])
 
-    def most_arguments(self, function: str) -> list[tuple[int, Presence]]:
-        """How many positional arguments it took, and in which releases."""
-        return [
-            (int(argument[1:]), self._presence([spans]))
-            for path, changed in self._calls.items()
-            if path.partition(":")[2].removesuffix(".__init__")
-            == function.removesuffix(".__init__")
-            for argument, spans in changed.items()
-            if argument.startswith("#")
-        ]
-
 
 def _may_hold(marker: Marker | None, python: Version | None) -> bool:
     """Whether a marker holds on a Linux machine, for a Python or for any of them."""
@@ -286,6 +275,10 @@ class Index:
             if abi3 and series.major == 3 and int(abi3[1]) <= series.minor:
                 return True
         return False
+
+    def years(self, old: Version, new: Version) -> int:
+        """How many years lie between two releases."""
+        return int(self.days.get(new, "")[:4] or 0) - int(self.days.get(old, "")[:4] or 9999)
 
     def pythons(self, version: Version) -> list[Version]:
         return [python for python in PYTHONS if self.fits(version, python)]
