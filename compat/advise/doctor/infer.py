@@ -4,11 +4,11 @@ knows a package by name. What is said of them is in `findings.toml`.
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-import msgspec
 import vermin  # type: ignore[import-untyped]
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -622,6 +622,8 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         presence = known.name(fact.module, fact.name)
         if presence.never and not known.has_module(fact.module):
             presence = known.name(top, fact.name)
+        if presence.never:  # a release may have the module elsewhere
+            presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
             return _say("always-there", [], [fact.line], {}, name=shown)
         if not presence.had and not (importer or fact.since or fact.file):
@@ -758,6 +760,9 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     name = _called(case, fact.function.replace(".<locals>", ""))
     if not name:
         return None
+    given = re.findall(r"\b(\w+)=", " ".join(frame.source for frame in case.trace.frames))
+    if fact.argument not in given and get_close_matches(fact.argument, given, cutoff=0.8):
+        return None  # a misspelt argument
     last, top = name.rpartition(".")[2], name.partition(".")[0]
     imported = re.findall(
         rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b)",
@@ -793,7 +798,7 @@ def _unplaced_call(
     top, last = name.partition(".")[0], name.rpartition(".")[2]
     frames = _callers(case)
     innermost = frames[-1].package if frames else ""
-    is_library = home != top or home in case.versions or bool(package_of_module(top))
+    is_library = home != package_of(top).lower() or home in case.versions or bool(package_of_module(top))
     is_called = top != last == fact.function.rpartition(".")[2] and top not in ("self", "cls")
     is_imported = re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)
     third = home if home != PYTHON and is_called and (is_library or is_imported) else ""
@@ -812,9 +817,6 @@ def _takes(known: Any, name: str, argument: str, fact: BadCall) -> Presence | No
     """Which releases take a call."""
     for each in dict.fromkeys((name, ".".join(name.split(".")[-2:]), name.rpartition(".")[2])):
         presence: Presence | None = known.accepts(each, argument) if fact.kind != "#" else None
-        if presence is not None and fact.kind == "!":  # those that do not require it
-            had = frozenset(range(len(presence.releases))) - presence.had
-            return msgspec.structs.replace(presence, had=had)
         if presence is not None:
             return presence
     return None
@@ -839,7 +841,7 @@ def _called(case: Case, function: str) -> str:
         classes = [c for c in calls if c.rpartition(".")[2][:1].isupper()]
         exact = [c for c in calls if c.rpartition(".")[2] == function]
         if calls and (is_class or exact):
-            return ((classes or calls) if is_class else exact)[-1]
+            return str(((classes or calls) if is_class else exact)[-1])
         if calls:
             return function
     if not is_class:

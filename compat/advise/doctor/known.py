@@ -163,6 +163,12 @@ class Api:
                 spans = self._spans_of(above, f"{inner}.{name}")
         return self._presence(spans, unsure)
 
+    def elsewhere(self, module: str, name: str) -> Presence | None:
+        """In which releases another module of the same last part has a name."""
+        tail = f".{module.rpartition('.')[2]}"
+        found = [m for m in self._modules if m.endswith(tail) and self._spans_of(m, name)]
+        return self.name(min(found, key=len), name) if found else None
+
     def has_module(self, module: str) -> bool:
         return module in self._modules
 
@@ -210,6 +216,11 @@ class Api:
                     argument in changed or open_to
                 ):
                     spans = (changed.get(argument, ""), open_to)
+                    module, _, name = path.partition(":")
+                    if argument[:1] == "!":  # those that have it and do not require the argument
+                        has = self._presence(self._spans_of(module, name)).had
+                        free = has - self._presence([changed[argument]]).had
+                        spans = (",".join(f"{n}-{n}" for n in sorted(free)), "")
                     found.append((argument not in changed, called != last, path.count("."), spans))
             if found:
                 return self._presence(filter(None, min(found)[3]))

@@ -261,7 +261,7 @@ def _asked_lists(text: Text) -> Iterator[Fact]:
 
 
 def _conda(text: Text) -> Iterator[Fact]:
-    if not re.search(r"nsatisfiable|nothing provides|found to be i", text.flat):
+    if not re.search(r"nsatisfiableError|nothing provides|found to be i", text.flat):
         return
     for number, line in enumerate(text.lines, 1):
         stripped = line.strip()
@@ -304,6 +304,8 @@ def _listed(text: Text) -> Iterator[Fact]:
             r"depends on|[Rr]equire|Ignored the|from versions|satisf|Collecting|ecause", line
         ):
             continue
+        if "we can conclude" in text.flat:
+            continue  # the versions are those that a resolver weighed
         for match in list(_INSTALLED.finditer(line))[:40]:
             name = match[1].lower()
             if name not in _NO_PACKAGE and not name.endswith(".py"):
