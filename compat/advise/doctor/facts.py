@@ -171,6 +171,8 @@ class Text:
 
     def __init__(self, text: str) -> None:
         text = _ESCAPES.sub("", text[-MOST_READ:]).replace("\\\\", "/").replace("\r", "\n")
+        # A word longer than any name or path is no part of a format, and would cost its square.
+        text = re.sub(r"\S{300,}", lambda word: f"{word[0][:150]} {word[0][-150:]}", text)
         self.lines = [] if not text.strip() else [_bare(line) for line in text.split("\n")]
         self.notices = [line for line in self.lines if _NOTICE.search(line)]
         self._starts: list[int] = []
