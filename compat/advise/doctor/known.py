@@ -110,7 +110,7 @@ class Presence(Value, frozen=True):
         if not spans:
             return ""
         if installed is None:
-            first, end = spans[-1]
+            first, end = next((s for s in reversed(spans) if s[1] is not None), spans[-1])
         else:
             newer = [span for span in spans if span[0] > installed]
             older = [span for span in spans if span[1] is not None and span[1] <= installed]
