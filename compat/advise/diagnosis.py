@@ -19,7 +19,7 @@ from compat.advise.package_list import PackageList
 from compat.advise.problem import (
     KnownFacts,
     Problem,
-    complaints_about,
+    findings_about,
     problems_of_blames,
     problems_of_builds,
     problems_of_fallbacks,
@@ -112,7 +112,7 @@ def diagnosis(
         proof=None if proof is None else proof.entry,
         problems=problems,
         notes=(
-            *_notes(known, fallbacks, packages, message, rules),
+            *_notes(known, fallbacks, packages, message),
             *(() if proof or problems else _beside(known, sets, packages)),
         ),
         pins=tuple(_pins(problems, needs, near, packages)),
@@ -126,7 +126,11 @@ def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> b
     """
     package = matrix.subject_axis.package
     names = (package, matrix.suite.module or package)
-    installed = {*packages.versions, *stand_ins(packages.versions, short_names(matrix))}
+    installed = {
+        *packages.versions,
+        *packages.ranges,
+        *stand_ins(packages.versions, short_names(matrix)),
+    }
     return canonicalize_name(package) in installed or (
         message is not None and any(map(message.names, names))
     )
@@ -149,11 +153,10 @@ def _notes(
     fallbacks: Sequence[Fallback],
     packages: PackageList,
     message: Message | None,
-    rules: PublishedRules,
 ) -> Iterator[str]:
     matrix = known.snapshot.matrix
     if message is not None:
-        refuted = (refutation(c, packages) for c in complaints_about(known, message, rules))
+        refuted = (refutation(f, packages) for f in findings_about(known, message))
         yield from dict.fromkeys(filter(None, refuted))
     for fallback in fallbacks:
         newest = f"the newest that this Python can have is {fallback.newest}"
@@ -176,13 +179,16 @@ def _notes(
         build = instead.get(axis.normalised_name)
         if build is not None:
             yield f"{build} stands in the place of {axis.package}; no release was tested with it."
+        elif axis.normalised_name in packages.ranges:
+            wish = packages.ranges[axis.normalised_name]
+            yield f"{axis.package}{wish} is asked for; the list has no exact version of it."
         elif version is None and packages.versions:
             yield f"{axis.package} is not in the list."
         elif version is not None and version > last:
             yield f"{axis.package} {version} is newer than any that this matrix knows ({last})."
-    for complaint in message.complaints if message is not None else ():
-        if not complaint.is_fault:
-            yield complaint.sentence
+    for finding in message.findings if message is not None else ():
+        if not finding.is_fault:
+            yield finding.sentence
 
 
 def _beside(known: KnownFacts, sets: Sequence[TestedSet], packages: PackageList) -> Iterator[str]:

@@ -58,14 +58,14 @@ def _guards(record: Record) -> Iterator[ImportGuard]:
     versions: dict[str, str] = {
         canonicalize_name(pin.name): pin.version for pin in record.installed
     }
-    for complaint in read_message(record.log).complaints:
-        if complaint.cause != "version-guard" or complaint.of not in versions:
+    for asks in read_message(record.log).requires:
+        if not asks.is_check or asks.who not in versions:
             continue
-        need = requirement_of(complaint.needs)
+        need = requirement_of(f"{asks.what}{asks.range}")
         if need is not None:
             yield ImportGuard(
-                of=complaint.of,
-                version=Version(versions[complaint.of]),
+                of=asks.who,
+                version=Version(versions[asks.who]),
                 requirement=str(need),
                 cell=record.cell,
             )

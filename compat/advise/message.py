@@ -1,20 +1,16 @@
-"""The `advise` room's reading of messages: what the output of pip or uv, or a traceback, says about
-versions, by the rules that the site's script has, too.
+"""The `advise` room's reading of messages: what the doctor finds in one, and whether it shows a
+published cause.
 """
 
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Iterator, Mapping
 
-from packaging.utils import canonicalize_name
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
-from compat.advise.message_patterns import PYTHON_PATTERNS, VERSION_PATTERN
-from compat.advise.message_rule import MessageRule
-from compat.advise.message_rules import MESSAGE_RULES, MOST_READ
-from compat.advise.module_names import module_package
-from compat.advise.pattern_words import may_match
-from compat.run.outcome import Cause, Failed
+from compat.advise.doctor.answer import case_of
+from compat.advise.doctor.facts import MOST_READ, Requires
+from compat.advise.doctor.infer import Finding, findings
+from compat.run.outcome import Failed
 from compat.value import Value
 
 # A text shows a cause when it holds all parts of one of its signs, as `flat` writes them.
@@ -28,15 +24,6 @@ _NOTICES = re.compile(
     re.MULTILINE,
 )
 _LINE = re.compile(r":\d+$")
-_FLAGS = re.IGNORECASE | re.ASCII
-# Where installed packages and Python's library lie, and what its image has of Home Assistant.
-_OF_NOBODY = re.compile(r"-packages/|/lib(?:64)?/(?:python)?|/usr/src/homeassistant/", _FLAGS)
-# Of these the names are those of an index, in which a point is no end of a module.
-_OF_INDEX: tuple[Cause, ...] = ("no-artifact", "build", "conflict", "requires-python", "yanked")
-# Trouble of the machine or the network, in which nothing is found or built.
-_MACHINE: tuple[Cause, ...] = ("network", "disk", "memory", "worker")
-# So many complaints of one rule are told apart; pip lists one for each conflict.
-_MOST_OF_A_RULE = 20
 # What a traceback of each cause has beside its subject; a cause that is not here leaves no words of
 # its own.
 _ERRORS = {
@@ -47,57 +34,16 @@ _ERRORS = {
 }
 
 
-class Complaint(Value, frozen=True):
-    """What a rule finds in a message: `package` is at fault, `of` asks for it, by normalised name;
-    `needs` would mend it. `is_certain` and `is_part` are as of the rule.
-    """
-
-    cause: Cause
-    sentence: str
-    package: str
-    of: str
-    needs: str
-    is_fault: bool
-    is_certain: bool
-    is_part: bool
-
-
 class Message(Value, frozen=True):
-    """What a message tells: its complaints, the most certain first, the Python and the versions
-    that it mentions, by normalised name.
+    """What a message says: the doctor's findings, the surest first, what it says that packages
+    require, the Python, and the versions by normalised name.
     """
 
     text: str
-    complaints: tuple[Complaint, ...]
+    findings: tuple[Finding, ...]
+    requires: tuple[Requires, ...]
     python: Version | None
     versions: dict[str, Version]
-
-    @property
-    def installed(self) -> frozenset[str]:
-        """The packages of which the text names a file below site-packages, by normalised name."""
-        files = re.findall(r"-packages/(\w{1,80})", self.text)
-        return frozenset(canonicalize_name(module_package(module)) for module in files)
-
-    @property
-    def own_files(self) -> frozenset[str]:
-        """The packages whose name a file has that is neither installed nor of Python itself."""
-        stems = (
-            folder.rstrip("/").rpartition("/")[2] if stem == "__init__" else stem
-            for folder, stem in self._own_places()
-        )
-        return frozenset(canonicalize_name(module_package(stem)) for stem in stems if stem)
-
-    @property
-    def own_folders(self) -> frozenset[str]:
-        """The packages whose name a folder has in which such a file lies."""
-        folders = (part for folder, _ in self._own_places() for part in folder.split("/") if part)
-        return frozenset(canonicalize_name(module_package(folder)) for folder in folders)
-
-    def _own_places(self) -> list[tuple[str, str]]:
-        files = re.findall(
-            r"(?:\bfile |\()((?:[^ ()]{0,200}/)?)(\w{1,80})\.py(?=, line \d|\))", self.text, _FLAGS
-        )
-        return [(folder, stem) for folder, stem in files if not _OF_NOBODY.search(folder)]
 
     def names(self, name: str) -> bool:
         """Return whether the text speaks of a package or its module."""
@@ -111,18 +57,22 @@ class Message(Value, frozen=True):
         return any(all(_has(whole, part) for part in sign) for sign in signs_of_cause)
 
 
-def read_message(text: str) -> Message:
-    """Return what a message tells; of a long one its end is read."""
-    text = legible(text[-MOST_READ:])
-    complaints = tuple(_complaints(text))
-    if any(complaint.cause in _MACHINE for complaint in complaints):
-        # An index that was not reached has no file of anything, and nothing builds on a full disk.
-        complaints = tuple(c for c in complaints if c.cause not in ("no-artifact", "build"))
+def read_message(
+    text: str,
+    python: Version | None = None,
+    versions: Mapping[str, Version] | None = None,
+    ranges: Mapping[str, str] | None = None,
+) -> Message:
+    """Return what a message says; of a long one its end is read. A Python and versions that are
+    known from elsewhere beat what it says of them.
+    """
+    case = case_of(text, python, versions, ranges)
     return Message(
-        text=text,
-        complaints=complaints,
-        python=_python(text),
-        versions=_versions(text),
+        text=legible(text[-MOST_READ:]),
+        findings=tuple(findings(case)),
+        requires=tuple(case.all(Requires)),
+        python=case.python,
+        versions=case.versions,
     )
 
 
@@ -166,83 +116,3 @@ def _signs(failed: Failed) -> Iterator[Sign]:
 
 def _has(whole: str, part: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)", whole, re.ASCII) is not None
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, _FLAGS)
-
-
-def _complaints(text: str) -> Iterator[Complaint]:
-    """Each complaint once; a name that a more certain rule explains is left to that rule, and what
-    names no package to one that does.
-    """
-    earlier: set[tuple[str, str, str]] = set()
-    lower = text.lower()
-    for rule in MESSAGE_RULES:
-        if not may_match(rule.pattern, lower):
-            continue
-        for number, match in enumerate(_compiled(rule.pattern).finditer(text)):
-            complaint = _complaint(rule, match)
-            key = (complaint.cause, complaint.package, complaint.of)
-            general = (complaint.cause, complaint.package, "")
-            is_told = not complaint.package and any(
-                cause == complaint.cause for cause, *_ in earlier
-            )
-            if (
-                is_told
-                or number >= _MOST_OF_A_RULE
-                or key in earlier
-                or (not complaint.of and general in earlier)
-            ):
-                continue
-            earlier |= {key, general}
-            yield complaint
-
-
-def _complaint(rule: MessageRule, match: re.Match[str]) -> Complaint:
-    def filled(template: str) -> str:
-        return re.sub(r"\$(\d)", lambda group: match[int(group[1])] or "", template)
-
-    return Complaint(
-        cause=rule.cause,
-        sentence=re.sub(r" +", " ", filled(rule.sentence)),
-        package=_package(filled(rule.package), rule.cause),
-        of=_package(filled(rule.of), rule.cause),
-        needs=re.sub(r"^[\w ]+ (?=[\w-]+[<>=])|\s", _joined, filled(rule.needs)).rstrip("."),
-        is_fault=rule.is_fault,
-        is_certain=rule.is_certain,
-        is_part=rule.is_part,
-    )
-
-
-def _joined(match: re.Match[str]) -> str:
-    return "-".join(match[0].split()) + ("-" if match[0].strip() else "")
-
-
-def _package(text: str, cause: Cause) -> str:
-    """The package of a name, of a module (its top one), or of a product as people write it."""
-    is_name = "-" in text or ("." in text and cause in _OF_INDEX)
-    name = text.strip() if is_name else module_package(text.strip())
-    return canonicalize_name(name.replace(" ", "-")) if name else ""
-
-
-def _python(text: str) -> Version | None:
-    for pattern in PYTHON_PATTERNS:
-        match = _compiled(pattern).search(text)
-        if match is not None:
-            try:
-                return Version(".".join(group for group in match.groups() if group).rstrip("."))
-            except InvalidVersion:
-                continue
-    return None
-
-
-def _versions(text: str) -> dict[str, Version]:
-    versions: dict[str, Version] = {}
-    for match in _compiled(VERSION_PATTERN).finditer(text):
-        try:
-            versions.setdefault(canonicalize_name(match[1]), Version(match[2]))
-        except InvalidVersion:
-            continue
-    return versions

@@ -50,6 +50,7 @@ _KEY = re.compile(r'^(name|version) = "([^"\n]{1,120})"', re.MULTILINE)
 class PackageList(Value, frozen=True):
     """The packages of an environment or a list: versions by normalised name (PEP 503).
 
+    `ranges` are what a list asks for without an exact version, as it writes them.
     `metadata` is what each installed package asks for, where it could be read; then the list is
     `is_whole`: what it lacks is not there. `unread` are the first lines that were not understood,
     `unread_count` is how many there are.
@@ -61,6 +62,7 @@ class PackageList(Value, frozen=True):
     is_whole: bool = False
     unread: tuple[str, ...] = ()
     unread_count: int = 0
+    ranges: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 def read_list(text: str, python: Version | None = None) -> PackageList:
@@ -75,6 +77,8 @@ def read_list(text: str, python: Version | None = None) -> PackageList:
         )
     python = python or stated_python(text)
     pairs, unread = _pairs(text, python)
+    asked = {line: _range(line, python) for line in unread}
+    unread = [line for line in unread if asked[line] is None]
     versions: dict[str, Version] = {}
     for name, version in pairs:
         if name == "python":
@@ -86,6 +90,7 @@ def read_list(text: str, python: Version | None = None) -> PackageList:
         python=python,
         unread=tuple(unread[:_UNREAD_KEPT]),
         unread_count=len(unread),
+        ranges=dict(wish for wish in asked.values() if wish is not None),
     )
 
 
@@ -163,6 +168,14 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
     match = _CONDA.fullmatch(line) or (None if is_prose else _COLUMNS.fullmatch(line))
     version = None if match is None else _version(match[2])
     return None if match is None or version is None else [(canonicalize_name(match[1]), version)]
+
+
+def _range(line: str, python: Version | None) -> tuple[str, str] | None:
+    """What a line asks for without an exact version; None where it is no such requirement."""
+    need = _requirement(line) if len(line) <= _LONGEST_LINE else None
+    if need is None or need.url or (need.marker is not None and not _holds(need.marker, python)):
+        return None
+    return (canonicalize_name(need.name), str(need.specifier)) if need.specifier else None
 
 
 def _requirement(line: str) -> Requirement | None:

@@ -2,7 +2,6 @@
 message say against it.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
@@ -10,8 +9,9 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.advise.doctor.infer import Finding
 from compat.advise.guards import ImportGuard, refused_by
-from compat.advise.message import Complaint, Message, flat, signs
+from compat.advise.message import Message, signs
 from compat.advise.named_builds import (
     base_of,
     lying_over_each_other,
@@ -19,7 +19,6 @@ from compat.advise.named_builds import (
     short_names,
 )
 from compat.advise.package_list import PackageList
-from compat.advise.relevance import is_about_matrix
 from compat.advise.tested_set import TestedSet, differing_pins, fails_alike, named_packages
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
@@ -39,8 +38,6 @@ Ground = Literal["run", "metadata", "fallback", "index", "message"]
 _MENDED_BY_VERSION: frozenset[Cause] = frozenset(
     ("conflict", "version-guard", "binary-incompatible", "missing-module")
 )
-# Named in the output of every build.
-_BUILD_TOOLS = frozenset(("pip", "setuptools", "wheel", "packaging"))
 
 
 class Problem(Value, frozen=True):
@@ -184,37 +181,29 @@ def problems_of_message(
             shown.setdefault(str(msgspec.structs.replace(outcome, at="")), entry)
     for entry in list(shown.values())[:2]:
         yield _recorded(known, entry, f"known from a run of {entry.cell.id}: ")
-    for complaint in complaints_about(known, message, rules):
-        if not refutation(complaint, packages):
-            yield _complained(complaint, known.snapshot.matrix, rules)
+    for finding in findings_about(known, message):
+        if not refutation(finding, packages):
+            yield _found(finding, known.snapshot.matrix, rules)
 
 
-def complaints_about(
-    known: KnownFacts, message: Message, rules: PublishedRules
-) -> Iterator[Complaint]:
-    """What the rules find in a message that is about the matrix, under the names that it knows."""
-    speaks = any(
-        message.names(name)
-        for name in (
-            known.snapshot.matrix.subject_axis.package,
-            known.snapshot.matrix.suite.module or "-",
-        )
-    )
+def findings_about(known: KnownFacts, message: Message) -> Iterator[Finding]:
+    """What the doctor finds in a message that is about a matrix, under the names that it knows: the
+    message speaks of its subject, or the matrix knows a package in question.
+    """
+    matrix = known.snapshot.matrix
+    speaks = any(map(message.names, (matrix.subject_axis.package, matrix.suite.module or "-")))
     is_known = _recogniser(known)
-    for complaint in message.complaints:
-        placed = complaint if complaint.package else _placed(complaint, message, known, rules)
-        if placed is None or not placed.is_fault:
-            continue
-        placed = _under_full_names(placed, known)
-        if is_about_matrix(placed, message, is_known, speaks):
+    for finding in message.findings:
+        placed = _under_full_names(finding, known)
+        if finding.is_fault and (speaks or any(map(is_known, placed.packages))):
             yield placed
 
 
-def refutation(complaint: Complaint, packages: PackageList) -> str:
-    """Why a complaint cannot be the cause: what would mend it is installed; else empty."""
-    need = requirement_of(complaint.needs)
+def refutation(finding: Finding, packages: PackageList) -> str:
+    """Why a finding cannot be the cause: what would mend it is installed; else empty."""
+    need = requirement_of(finding.needs)
     # What a resolver says is about what it was asked for, not about what is installed.
-    if need is None or complaint.cause in ("conflict", "no-artifact", "build"):
+    if need is None or finding.cause in ("conflict", "no-artifact", "build"):
         return ""
     is_python = need.name == PYTHON
     installed = packages.python if is_python else packages.versions.get(need.name)
@@ -227,18 +216,22 @@ def refutation(complaint: Complaint, packages: PackageList) -> str:
     )
 
 
-def _under_full_names(complaint: Complaint, known: KnownFacts) -> Complaint:
-    """A complaint about packages under the names that a matrix knows them by: programs import its
-    subjects by their short names, and inner modules are called `demo_core`.
+def _under_full_names(finding: Finding, known: KnownFacts) -> Finding:
+    """A finding under the names that a matrix knows its packages by: programs import its subjects
+    by their short names, and inner modules are called `demo_core`.
     """
-    names, short = _names(known), short_names(known.snapshot.matrix)
+    matrix = known.snapshot.matrix
+    names, short = _names(known), short_names(matrix)
+    subject = str(matrix.subject_axis.normalised_name)
+    # The subject's module may have another name than its package.
+    modules: dict[str, str] = {canonicalize_name(matrix.suite.module or subject): subject}
 
     def full(name: str) -> str:
         base = short.get(name, name.removesuffix("-core"))
-        return base if name not in names and base in names else name
+        return modules.get(name, base if name not in names and base in names else name)
 
     return msgspec.structs.replace(
-        complaint, package=full(complaint.package), of=full(complaint.of)
+        finding, packages=tuple(dict.fromkeys(map(full, finding.packages)))
     )
 
 
@@ -248,39 +241,6 @@ def _recogniser(known: KnownFacts) -> Callable[[str], bool]:
     names = _names(known) | {canonicalize_name(matrix.suite.module or PYTHON)}
     short = short_names(matrix)
     return lambda name: name in names or base_of(name, short) in names
-
-
-def _placed(
-    complaint: Complaint, message: Message, known: KnownFacts, rules: PublishedRules
-) -> Complaint | None:
-    """A complaint that names no package, with the one that the rest of the message tells of.
-
-    What was built is the last package that is named before the compiler gave up, what uses
-    instructions that a processor lacks the last one at all. What is called wrongly is of the one
-    package whose version is told. What does not parse is for a newer Python where this one is older
-    than each of the matrix. An object that lacks an attribute is of the subject, where its version
-    is told; else of code that nobody knows.
-    """
-    matrix = known.snapshot.matrix
-    subject = str(matrix.subject_axis.normalised_name)
-    if complaint.cause == "syntax":
-        is_older = message.python is not None and message.python < min(matrix.interpreters.releases)
-        return msgspec.structs.replace(complaint, package=PYTHON) if is_older else None
-    if complaint.cause in ("build", "illegal-instruction"):
-        whole = flat(message.text)
-        before = whole[: whole.find("error: command")] if "error: command" in whole else whole
-        names = _names(known) - {PYTHON, *_BUILD_TOOLS}
-        if complaint.cause == "build":
-            names -= {subject}
-        spoken_of = [name for name in re.findall(r"[a-z0-9][\w.-]*\w", before) if name in names]
-        package = spoken_of[-1] if spoken_of else ""
-    elif complaint.cause == "type-error":
-        versioned = sorted((_names(known) - {PYTHON}) & message.versions.keys())
-        package = versioned[0] if len(versioned) == 1 else ""
-    else:
-        is_told = subject in message.versions or rules.is_installed(subject)
-        package = subject if is_told else ""
-    return msgspec.structs.replace(complaint, package=package) if package else None
 
 
 def problems_of_builds(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
@@ -337,28 +297,26 @@ def _names(known: KnownFacts) -> frozenset[str]:
     return frozenset({PYTHON, *pinned, *required, *(p.name for p in catalogue.packages)})
 
 
-def _complained(complaint: Complaint, matrix: Matrix, rules: PublishedRules) -> Problem:
+def _found(finding: Finding, matrix: Matrix, rules: PublishedRules) -> Problem:
     subject = str(matrix.subject_axis.normalised_name)
-    # The subject's module may have another name than its package.
-    modules: dict[str, str] = {canonicalize_name(matrix.suite.module or subject): subject}
-    package = modules.get(complaint.package, complaint.package)
-    sentence = complaint.sentence
-    gone = _gone(complaint, rules) if complaint.cause == "no-artifact" else ""
+    package = finding.packages[0] if finding.packages else ""
+    gone = _gone(finding, rules) if finding.cause == "no-artifact" else ""
+    is_of_files = finding.cause in ("no-artifact", "build")
     return Problem(
-        cause=complaint.cause,
-        packages=tuple(dict.fromkeys(filter(None, (package, complaint.of)))),
-        sentence=f"{sentence} {gone}".strip(),
+        cause=finding.cause,
+        packages=finding.packages,
+        sentence=f"{finding.sentence} {gone}".strip(),
         ground="index" if gone else "message",
         # What cannot be had is no need: a set without it is looked for.
-        needs="" if complaint.cause in ("no-artifact", "build") else complaint.needs,
-        is_mended_by_version=bool(complaint.needs)
+        needs="" if is_of_files else finding.needs,
+        is_mended_by_version=bool(finding.needs)
         and package not in (PYTHON, subject)
-        and complaint.cause not in ("no-artifact", "build"),
+        and not is_of_files,
     )
 
 
-def _gone(complaint: Complaint, rules: PublishedRules) -> str:
-    need = requirement_of(complaint.needs)
+def _gone(finding: Finding, rules: PublishedRules) -> str:
+    need = requirement_of(finding.wanted)
     if need is None or not rules.covers(need):
         return ""
     fitting = [
@@ -367,7 +325,7 @@ def _gone(complaint: Complaint, rules: PublishedRules) -> str:
         if need.specifier.contains(version, prereleases=True)
     ]
     if not fitting:
-        return f"The index has no {complaint.needs} any more."
+        return f"The index has no {finding.wanted} any more."
     if rules.python is not None and rules.has_file(fitting[-1]):
         return (
             f"The index has it for {rules.platform} on this Python: this machine is of another"
@@ -425,9 +383,9 @@ def tried_versions(message: Message, rules: PublishedRules, matrix: Matrix) -> d
     mentioned = {name: v for name, v in message.versions.items() if name in names}
     subject = matrix.subject_axis.normalised_name
     asked = {
-        (complaint.package, need.specifier)
-        for complaint in message.complaints
-        if complaint.of == subject and (need := requirement_of(complaint.needs)) is not None
+        (need.name, need.specifier)
+        for asks in message.requires
+        if asks.who == subject and (need := requirement_of(f"{asks.what}{asks.range}")) is not None
     }
     if subject not in mentioned and asked:
         fitting = [

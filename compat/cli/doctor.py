@@ -13,9 +13,10 @@ from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.diagnosis import Diagnosis, diagnosis, touches
+from compat.advise.doctor.facts import MOST_READ, PYTHON
+from compat.advise.doctor.infer import Finding
 from compat.advise.known_files import files_of_known
 from compat.advise.message import Message, read_message
-from compat.advise.message_rules import MOST_READ
 from compat.advise.package_list import (
     MOST_CHARACTERS,
     PackageList,
@@ -38,11 +39,11 @@ from compat.cli.output import envelope, note, say
 from compat.cli.platforms import known_elsewhere, say_elsewhere
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
-from compat.errors import NothingToDo, UsageError, reason
+from compat.errors import UsageError, reason
 from compat.results.clause_file import kept_blames
 from compat.results.entry import Entry
 from compat.results.state_words import verdict_clause
-from compat.site.wording import cause_sentence, count, listed
+from compat.site.wording import cause_sentence, count
 from compat.workspace import Workspace
 
 OneMatrix = Annotated[
@@ -85,10 +86,18 @@ _MOST_PINS = 8
 
 
 class _Asked:
-    """What the user has: a list of packages, a message, or both, and how packages are installed."""
+    """What the user has: a list of packages, a message, or both, and how packages are installed.
+    `read` is what the doctor finds in it without any matrix.
+    """
 
-    def __init__(self, packages: PackageList, message: Message | None, installer: str) -> None:
-        self.packages, self.message, self.installer = packages, message, installer
+    def __init__(
+        self, packages: PackageList, text: str, python: Version | None, installer: str
+    ) -> None:
+        self.packages, self.installer = packages, installer
+        self.read = read_message(
+            text, python or packages.python, packages.versions, packages.ranges
+        )
+        self.message: Message | None = self.read if text.strip() else None
 
 
 def doctor_command(
@@ -102,14 +111,14 @@ def doctor_command(
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 
-    Looked at is the environment of this command, or what an option names. It is answered from runs,
-    published metadata and known messages: no index is asked, nothing is run or imported.
+    Reads a message of pip, uv, poetry, conda or Python, a list of packages, or the environment of
+    this command. Needs no matrix and no network: nothing is run or imported. A matrix of this folder
+    that is about these packages adds what its runs showed.
 
-    Ends with 0 when a run of exactly this combination works; with 1 when it works in part, is
-    broken or unproven, or when no matrix knows it.
+    Ends with 0 when a run of exactly this combination works, else with 1.
 
-    Examples: compat doctor; compat doctor tff --freeze requirements.txt --python 3.9; pip install
-    demo 2>&1 | compat doctor; compat doctor tff --platform macos-arm64
+    Examples: pip install demo 2>&1 | compat doctor; compat doctor --message error.txt; compat doctor
+    tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
     """
     asked = _asked(python, freeze, message)
     workspaces = _workspaces(matrix, asked, root)
@@ -124,7 +133,7 @@ def doctor_command(
         _print(asked, answers)
         for lines in elsewhere:
             say_elsewhere(lines)
-    raise typer.Exit(0 if all(works(answer) for _, answer in answers) else 1)
+    raise typer.Exit(0 if answers and all(works(answer) for _, answer in answers) else 1)
 
 
 def _asked(python: str, freeze: str, message: str) -> _Asked:
@@ -140,14 +149,13 @@ def _asked(python: str, freeze: str, message: str) -> _Asked:
     text = _text(message, MOST_READ) if message else ""
     if message and not text.strip():
         message = ""
-    pasted = read_message(text) if message else None
     version = Version(python) if named_version else None
     installer = "python -m pip install"
     if freeze:
         packages = read_list(_text(freeze, MOST_CHARACTERS), version)
-        if not packages.versions:
+        if not (packages.versions or packages.ranges):
             raise UsageError.of(
-                "names no package with its version",
+                "names no package with a version or a range",
                 path=freeze,
                 hint="`pip freeze` or `uv pip freeze` prints such a list",
             )
@@ -161,12 +169,14 @@ def _asked(python: str, freeze: str, message: str) -> _Asked:
             if has_pip
             else f"uv pip install --python {quote(executable)}"
         )
-    elif pasted is not None:
-        packages = PackageList(versions=listed_versions(text), python=pasted.python)
-        installer = "uv pip install" if "No solution found" in pasted.text else "pip install"
+    elif message:
+        packages = PackageList(
+            versions=listed_versions(text), python=read_message(text, version).python
+        )
+        installer = "uv pip install" if "No solution found" in text else "pip install"
     else:
         packages = own_packages()
-    return _Asked(with_python(packages, version), pasted, installer)
+    return _Asked(with_python(packages, version), text if message else "", version, installer)
 
 
 def _is_piped() -> bool:
@@ -198,21 +208,12 @@ def _text(place: str, most: int) -> str:
 def _workspaces(matrix: str, asked: _Asked, root: Path | None) -> list[Workspace]:
     if matrix:
         return [workspace_of(matrix, root)]
-    names = matrix_names(matrices_folder(root))
+    try:
+        names = matrix_names(matrices_folder(root))
+    except UsageError:
+        return []  # nobody needs a repository to ask about a message
     declared = [workspace_of(name, root) for name in names]
-    touched = [
-        workspace
-        for workspace in declared
-        if touches(workspace.matrix, asked.packages, asked.message)
-    ]
-    if not touched:
-        subjects = listed([workspace.matrix.subject_axis.package for workspace in declared])
-        read = count(len(asked.packages.versions), "package")
-        raise NothingToDo.of(
-            f"{read} read, and no declared matrix is about any of them: {subjects or 'none'}",
-            hint=f"compat doctor {names[0]} asks one all the same" if names else "",
-        )
-    return touched
+    return [each for each in declared if touches(each.matrix, asked.packages, asked.message)]
 
 
 def known_facts(workspace: Workspace) -> KnownFacts:
@@ -254,10 +255,67 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
-    for number, (workspace, answer) in enumerate(answers):
-        if number:
+    told = _general(asked, answers)
+    if told or asked.message is not None or not answers:
+        _print_findings(asked, told, is_alone=not answers)
+    for workspace, answer in answers:
+        if told or asked.message is not None:
             say()
         _print_answer(workspace, asked, answer)
+
+
+def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple[Finding, ...]:
+    """What holds without a matrix. Of a list, what a matrix says of the same package comes first;
+    and a run that works refutes what was only inferred.
+    """
+    faults = tuple(finding for finding in asked.read.findings if finding.is_fault)
+    if asked.message is not None:
+        return faults
+    said = {
+        name for _, answer in answers for problem in answer.problems for name in problem.packages
+    }
+    if any(answer.proof is not None for _, answer in answers):
+        return ()
+    return tuple(finding for finding in faults if not said & set(finding.packages[:1]))
+
+
+def _print_findings(asked: _Asked, told: tuple[Finding, ...], is_alone: bool) -> None:
+    if told:
+        say(f"broken: {told[0].packages[0]}")
+    elif asked.message is not None:
+        say("unknown: no problem of versions was recognised in this message")
+    else:
+        read = count(len(asked.packages.versions) + len(asked.packages.ranges), "package")
+        say(f"unproven: {read} read, nothing is known against them, and no matrix here covers them")
+    for finding in told[:_PROBLEMS]:
+        place = f" (line {finding.lines[0]})" if any(finding.lines) and asked.message else ""
+        say(f"  {finding.sentence}{place}")
+        if finding.advice:
+            say(f"    {finding.advice}")
+    if len(told) > _PROBLEMS:
+        say(f"  and {count(len(told) - _PROBLEMS, 'more problem')}: --json has all")
+    for finding in asked.read.findings:
+        if not finding.is_fault:
+            say(f"  Note: {finding.sentence}")
+    command = _remedy(asked, told[0]) if told else ""
+    if command:
+        say("  Smallest known fix (untested):")
+        say(f"    {command}")
+    elif told and not told[0].advice:
+        say("  No fix is known: which releases fit is not in what this command carries.")
+
+
+def _remedy(asked: _Asked, finding: Finding) -> str:
+    """The command that mends a finding: a release that was checked against the index, else the
+    range, or another Python.
+    """
+    if finding.pin:
+        return f"{asked.installer} {quote(finding.pin)}"
+    if finding.needs.startswith(f"{PYTHON}=="):
+        return f"uv venv --python {finding.needs.removeprefix(f'{PYTHON}==').removesuffix('.*')}"
+    if finding.needs.startswith(PYTHON):
+        return f"uv venv --python {quote(finding.needs.removeprefix(PYTHON))}"
+    return f"{asked.installer} {quote(finding.needs)}" if finding.needs else ""
 
 
 def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:
@@ -267,11 +325,12 @@ def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
         say(f"  {_proof_words(answer.proof)}")
     elif answer.state == "unproven":
         say("  This exact set is untested.")
-    for problem in answer.problems[:_PROBLEMS]:
+    known = [problem for problem in answer.problems if problem.ground not in ("message", "index")]
+    for problem in known[:_PROBLEMS]:
         say(f"  {problem.sentence}")
         if problem.because:
             say(f"    {' '.join(problem.because.split())}")
-    more = len(answer.problems) - _PROBLEMS
+    more = len(known) - _PROBLEMS
     if more > 0:
         say(f"  and {count(more, 'more problem')}: --json has all")
     for line in answer.notes[:_NOTES]:
@@ -356,6 +415,7 @@ def _payload(
         "python": packages.python,
         "packages": len(packages.versions),
         "unread": packages.unread,
+        "findings": [_finding(asked, finding) for finding in asked.read.findings],
         "answers": [
             {
                 "matrix": workspace.name,
@@ -377,6 +437,20 @@ def _payload(
             }
             for (workspace, answer), lines in zip(answers, elsewhere, strict=True)
         ],
+    }
+
+
+def _finding(asked: _Asked, finding: Finding) -> dict[str, Any]:
+    return {
+        "cause": finding.cause,
+        "packages": finding.packages,
+        "direction": finding.direction,
+        "sentence": finding.sentence,
+        "advice": finding.advice,
+        "needs": finding.needs,
+        "command": _remedy(asked, finding),
+        "lines": finding.lines,
+        "is_fault": finding.is_fault,
     }
 
 

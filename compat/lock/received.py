@@ -62,12 +62,18 @@ def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
     for field in fields.split():
         if getattr(inputs, field) != getattr(asked, field):
             return f"has another `{field}` than the cell"
-    if not asks_as_declared(facts, cell, lock):
+    held = inputs_of(facts, cell, soft_packages(facts, cell))
+    # What the search adds of its own is one version, or a bound that its lock says is withdrawn.
+    loose = [
+        line
+        for line in {*inputs.requirements}.difference(asked.requirements, held.requirements)
+        if "==" not in line and name_of_line(line) not in inputs.constraints
+    ]
+    if loose or not asks_as_declared(facts, cell, lock):
         return "asks for something that the cell does not"
     if not {*inputs.suite} <= {*facts.matrix.suite.requirements}:
         return "says of other requirements than the cell that only the suite has them"
     dated = {axis.normalised_name for axis in facts.matrix.packages}
-    held = inputs_of(facts, cell, soft_packages(facts, cell))
     dated -= {cutoff.package for cutoff in (*asked.cutoffs, *held.cutoffs)}
     return next(
         (f"frees {c.package} from the cell's date" for c in inputs.cutoffs if c.package in dated),

@@ -174,7 +174,8 @@
   const named = (form, name) => all("select[data-names]", form).find((field) => field.dataset.names.split(" ").map(plain).includes(plain(name)));
 
   // What a pasted text tells: versions of Python and of packages, and which published causes it shows. The patterns come
-  // with the causes and are those of `compat doctor`: advise/message_rules.py; `legible` and `flat` are as in advise/message.py.
+  // with the causes and are those of `compat doctor`: advise/doctor/resolvers.py; `legible` and `flat` are as in advise/message.py.
+  // What the message means is left to `compat doctor`: a second set of rules here would disagree with it.
   const legible = (text) => text.replace(/\x1b\[[0-9;?]{0,20}[A-Za-z]/g, "").replace(/^(?![^\n]*Error)(?:[^\n]*\b[A-Z][a-z]+Warning: |[^\n]{0,80}?\b[IW]\d{0,4}\b[^\n]{0,120}?\.(?:cc|py):\d{1,6}\] )[^\n]*$/gm, "").replace(/[\u2500-\u257f\u25b6\u00d7\u276f"'`\u2018\u2019\u201c\u201d]/g, "").replace(/\\+/g, "/").replace(/\s+/g, " ").trim();
   const flat = (text) => legible(text).toLowerCase().replace(/_/g, "-");
   const pythonOf = (text, patterns) => {
@@ -190,13 +191,6 @@
       if (!versions.has(plain(name))) versions.set(plain(name), version);
     }
     return versions;
-  };
-  const meaningOf = (text, rules) => {
-    for (const { pattern, sentence } of rules) {
-      const match = new RegExp(pattern, "i").exec(text);
-      if (match) return sentence.replace(/\$(\d)/g, (_, group) => match[group] || "").replace(/ +/g, " ");
-    }
-    return "";
   };
   const causesIn = (text, libraries) => {
     const whole = flat(text);
@@ -275,7 +269,7 @@
     const read = async () => {
       findings.replaceChildren();
       if (!area.value.trim()) return;
-      const { libraries, most, pythons, rules, versions: pattern } = await json(paste.dataset.paste);
+      const { libraries, most, pythons, versions: pattern } = await json(paste.dataset.paste);
       const text = legible(area.value.slice(-most));
       const versions = versionsOf(text, pattern);
       const tell = (words, path) => {
@@ -285,8 +279,6 @@
       };
       const causes = causesIn(text, libraries);
       causes.slice(0, 3).forEach((cause) => tell(cause.sentence, cause.path));
-      const meaning = meaningOf(text, rules);
-      if (meaning) tell(meaning);
       const python = pythonOf(text, pythons);
       const values = fields.flatMap((field) => {
         const value = field.name === fields[0].name ? python : field.dataset.names.split(" ").map((name) => versions.get(plain(name))).find(Boolean);
@@ -303,6 +295,7 @@
         if (library.releases[version]) tell(`What works with ${library.subject} ${version}`, library.releases[version]);
       }
       if (!findings.childElementCount) tell("No version and no published cause was recognised.");
+      tell("This box reads versions and published causes alone. `compat doctor` reads the whole message, of any package.");
       await respond(wrong, causes.length ? `${causes.length} known ${causes.length === 1 ? "cause" : "causes"} recognised. ` : "");
     };
     let pause = 0;

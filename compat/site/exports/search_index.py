@@ -1,16 +1,13 @@
-"""The `site` room's index of search, and the signs and rules by which a pasted text is recognised;
+"""The `site` room's index of search, and the signs by which a pasted text is recognised;
 both are read by the site's own script alone, and are no part of the API.
 """
 
 from collections.abc import Iterator
 from functools import partial
 
+from compat.advise.doctor.facts import MOST_READ
+from compat.advise.doctor.resolvers import PYTHON_PATTERNS, VERSION_PATTERN
 from compat.advise.message import Sign, flat, signs
-from compat.advise.message_patterns import PYTHON_PATTERNS, VERSION_PATTERN
-from compat.advise.message_rules import (
-    MESSAGE_RULES,
-    MOST_READ,
-)
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition, Made, MatrixReport
 from compat.site.encode import json
@@ -29,15 +26,6 @@ class RecognisedCause(Value, frozen=True, kw_only=True):
     sentence: str
     path: str
     signs: tuple[Sign, ...]
-
-
-class ReadingRule(Value, frozen=True, kw_only=True):
-    """A rule of `advise/message_rules.py`: what a text shows that has the pattern, with `$1` for
-    its first group.
-    """
-
-    pattern: str
-    sentence: str
 
 
 class Library(Value, frozen=True, kw_only=True):
@@ -69,9 +57,6 @@ def _signs(edition: Edition) -> bytes:
             "libraries": [library(report) for report in edition.reports],
             "most": MOST_READ,
             "pythons": PYTHON_PATTERNS,
-            "rules": [
-                ReadingRule(pattern=rule.pattern, sentence=rule.sentence) for rule in MESSAGE_RULES
-            ],
             "versions": VERSION_PATTERN,
         }
     )

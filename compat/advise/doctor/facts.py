@@ -1,0 +1,241 @@
+"""The facts that parsers find in a message, each with the line that states it."""
+
+import re
+from bisect import bisect_right
+from typing import Literal
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from compat.value import Value
+
+# Of a longer message the end is read: there tools say what went wrong.
+MOST_READ = 50_000
+PYTHON = "python"
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
+# Frames and arrows that tools draw, and what pytest and others put before each line.
+_MARGIN = re.compile(
+    r"^(?:INTERNALERROR>|\[[\w.]{3,60}\]:|E  |\[\d{4}-\d\d-\d\dT[\d:.Z]{8,20}\]|[xX×] (?=No solution)|`->)?"
+)
+_DRAWN = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501]+>?")
+_QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
+# What a program only notes: a warning of Python, a notice of a library's log.
+_NOTICE = re.compile(
+    r"^(?!.*Error)(?:.*\b(?!Import)[A-Z][a-z]+Warning: |.{0,80}?\b[IWF]\d{0,4}\b.{0,120}?\.(?:cc|py):\d{1,6}\] )"
+    r"|^[IW]\d{4} \d\d:|: [IW] \w"
+)
+
+
+class Requires(Value, frozen=True):
+    """`who` at `version` asks for a range of `what`; `where` is metadata, or a check at import."""
+
+    who: str
+    version: str
+    what: str
+    range: str
+    line: int
+    is_check: bool = False
+
+
+class Asked(Value, frozen=True):
+    """The user asks for a range of a package."""
+
+    what: str
+    range: str
+    line: int
+
+
+class Have(Value, frozen=True):
+    """A version that is there: installed, or used in this run."""
+
+    what: str
+    version: str
+    line: int
+
+
+class Absent(Value, frozen=True):
+    """An installer found no file: `why`, the tags that exist, and the versions it saw."""
+
+    what: str
+    range: str
+    why: Literal["version", "wheel", "platform", "yanked", "wheel-tag"]
+    line: int
+    tags: tuple[str, ...] = ()
+    versions: tuple[str, ...] | None = None
+
+
+class Refused(Value, frozen=True):
+    """Releases of `who` (empty where pip leaves the name out) that are for other Pythons."""
+
+    who: str
+    version: str
+    range: str
+    line: int
+
+
+class Unbuilt(Value, frozen=True):
+    """A source release that did not build, and the tool that its build needs otherwise."""
+
+    what: str
+    version: str
+    line: int
+    why: str = ""
+
+
+class LacksName(Value, frozen=True):
+    """A module or class lacks a name. `since` is the release that removed it, where it is said."""
+
+    module: str
+    name: str
+    line: int
+    is_class: bool = False
+    file: str = ""
+    since: str = ""
+
+
+class NoModule(Value, frozen=True):
+    """A module was not found."""
+
+    module: str
+    line: int
+
+
+class BadCall(Value, frozen=True):
+    """A callable was called with an argument that it does not take (`+`), or without one that it
+    requires (`!`), or with too many (`#`).
+    """
+
+    function: str
+    kind: Literal["+", "!", "#"]
+    argument: str
+    line: int
+
+
+class Binary(Value, frozen=True):
+    """A compiled file does not fit: `by` is what was compiled, `what` for which it was."""
+
+    kind: str
+    what: str
+    by: str
+    line: int
+    needs: str = ""
+
+
+class Syntax(Value, frozen=True):
+    """Python cannot parse a line of a file."""
+
+    source: str
+    file: str
+    line: int
+    text: str = ""
+
+
+class Changed(Value, frozen=True):
+    """The user went from one release of a package to another."""
+
+    what: str
+    old: str
+    new: str
+    line: int
+
+
+class Trouble(Value, frozen=True):
+    """What says nothing about versions: network, disk, permissions, a shadowed module."""
+
+    kind: str
+    sentence: str
+    line: int
+
+
+Fact = (
+    Requires
+    | Asked
+    | Have
+    | Absent
+    | Refused
+    | Unbuilt
+    | LacksName
+    | NoModule
+    | BadCall
+    | Binary
+    | Changed
+    | Syntax
+    | Trouble
+)
+
+
+class Text:
+    """A message as it is parsed: its lines without frames, colours and notices, and all of them
+    joined by single blanks, as tools wrap where they like.
+    """
+
+    def __init__(self, text: str) -> None:
+        text = _ESCAPES.sub("", text[-MOST_READ:]).replace("\\\\", "/").replace("\r", "\n")
+        # A word longer than any name or path is no part of a format, and would cost its square.
+        text = re.sub(r"\S{300,}", lambda word: f"{word[0][:150]} {word[0][-150:]}", text)
+        self.lines = [] if not text.strip() else [_bare(line) for line in text.split("\n")]
+        self.notices = [line for line in self.lines if _NOTICE.search(line)]
+        self._starts: list[int] = []
+        pieces: list[str] = []
+        length = 0
+        for line in self.lines:
+            piece = "" if _NOTICE.search(line) else " ".join(_QUOTES.sub("'", line).split())
+            self._starts.append(length)
+            if piece:
+                pieces.append(piece)
+                length += len(piece) + 1
+        self.flat = " ".join(pieces)
+
+    def line_at(self, offset: int) -> int:
+        """The number of the line that has this place of `flat`, from 1."""
+        return max(1, bisect_right(self._starts, offset))
+
+
+def _bare(line: str) -> str:
+    plain = _DRAWN.sub(" ", line)
+    return _MARGIN.sub(
+        "", plain.strip("\u2502| ") if plain.strip()[:1] in "\u2502|" else plain.rstrip()
+    )
+
+
+def specifier(text: str) -> SpecifierSet | None:
+    """A range as any tool writes one; None where it is none."""
+    text = text.strip().strip("()'\"").replace(" and ", ",").replace("|", ",")
+    if not text or text in ("*", "any"):
+        return SpecifierSet()
+    text = re.sub(r"(?<![<>=!~])=(?!=)", "==", text)
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        return SpecifierSet(",".join(filter(None, map(_clause, parts))))
+    except InvalidSpecifier:
+        return None
+
+
+def _clause(part: str) -> str:
+    part = part.replace(" ", "")
+    match part[:1]:
+        case "^":
+            return _caret(part[1:])
+        case "~" if not part.startswith("~="):
+            return f"~={part[1:]}" if part.count(".") else f"=={part[1:]}.*"
+    if part[:1].isdigit():
+        part = f"=={part}"
+    # `2.7*` of conda, and `>=1.9.*` of old metadata
+    part = re.sub(r"(?<=\d)\*$", ".*", part)
+    if part.startswith(("<", ">")):
+        part = part.removesuffix(".*")
+    return part
+
+
+def _caret(version: str) -> str:
+    numbers = [int(n) for n in re.findall(r"\d+", version)][:3]
+    place = next((i for i, n in enumerate(numbers) if n), len(numbers) - 1)
+    upper = [*numbers[:place], numbers[place] + 1] if numbers else [1]
+    return f">={version},<{'.'.join(map(str, upper))}"
+
+
+def version_of(text: str) -> Version | None:
+    try:
+        return Version(text.strip().rstrip(".,;:)'"))
+    except InvalidVersion:
+        return None

@@ -1,0 +1,1106 @@
+"""About a dozen inferences from facts to problems: each names the facts that it rests on, and none
+knows a package by name. What is said of them is in `findings.toml`.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any, Literal, TypeVar
+
+import vermin  # type: ignore[import-untyped]
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from compat.advise.doctor.facts import (
+    PYTHON,
+    Absent,
+    Asked,
+    BadCall,
+    Binary,
+    Changed,
+    Fact,
+    Have,
+    LacksName,
+    NoModule,
+    Refused,
+    Requires,
+    Syntax,
+    Text,
+    Trouble,
+    Unbuilt,
+    specifier,
+    version_of,
+)
+from compat.advise.doctor.known import PYTHONS, Presence, api, index, owners, package_of_module
+from compat.advise.doctor.resolvers import grammar
+from compat.advise.doctor.traceback import Frame, Traceback, is_users_own, package_of
+from compat.declare.toml import toml_document
+from compat.run.outcome import Cause
+from compat.value import Value
+
+Direction = Literal["", "older", "newer", "other", "python", "drop", "rebuild", "install"]
+F = TypeVar("F")
+Made = Iterator["Finding"]
+# What a hosted notebook brings itself asks for exact versions and works with others:
+# https://github.com/googlecolab/colabtools/issues/2604 and many more.
+_HOSTS = frozenset(("google-colab", "datascience"))
+_BUILTINS = frozenset(
+    [
+        "str",
+        "bytes",
+        "int",
+        "float",
+        "bool",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "function",
+        "method",
+        "type",
+    ]
+)
+ANY = SpecifierSet()
+
+
+class Finding(Value, frozen=True):
+    """A problem: the package at fault first, `python` for the interpreter, then those beside it.
+
+    `needs` is the requirement that mends it, `wanted` the one that no file meets, `pin` a release
+    that was checked against the known files. `lines` are those of the facts; the lower the `rank`,
+    the surer.
+    """
+
+    cause: Cause
+    packages: tuple[str, ...]
+    sentence: str
+    lines: tuple[int, ...]
+    direction: Direction = ""
+    needs: str = ""
+    wanted: str = ""
+    pin: str = ""
+    advice: str = ""
+    rank: int = 5
+    is_fault: bool = True
+
+
+@cache
+def _templates() -> dict[str, Any]:
+    content = (files("compat.advise.doctor") / "findings.toml").read_bytes()
+    return toml_document(content, "findings.toml")
+
+
+def _say(
+    kind: str,
+    packages: Iterable[str],
+    lines: Iterable[int],
+    fields: Mapping[str, Any],
+    **words: Any,
+) -> Finding:
+    """A finding of a kind; `fields` replace those of its template, `words` fill its sentences."""
+    template = _templates()[kind] | {name: value for name, value in fields.items() if value != ""}
+    for name in ("sentence", "advice"):
+        if name in _templates()[kind]:
+            template[name] = fields.get(name) or _templates()[kind][name].format(**words)
+    return Finding(
+        packages=tuple(dict.fromkeys(filter(None, packages))),
+        lines=tuple(dict.fromkeys(lines)),
+        **template,
+    )
+
+
+class Case:
+    """All that is known of one question."""
+
+    def __init__(
+        self,
+        text: Text,
+        trace: Traceback,
+        facts: Iterable[Fact],
+        python: Version | None = None,
+        versions: Mapping[str, Version] | None = None,
+    ) -> None:
+        self.text, self.trace, self.facts = text, trace, tuple(facts)
+        self._python, self.installed = python, dict(versions or {})
+
+    def all(self, kind: type[F]) -> list[F]:
+        return [fact for fact in self.facts if isinstance(fact, kind)]
+
+    @cached_property
+    def python(self) -> Version | None:
+        said = [version_of(f.version) for f in self.all(Have) if f.what == PYTHON]
+        return self._python or next(filter(None, said), None)
+
+    @cached_property
+    def versions(self) -> dict[str, Version]:
+        """What is there, by package: a list beats what the message says."""
+        said: dict[str, Version] = {}
+        for fact in self.all(Have):
+            version = version_of(fact.version)
+            if version is not None and fact.what != PYTHON:
+                said.setdefault(fact.what, version)
+        return said | self.installed
+
+    @property
+    def series(self) -> Version | None:
+        return None if self.python is None else Version(f"{self.python.major}.{self.python.minor}")
+
+    @property
+    def yours(self) -> str:
+        return f", and yours is {self.python}" if self.python is not None else ""
+
+    @property
+    def innermost(self) -> str:
+        """The package of the innermost frame that is not Python's own; empty where there is none."""
+        return next(iter(self.trace.installed), "")
+
+    def beside(self, *packages: str) -> str:
+        """The innermost package that is none of these."""
+        return next((p for p in self.trace.installed if p not in packages), "")
+
+    def there(self, package: str, words: str = "; {} is there") -> str:
+        return words.format(self.versions[package]) if package in self.versions else ""
+
+    def mentions(self, package: str) -> bool:
+        """Whether the text speaks of a package or of a module of it."""
+        known = api(package)
+        words = {package, package.replace("-", "_"), *(known.modules if known else ())}
+        either = "|".join(map(re.escape, words))
+        return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
+
+    def pin(self, package: str, wanted: SpecifierSet | None) -> str:
+        """The newest release in a range that this Python can have, as a requirement."""
+        known = index(package)
+        version = known.newest(wanted, self.python) if known and wanted is not None else None
+        return f"{package}=={version}" if version is not None else ""
+
+
+def findings(case: Case) -> list[Finding]:
+    """All problems, the surest first; each package once for each cause."""
+    found = [finding for infer in _INFERENCES for finding in infer(case)]
+    troubles = {fact.kind for fact in case.all(Trouble)}
+    is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
+    hidden: tuple[str, ...] = ()
+    if troubles & {"network", "disk"} or ("machine" in troubles and not is_certain):
+        # An index that was not reached has no file of anything, and nothing builds on a full disk.
+        hidden = ("no-artifact", "build", "version-guard")
+    if "shadow" in troubles:
+        hidden += ("missing-attribute", "missing-module")
+    found = [f for f in found if not f.is_fault or f.cause not in hidden]
+    found.sort(key=lambda finding: (not finding.is_fault, finding.rank))
+    first: dict[tuple[str, ...], Finding] = {}
+    for finding in found:
+        first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
+    return list(first.values())
+
+
+# ---- 1: ranges that do not meet
+
+Wish = tuple[str, str, int]
+
+
+def _ranges_that_do_not_meet(case: Case) -> Made:
+    wanted: dict[str, list[Wish]] = {}
+    for asked in case.all(Asked):
+        wanted.setdefault(asked.what, []).append(("", asked.range, asked.line))
+    for needs in case.all(Requires):
+        if not needs.is_check:
+            wanted.setdefault(needs.what, []).append((needs.who, needs.range, needs.line))
+    for what, wishes in wanted.items():
+        pair = _apart(what, [wish for wish in wishes if wish[1]])
+        if pair is not None and what != PYTHON:
+            yield _conflict(case, what, *pair)
+
+
+def _apart(what: str, ranges: list[Wish]) -> tuple[Wish, Wish] | None:
+    """Two ranges that exclude each other, that of the user first."""
+    by_asker: dict[str, list[Wish]] = {}
+    for wish in dict.fromkeys(ranges):
+        by_asker.setdefault(wish[0], []).append(wish)
+    for one, other in _pairs(by_asker.get("", [])):
+        if not _meet(what, one[1], other[1]):
+            return one, other
+    for (_, ours), (_, theirs) in _pairs(list(by_asker.items())):
+        # A resolver tries one release of an asker after another: none of them may fit.
+        if not any(_meet(what, one[1], other[1]) for one in ours for other in theirs):
+            return (theirs[0], ours[0]) if not theirs[0][0] else (ours[0], theirs[0])
+    for asker, wishes in by_asker.items():
+        for one, other in _pairs(wishes):
+            # Two extras of one release, which uv writes under one name.
+            if asker and one[2] == other[2] and not _meet(what, one[1], other[1]):
+                return one, other
+    return None
+
+
+T = TypeVar("T")
+
+
+def _pairs(things: list[T]) -> Iterator[tuple[T, T]]:
+    return ((one, other) for n, one in enumerate(things) for other in things[n + 1 :])
+
+
+def _meet(what: str, one: str, other: str) -> bool:
+    """Whether some version is in both ranges: of those that exist, where they are known, else of
+    those near the bounds.
+    """
+    first, second = specifier(one), specifier(other)
+    if first is None or second is None:
+        return True
+    both, known = first & second, index(what)
+    exact = [v for c in both if c.operator == "==" and (v := version_of(c.version))]
+    candidates = [*known.versions, *exact] if known is not None else _near(both)
+    return any(both.contains(version, prereleases=True) for version in candidates)
+
+
+def _near(both: SpecifierSet) -> Iterator[Version]:
+    yield from (Version("0"), Version("99999"))
+    for base in filter(None, (version_of(clause.version.replace(".*", "")) for clause in both)):
+        release = list(base.release)
+        yield base
+        for place in range(len(release)):
+            for step in (-1, 0, 1):
+                nearby = [*release[:place], max(0, release[place] + step)]
+                yield from (
+                    Version(".".join(map(str, [*nearby, *more])))
+                    for more in ([], [0, 1], [1], [9999])
+                )
+
+
+def _conflict(case: Case, what: str, one: Wish, other: Wish) -> Finding:
+    lines, wanted = (one[2], other[2]), specifier(other[1])
+    shown = {"one": _shown(one[1]), "wanted": _shown(other[1]), "what": what}
+    if not other[0]:
+        fields = {"pin": case.pin(what, specifier(one[1])) or case.pin(what, wanted)}
+        return _say("asked-twice", [what], lines, fields, **shown | {"other": _shown(other[1])})
+    if not one[0]:
+        other_way = _admits(case, other[0], what, one[1])
+        fields = {
+            "direction": _direction(one[1], other[1]),
+            "needs": f"{what}{wanted}",
+            "pin": case.pin(what, wanted),
+        }
+        shown |= {"others": f", or for {other_way}" if other_way else ""}
+        packages = [what, other[0].partition(" ")[0]]
+        return _say("asked-otherwise", packages, lines, fields, who=_title(case, other[0]), **shown)
+    ways = filter(
+        None, (_admits(case, one[0], what, other[1]), _admits(case, other[0], what, one[1]))
+    )
+    found = list(dict.fromkeys(ways))
+    way = "Ask for " + " or for ".join(found) if found else "Drop the pin of one of the two"
+    shown |= {"who": _title(case, one[0]), "other": _title(case, other[0]), "ways": way}
+    fields = {"pin": found[0] if found else ""}
+    return _say("required-otherwise", [what, one[0], other[0]], lines, fields, **shown)
+
+
+def _admits(case: Case, who: str, what: str, wanted: str) -> str:
+    """The newest release of a package that admits a range of another, as far as that is known."""
+    known, target, wish = index(who), index(what), specifier(wanted)
+    version = target.newest(wish, case.python) if target and wish is not None else None
+    if known is None or target is None or version is None:
+        return ""
+    release = known.admitting(what, version, target.days[version], case.python)
+    return f"{who}=={release}" if release is not None else ""
+
+
+def _direction(asked: str, wanted: str) -> Direction:
+    """Whether what is wanted is older or newer than what is asked for."""
+    ours = [v for v in map(version_of, re.findall(r"\d[\w.]*", asked)) if v]
+    wish = specifier(wanted)
+    return _toward(wish, max(ours)) if ours and wish is not None else "other"
+
+
+def _bounds(wish: SpecifierSet, operators: tuple[str, ...]) -> list[Version]:
+    clauses = (c for c in wish if c.operator in operators)
+    return [v for c in clauses if (v := version_of(c.version.replace(".*", ""))) is not None]
+
+
+def _toward(wish: SpecifierSet, installed: Version | None) -> Direction:
+    """Where a range lies from what is there; without that, on which side it is open."""
+    if installed is None:
+        operators = {clause.operator for clause in wish}
+        return (
+            "newer"
+            if operators <= {">", ">="}
+            else "older"
+            if operators <= {"<", "<="}
+            else "other"
+        )
+    if any(installed < low for low in _bounds(wish, (">", ">=", "==", "~="))):
+        return "newer"
+    return (
+        "older"
+        if any(installed >= up for up in _bounds(wish, ("<", "<=", "==", "~=")))
+        else "other"
+    )
+
+
+def _shown(text: str) -> str:
+    spec = specifier(text)
+    return text if spec is None else ",".join(sorted(map(str, spec), reverse=True))
+
+
+def _title(case: Case, who: str) -> str:
+    said = next((f.version for f in case.all(Requires) if f.who == who and f.version), "")
+    return f"{who} {said}" if said[:1].isdigit() else f"{who}{said}" if who else "Something"
+
+
+# ---- 2: the resolver names who conflicts, and no range
+
+
+def _unnamed_conflict(case: Case) -> Made:
+    asked = [fact for fact in case.all(Asked) if fact.what != PYTHON]
+    needs = [fact for fact in case.all(Requires) if not fact.is_check]
+    is_conda = re.search(r"UnsatisfiableError|following specifications were", case.text.flat)
+    if is_conda and len(asked) == 1 and not needs and asked[0].range:
+        (lone,) = asked
+        yield _say(
+            "channel-lacks", [lone.what], [lone.line], {}, what=lone.what, wanted=_shown(lone.range)
+        )
+    if not asked or "because these package versions have conflicting" not in case.text.flat:
+        return
+    if not case.all(Requires):
+        names = list(dict.fromkeys(fact.what for fact in asked))
+        yield _say("not-together", names, [asked[0].line], {}, names=" and ".join(names))
+    elif len(needs) > 1 and {f.what for f in needs} == {needs[0].what} - {f.what for f in asked}:
+        what = needs[0].what
+        packages, lines = [what, *(f.who for f in needs)], [f.line for f in needs[:3]]
+        fields = _files_of(case, what, needs[0].range)
+        yield _say("each-release-asks", packages, lines, fields, who=needs[0].who, what=what)
+
+
+# ---- 3: a range, and a version that is there
+
+
+def _versions_out_of_range(case: Case) -> Made:
+    refused = []
+    for fact in case.all(Requires):
+        wish, installed = specifier(fact.range), case.versions.get(fact.what)
+        if fact.what == PYTHON or not fact.range or wish is None:
+            continue
+        if fact.is_check if installed is None else not wish.contains(installed, prereleases=True):
+            refused.append((fact, wish, installed))
+    # Of what several ask, an installer reports as a notice only, and most of them are bystanders.
+    is_crowd = len({fact.who for fact, _, _ in refused if not fact.is_check}) > 1
+    for fact, wish, installed in refused:
+        is_bystander = fact.who in _HOSTS or (is_crowd and not _is_spoken_of(case, fact))
+        if not fact.is_check and is_bystander:
+            continue
+        who = fact.who or case.beside(fact.what)
+        fields = {
+            "direction": _toward(wish, installed),
+            "needs": f"{fact.what}{wish}",
+            "pin": case.pin(fact.what, wish),
+            "rank": 2 if fact.is_check or not case.trace.raised else 4,
+        }
+        yield _say(
+            "out-of-range-at-import" if fact.is_check else "out-of-range",
+            [fact.what, who],
+            [fact.line],
+            fields,
+            who=_title(case, who) if who else "The code that raised this",
+            what=fact.what,
+            wanted=_shown(fact.range),
+            there=case.there(fact.what, ", and {} is there"),
+        )
+
+
+def _is_spoken_of(case: Case, fact: Requires) -> bool:
+    """Whether the text speaks of an asker elsewhere: a command, an import, what was installed."""
+    stems = {fact.who, fact.who.replace("-", "_")}
+    lines = (line.lower() for n, line in enumerate(case.text.lines, 1) if n != fact.line)
+    return any("is incompatible" not in line and any(s in line for s in stems) for line in lines)
+
+
+# ---- 4: the asker's Python
+
+
+def _python_refused(case: Case) -> Made:
+    asked = next((fact.range for fact in case.all(Asked) if fact.what == PYTHON), "")
+    for fact in case.all(Requires):
+        wish = specifier(fact.range)
+        if fact.what != PYTHON or not fact.range or wish is None:
+            continue
+        is_too_wide = bool(asked) and not _is_within(asked, wish)
+        if (
+            case.python is not None
+            and wish.contains(case.python, prereleases=True)
+            and not is_too_wide
+        ):
+            continue
+        ours = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours
+        fields = {
+            "needs": f"python{wish}",
+            "pin": case.pin(fact.who, ANY) if case.python is not None else "",
+            "advice": f"Narrow the project's requires-python to {wish}."
+            if is_too_wide and re.search(r"[<>]", asked)
+            else _use_python(wish),
+            "rank": 2 if ours else 3,
+        }
+        who = _title(case, fact.who) if fact.who else "What is installed"
+        words = {"who": who, "wanted": _shown(fact.range), "ours": ours}
+        yield _say("python-refused", [PYTHON, fact.who], [fact.line], fields, **words)
+        return
+
+
+def _use_python(wish: SpecifierSet) -> str:
+    fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
+    if not fitting:
+        return "Use another Python."
+    return f"Use Python {fitting[0] if str(wish)[:1] == '>' else fitting[-1]}."
+
+
+def _is_within(asked: str, wish: SpecifierSet) -> bool:
+    """Whether all Pythons of one range are in another."""
+    ours = specifier(asked)
+    series = [*PYTHONS, Version("2.7")]
+    return ours is None or all(wish.contains(f"{p}.9") for p in series if ours.contains(f"{p}.9"))
+
+
+# ---- 5: no file
+
+
+def _no_file(case: Case) -> Made:
+    by_name: dict[str, list[Absent]] = {}
+    for absent in case.all(Absent):
+        by_name.setdefault(absent.what, []).append(absent)
+    for what, facts in by_name.items():
+        fact = next((f for f in facts if f.range), facts[0])
+        refused = [r for r in case.all(Refused) if _is_of(r, what, fact)]
+        yield _refused_by_python(case, fact, refused) if refused else _absent(case, fact, facts)
+
+
+def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
+    what = fact.what
+    askers = [needs.who for needs in case.all(Requires) if needs.what == what and needs.who]
+    tags, exact = next(((f.tags, f.range) for f in facts if f.tags), ((), fact.range))
+    saw = next((f.versions for f in facts if f.versions is not None), None)
+    fields = _files_of(case, what, fact.range)
+    if tags and fact.why != "version":
+        fields = _files_of_tags(f"{what} {exact.strip('=')}", tags) or fields
+    seen, nearest = _seen(fact.range, saw or ())
+    if nearest and not (fields.get("pin") or fields.get("needs")):
+        fields["pin"] = f"{what}=={nearest}"
+        fields["advice"] = f"Of the releases that are offered here, {nearest} is the nearest."
+    if saw == () and index(what) is None:
+        seen = " Check the name, too: the index lists no release of it here."
+    fields["direction"] = "python" if fields.get("needs", "").startswith(PYTHON) else "other"
+    fields["wanted"] = f"{what}{specifier(fact.range) or ''}"
+    why = next((f.why for f in facts if f.why == "platform"), fact.why)
+    return _say(
+        why,
+        [what, *askers, *([] if why == "platform" else [PYTHON])],
+        sorted(f.line for f in facts)[:3],
+        fields,
+        title=f"{what}{_shown(fact.range)}",
+        asks=f", which {askers[0]} requires" if askers else "",
+        seen=seen,
+    )
+
+
+def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
+    """What a range of a package can be had for, as fields of a finding."""
+    known, wish = index(what), specifier(wanted)
+    if known is None or wish is None:
+        return {"advice": f"Use a Python for which {what} has a file."}
+    version, here = known.newest(wish), known.newest(ANY, case.python)
+    if version is None:
+        words = f"The index has no {what}{_shown(wanted)} any more; the newest is {here}."
+        return {"advice": words, "pin": f"{what}=={here}" if here else ""}
+    pythons = known.pythons(version)
+    if case.python is not None and known.fits(version, case.python):
+        words = f"The index has {what} {version} for this Python: the platform or an old pip is in the way."
+        return {"advice": words, "pin": f"{what}=={version}"}
+    if not pythons:
+        return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} alone."}
+    nearest = pythons[-1] if case.python is None or case.python > pythons[-1] else pythons[0]
+    words = f"{what} {version} has files for Python {_series(pythons)}."
+    fields = {"needs": f"python=={nearest}.*", "advice": words}
+    if case.python is not None and here is not None and here != version:
+        fields["advice"] += f" For Python {case.python} the newest release is {here}."
+        fields["pin"] = f"{what}=={here}" if here > version else ""
+    return fields
+
+
+def _files_of_tags(title: str, tags: tuple[str, ...]) -> dict[str, str]:
+    pythons = sorted(Version(f"{t[2]}.{t[3:]}") for t in tags if re.fullmatch(r"cp[23]\d+", t))
+    if pythons:
+        words = f"{title} has wheels for Python {_series(pythons)}."
+        return {"needs": f"python=={pythons[-1]}.*", "advice": words}
+    listed = ", ".join(tags[:6])
+    return {"advice": f"{title} has wheels for {listed} alone: take another release or machine."}
+
+
+def _series(pythons: list[Version]) -> str:
+    return str(pythons[0]) if len(pythons) == 1 else f"{pythons[0]} to {pythons[-1]}"
+
+
+def _seen(wanted: str, saw: tuple[str, ...]) -> tuple[str, Version | None]:
+    """What the releases that an installer saw say, and the nearest of them."""
+    versions = sorted(v for v in map(version_of, saw) if v is not None)
+    wish = specifier(wanted)
+    if not versions or not wish:
+        return "", None
+    lowest = min(_bounds(wish, (">", ">=", "==", "~=", "<", "<=", "!=")), default=versions[0])
+    final = [v for v in versions if not v.is_prerelease] or versions
+    nearest = next((v for v in final if v >= lowest), final[-1])
+    words = f" The index lists {versions[0]} to {versions[-1]} here"
+    if versions[-1] < lowest:
+        return f"{words}, all older: releases like it are for newer Pythons, or gone.", nearest
+    if versions[0] > lowest:
+        return f"{words}, all newer: releases like it are for older Pythons, or gone.", nearest
+    return f"{words}.", nearest
+
+
+def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
+    """pip leaves out whose releases it ignored: they are of the package that it did not find, where
+    one of them is in the range.
+    """
+    wish, version, known = specifier(fact.range), version_of(refused.version), index(what)
+    if version is None or (known is None and not fact.range):
+        return False
+    is_one = known is None or version in known.versions
+    return is_one and (wish is None or wish.contains(version, prereleases=True))
+
+
+def _refused_by_python(case: Case, fact: Absent, refused: list[Refused]) -> Finding:
+    newest = max(refused, key=lambda each: version_of(each.version) or Version("0"))
+    wish = specifier(newest.range) or ANY
+    fields = {"needs": f"python{wish}", "advice": _use_python(wish), "rank": 1}
+    ours = case.yours or ", and yours is none of these"
+    words = {"who": f"{fact.what} {newest.version}", "wanted": _shown(newest.range), "ours": ours}
+    return _say("python-refused", [PYTHON, fact.what], [newest.line, fact.line], fields, **words)
+
+
+# ---- 6: a source release that did not build
+
+
+def _not_built(case: Case) -> Made:
+    built = case.all(Unbuilt)
+    if not built:
+        return
+    fact = next((f for f in built if f.version), built[0])
+    why = next((f.why for f in built if f.why and f.what == fact.what), "")
+    version, known = version_of(fact.version), index(fact.what)
+    title = f"{fact.what} {version}" if version else fact.what
+    sign: dict[str, str] = next((b for b in grammar()["build"] if b["sign"] == why), {})
+    tool = sign.get("needs", "")
+    fields = {"needs": tool}
+    if known is not None and (version is not None or case.python is not None):
+        wanted = f"=={version}" if version else ""
+        fields |= _files_of(case, fact.what, wanted)
+    elif tool:
+        fields["advice"] = f"Build it with {tool}, or take a release that has a wheel."
+    else:
+        fields["advice"] = f"Take a release of {fact.what} or a Python for which it has a wheel."
+    fields["direction"] = "python" if fields["needs"].startswith(PYTHON) else "other"
+    helper = re.split(r"[<=]", tool)[0]
+    words = sign.get("words", "is built from source here, and the build fails")
+    yield _say("not-built", [fact.what, helper], [fact.line], fields, title=title, words=words)
+
+
+# ---- 7: a name that is gone or not there yet
+
+
+def _lacking_names(case: Case) -> Made:
+    for fact in case.all(LacksName):
+        if fact.module == PYTHON:
+            who = case.innermost
+            words = {"who": who or "This code", "wanted": fact.since, "name": fact.name}
+            ours = f" Yours is {case.python}." if case.python is not None else ""
+            fields = {"needs": f"python{SpecifierSet(fact.since)}"}
+            yield _say("python-lacks", [PYTHON, who], [fact.line], fields, ours=ours, **words)
+            continue
+        finding = _lacking_attribute(case, fact) if fact.is_class else _lacking_name(case, fact)
+        if finding is not None:
+            yield finding
+
+
+def _provider(module: str) -> str:
+    return package_of_module(module) or package_of(module)
+
+
+def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
+    top, shown = fact.module.partition(".")[0], f"{fact.module}.{fact.name}"
+    is_installed = re.search(
+        r"-packages|[/\\]lib(?:64)?[/\\]|[/\\]pip[/\\]", fact.file, re.IGNORECASE
+    )
+    if not is_installed and re.search(rf"(?:^|[/\\]){re.escape(top)}\.py$", fact.file):
+        return _say("shadowed", [], [fact.line], {}, place=fact.file, top=top)
+    library = api(PYTHON)
+    if library is not None and library.has_module(fact.module):
+        return _of_library(case, library.name(fact.module, fact.name), shown, fact.line)
+    package = _provider(fact.module)
+    known, importer = api(package), case.beside(package)
+    if known is not None and (known.has_module(fact.module) or top in known.modules):
+        presence = known.name(fact.module, fact.name)
+        if presence.never and not known.has_module(fact.module):
+            presence = known.name(top, fact.name)
+        if presence.never:  # a release may have the module elsewhere
+            presence = known.elsewhere(fact.module, fact.name) or presence
+        if presence.always:
+            return _say("always-there", [], [fact.line], {}, name=shown)
+        if not presence.had and not (importer or fact.since or fact.file):
+            return None  # a typo, or a name that is made up when it is asked for
+        if presence.is_known:
+            return _moved(case, presence, shown, fact.line, importer)
+    if not package or (not importer and is_users_own(fact.module, case.trace)):
+        return None
+    if fact.since:
+        wish = SpecifierSet(f"<{fact.since}")
+        fields = {"needs": f"{package}{wish}", "pin": case.pin(package, wish)}
+        words = {"package": package, "name": shown, "since": fact.since}
+        return _say("removed", [package, importer], [fact.line], fields, **words)
+    who = importer or "the code that asks for it"
+    words = {"package": package, "name": shown, "who": who}
+    return _say("lacks", [package, importer], [fact.line], {}, **words)
+
+
+def _moved(
+    case: Case, presence: Presence, name: str, line: int, importer: str, cause: Cause | str = ""
+) -> Finding | None:
+    """A name that some releases have: which, and the newest of them that can be had."""
+    package = presence.package
+    installed = case.versions.get(package)
+    if installed in presence.releases and presence.place_of(installed) in presence.had:
+        return None  # the list refutes it
+    wish = SpecifierSet(presence.wanted(installed))
+    first, end = presence.spans()[-1]
+    is_gone = end is not None and (installed is None or installed >= first)
+    when = " and ".join(
+        f"from {start} on"
+        if stop is None
+        else f"before {stop}"
+        if start == presence.releases[0]
+        else f"from {start} to before {stop}"
+        for start, stop in presence.spans()[:3]
+    )
+    toward = _toward(wish, installed) if installed else "older" if is_gone else "newer"
+    fields = {
+        "cause": cause,
+        "direction": toward,
+        "needs": f"{package}{wish}",
+        "pin": case.pin(package, wish),
+        "advice": f"Or take a newer {importer}." if importer and is_gone else "",
+    }
+    words = {"package": package, "name": name, "when": when, "there": case.there(package)}
+    return _say("moved", [package, importer], [line], fields, **words)
+
+
+def _of_library(
+    case: Case, presence: Presence, name: str, line: int, cause: str = ""
+) -> Finding | None:
+    """What a release of Python has or lacks in its own library."""
+    ours, importer = case.python, case.innermost
+    is_there = ours is not None and presence.place_of(ours) in presence.had
+    if presence.never or (cause and (presence.always or is_there)):
+        return None
+    if presence.always or (is_there and ours is not None and ours >= presence.releases[1]):
+        return _say("always-there", [], [line], {}, name=name)
+    wanted = presence.wanted(case.series)
+    is_gone = "<" in wanted
+    stand_in = package_of_module(name.rpartition(" ")[2])
+    words = {
+        "name": name,
+        "when": f"before {wanted.split('<')[-1]}" if is_gone else f"from {wanted.strip('>=')} on",
+        "ours": f" Yours is {ours}." if ours is not None else "",
+        "way": f"Install {stand_in}, which has it" if stand_in else f"Use Python {wanted}",
+        "newer": f", or a newer {importer}" if importer and is_gone else "",
+    }
+    fields = {"cause": cause, "needs": f"python{SpecifierSet(wanted)}"}
+    return _say("library", [PYTHON, importer], [line], fields, **words)
+
+
+def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
+    name, importer = fact.module.rpartition(".")[2], case.innermost
+    shown, own = f"{name}.{fact.name}", owners(name)
+    library = api(PYTHON)
+    if name == "NoneType" or library is None:
+        return None
+    is_inner = bool(case.trace.frames and case.trace.frames[-1].package and importer)
+    if "." in fact.module and not library.has_module(fact.module.partition(".")[0]):
+        return _unknown(_provider(fact.module), importer, shown, fact.line) if importer else None
+    if name in _BUILTINS or "." in fact.module or not own:
+        presence = library.attribute(name, fact.name)
+        if importer and presence.had == {0}:
+            # Its code runs on Python 3: it is given text where it expects bytes, or the like.
+            return _unknown(importer, "", shown, fact.line)
+        if presence.is_known or presence.always:
+            return _of_library(case, presence, shown, fact.line)
+    found = _candidate(case, own, lambda known: known.attribute(name, fact.name))
+    if found is not None:
+        beside = importer if importer != found.package else ""
+        return _moved(case, found, shown, fact.line, beside)
+    spoken = [package for package in own if case.mentions(package)]
+    if len(own) == 1 and (spoken or importer) and is_inner:
+        return _unknown(own[0], importer, shown, fact.line)
+    if is_inner:
+        return _unknown(importer, "", shown, fact.line)
+    return _unknown(spoken[0], "", shown, fact.line) if len(spoken) == 1 else None
+
+
+def _unknown(package: str, beside: str, name: str, line: int) -> Finding:
+    words = {"package": package, "name": name, "beside": beside or "the code that uses it"}
+    return _say("unknown", [package, beside], [line], {}, **words)
+
+
+def _candidate(
+    case: Case, packages: Iterable[str], presence_of: Callable[[Any], Presence | None]
+) -> Presence | None:
+    """The package whose releases differ in something: the one that the text speaks of, the only
+    one, or the only one whose newest release lacks it; else none.
+    """
+    apis = [known for package in list(packages)[:8] if (known := api(package)) is not None]
+    found = [p for known in apis if (p := presence_of(known)) is not None and p.is_known]
+    spoken = [presence for presence in found if case.mentions(presence.package)]
+    lost = [p for p in spoken or found if len(p.releases) - 1 not in p.had]
+    return next((some[0] for some in (spoken, found, lost) if len(some) == 1), None) or next(
+        iter(spoken), None
+    )
+
+
+# ---- 8: a call that does not fit
+
+
+def _wrong_calls(case: Case) -> Made:
+    for fact in case.all(BadCall):
+        finding = _wrong_call(case, fact)
+        if finding is not None:
+            yield finding
+
+
+def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
+    argument = ("!" if fact.kind == "!" else "") + fact.argument
+    name = _called(case, fact.function.replace(".<locals>", ""))
+    if not name:
+        return None
+    given = re.findall(r"\b(\w+)=", " ".join(frame.source for frame in case.trace.frames))
+    if fact.argument not in given and get_close_matches(fact.argument, given, cutoff=0.8):
+        return None  # a misspelt argument
+    last, top = name.rpartition(".")[2], name.partition(".")[0]
+    imported = re.findall(
+        rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b)",
+        case.text.flat,
+    )
+    home = _provider(next((a or b for a, b in imported), top))
+    keys = [last, f"{last}()", top if "." in name else ""]
+    places = dict.fromkeys([*([home] if api(home) else []), *(o for k in keys for o in owners(k))])
+    found = _candidate(case, places, lambda known: _takes(known, name, argument, fact))
+    shown = f"the argument {fact.argument} of {name}"
+    if fact.kind == "!":
+        shown = f"{name} without {fact.argument}"
+    if found is None and name in ("__init__", "__new__"):
+        for package in sorted(case.versions):
+            takers = known.takers(argument) if (known := api(package)) else ()
+            here = case.versions[package]
+            found = found or next((p for p in takers if p.place_of(here) not in p.had), None)
+    if found is not None:
+        beside = case.beside(found.package)
+        return _moved(case, found, shown, fact.line, beside, "type-error")
+    library = api(PYTHON)
+    if library is not None and fact.kind == "+" and not owners(f"{last}()"):
+        presence = library.accepts(last, argument)
+        if presence is not None and presence.is_known:
+            return _of_library(case, presence, shown, fact.line, "type-error")
+    return _unplaced_call(case, fact, name, home, keys)
+
+
+def _unplaced_call(
+    case: Case, fact: BadCall, name: str, home: str, keys: list[str]
+) -> Finding | None:
+    """A call of which only the package is known, or who calls."""
+    top, last = name.partition(".")[0], name.rpartition(".")[2]
+    frames = _callers(case)
+    innermost = frames[-1].package if frames else ""
+    is_library = (
+        home != package_of(top).lower() or home in case.versions or bool(package_of_module(top))
+    )
+    is_called = top != last == fact.function.rpartition(".")[2] and top not in ("self", "cls")
+    is_imported = re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)
+    third = home if home != PYTHON and is_called and (is_library or is_imported) else ""
+    single = {owner for key in keys[:2] for owner in owners(key) if case.mentions(owner)}
+    if frames and not innermost and not third:
+        return None  # the user's own code calls, and nothing says whom
+    package = third or (single.pop() if len(single) == 1 else "")
+    package = package or (case.innermost if innermost else "")
+    how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
+    words = {"package": package, "name": name, "argument": fact.argument, "how": how}
+    packages = [package, case.innermost]
+    return _say("bad-call", packages, [fact.line], {}, **words) if package else None
+
+
+def _takes(known: Any, name: str, argument: str, fact: BadCall) -> Presence | None:
+    """Which releases take a call."""
+    for each in dict.fromkeys((name, ".".join(name.split(".")[-2:]), name.rpartition(".")[2])):
+        presence: Presence | None = known.accepts(each, argument) if fact.kind != "#" else None
+        if presence is not None:
+            return presence
+    return None
+
+
+def _callers(case: Case) -> tuple[Frame, ...]:
+    """The frames without those at the end that only pass arguments on."""
+    frames = case.trace.frames
+    while len(frames) > 1 and re.search(r"\*args|\*\*kwargs|\*a\b", frames[-1].source):
+        frames = frames[:-1]
+    return frames
+
+
+def _called(case: Case, function: str) -> str:
+    """What was called, as far as the error or the line from which it came says."""
+    if "." in function:
+        return re.sub(r"\.__(?:init|new)__$", "", function)
+    is_class = function in ("__init__", "__new__", "")
+    for frame in reversed(_callers(case)[-2:]):
+        calls = re.findall(r"([A-Za-z_][\w.]*)\(", frame.source.lstrip("@"))
+        calls = [c for c in calls if c != "super" and not c.startswith("self.")]
+        classes = [c for c in calls if c.rpartition(".")[2][:1].isupper()]
+        exact = [c for c in calls if c.rpartition(".")[2] == function]
+        if calls and (is_class or exact):
+            return str(((classes or calls) if is_class else exact)[-1])
+        if calls:
+            return function
+    if not is_class:
+        exact = re.findall(rf"([A-Za-z_][\w.]*\.{re.escape(function)})\(", case.text.flat)
+        return exact[-1] if exact else function
+    lines = [line for line in case.text.lines if re.search(r"\b[A-Z]\w*\(", line)]
+    own = [line for line in lines if "Error" not in line]
+    found = re.findall(r"([A-Za-z_][\w.]*[A-Z]\w*)\(", own[-1]) if own else []
+    return found[0] if found else function
+
+
+# ---- 9: a module that is not found
+
+
+def _missing_modules(case: Case) -> Made:
+    for fact in case.all(NoModule):
+        finding = _missing_module(case, fact)
+        if finding is not None:
+            yield finding
+
+
+def _missing_module(case: Case, fact: NoModule) -> Finding | None:
+    top, shown = fact.module.partition(".")[0], f"the module {fact.module}"
+    library = api(PYTHON)
+    if library is not None and library.has_module(top):
+        presence = library.module(fact.module if library.has_module(fact.module) else top)
+        return _of_library(case, presence, shown, fact.line, "missing-module")
+    package = _provider(fact.module)
+    known, importer = api(package), case.beside(package)
+    is_inner = "." in fact.module
+    if known is not None and (is_inner or top.replace("_", "-") != package):
+        above, _, name = fact.module.rpartition(".")
+        for presence in (known.module(fact.module), known.name(above, name)):
+            if presence.is_known:
+                return _moved(case, presence, shown, fact.line, importer, "missing-module")
+    is_own = is_users_own(fact.module, case.trace)
+    if is_inner and (importer or not is_own):
+        who = importer or "the code that imports it"
+        words = {"package": package, "name": fact.module, "who": who}
+        return _say("lacks-module", [package, importer], [fact.line], {}, **words)
+    innermost = case.trace.frames[-1].package if case.trace.frames else ""
+    fields = {
+        "needs": "" if is_own else package,
+        "advice": "It may be a module of your own: start the program from its folder."
+        if is_own
+        else "",
+        "is_fault": bool(importer and innermost not in ("", PYTHON) and not is_own),
+    }
+    who = f", and {importer} imports it" if importer else ""
+    return _say("not-installed", [package, importer], [fact.line], fields, package=package, who=who)
+
+
+# ---- 10: compiled files
+
+
+def _binaries(case: Case) -> Made:
+    for fact in case.all(Binary):
+        if fact.kind == "array":
+            yield _array(case, fact)
+        elif fact.by:  # else it is a file of the user's own
+            beside = fact.what if fact.what != fact.by else ""
+            beside = beside or case.beside(fact.by)
+            is_system = fact.kind == "library"
+            kind = "system" if is_system else fact.kind
+            what = "C library" if "GLIBC" in fact.needs else fact.what
+            words = {"by": fact.by, "what": what if is_system else beside or "library"}
+            packages = [fact.by, "" if kind != "symbol" else beside]
+            if kind == "symbol" and fact.what and not index(fact.by):
+                packages.reverse()
+            there = case.there(beside, " ({})")
+            yield _say(kind, packages, [fact.line], {}, there=there, needs=fact.needs, **words)
+
+
+def _array(case: Case, fact: Binary) -> Finding:
+    installed = case.versions.get(fact.what)
+    needs = fact.needs
+    if installed is not None and needs in ("", "<2"):
+        needs = "<2" if installed >= Version("2") else "newer" if needs else ""
+    wish = SpecifierSet(needs) if needs[:1] in ("<", ">") else None
+    toward = "older" if needs == "<2" else "newer" if needs in ("newer", ">=2") else "other"
+    by = fact.by or "what was compiled"
+    fields = {
+        "direction": toward,
+        "needs": "" if wish is None else f"{fact.what}{wish}",
+        "pin": case.pin(fact.what, wish),
+    }
+    way = (
+        f"Upgrade {fact.what}"
+        if toward == "newer"
+        else f"Or upgrade {by}, which is built for it then"
+    )
+    there = case.there(fact.what, " ({})")
+    subject = fact.by or "A compiled module"
+    words = {"by": subject, "what": fact.what, "way": way, "there": there}
+    return _say("array", [fact.what, fact.by], [fact.line], fields, **words)
+
+
+# ---- 11: what this Python cannot parse
+
+
+def _unparsed(case: Case) -> Made:
+    for fact in case.all(Syntax):
+        wish = wanted_by_source(fact.source)
+        found = re.search(r"(?:site|dist)-packages/(\w+)", fact.file)
+        who = package_of(found[1].removesuffix(".py")) if found else ""
+        if case.python is not None and wish[:1] == ">" and SpecifierSet(wish).contains(case.python):
+            continue
+        if not wish and case.python is not None and case.python < Version("3.8"):
+            wish = ">=3.8"  # what a Python of that time cannot parse is mostly newer
+        if not wish and not who:
+            continue
+        is_old = wish.startswith("<")
+        words = {
+            "who": who or "This code",
+            "wanted": wish or "of another time",
+            "ours": case.yours,
+            "or_take": f", or {'a newer' if is_old else 'an older'} {who}" if who else "",
+        }
+        packages = [who, PYTHON] if who and is_old else [PYTHON, who]
+        fields = {"needs": f"python{wish}" if wish else ""}
+        yield _say("unparsed", packages, [fact.line], fields, **words)
+        return
+
+
+_PYTHON_2 = re.compile(
+    r"^\s*print\s+[\"'\w%]|^\s*exec\s+[\"'\w]|^\s*except\s+[\w., ()]+,\s*\w+\s*:|<>|\braise\s+\w+\s*,"
+    r"|(?<![\w.])0[0-7]{2,}\b|\bur['\"]"
+)
+_RESERVED = re.compile(r"\b(?:async|await)\b(?!\s+(?:def|for|with|\w))")
+
+
+def wanted_by_source(source: str) -> str:
+    """Which Python a line is written for, where that can be told: a range, or empty."""
+    if _PYTHON_2.search(source):
+        return "<3"
+    if _RESERVED.search(source):
+        return "<3.7"
+    for whole in (source, f"{source}\n    pass", f"{source}\n    case _: pass"):
+        try:
+            found = vermin.visit(whole).minimum_versions()
+        except Exception:  # what vermin cannot parse raises many things
+            continue
+        newest = found[1] if isinstance(found, list) and len(found) > 1 else None
+        if newest and newest >= (3, 5):
+            return f">={newest[0]}.{newest[1]}"
+    return ""
+
+
+# ---- 12: what says nothing about versions, and what the user changed himself
+
+
+def _troubles(case: Case) -> Made:
+    for fact in case.all(Trouble):
+        yield _say(fact.kind, [], [fact.line], {}, words=fact.sentence)
+
+
+def _changed(case: Case) -> Made:
+    for fact in case.all(Changed):
+        old, new = version_of(fact.old), version_of(fact.new)
+        kinds: tuple[Any, ...] = (LacksName, BadCall, NoModule, Binary)
+        if old is None or new is None or not any(map(case.all, kinds)):
+            continue
+        pin = f"{fact.what}=={old}"
+        fields = {"direction": "older" if new > old else "newer", "needs": pin, "pin": pin}
+        yield _say("changed", [fact.what], [fact.line], fields, what=fact.what, old=old, new=new)
+
+
+# ---- 13: a list against published requirements
+
+
+def _unmet(case: Case) -> Made:
+    asked = {f.what: f.range for f in case.all(Asked) if f.range and f.what != PYTHON}
+    pins = {name: f"=={version}" for name, version in case.installed.items()} | asked
+    for who, wanted in pins.items():
+        known, wish = index(who), specifier(wanted)
+        release = known.newest(wish) if known and wish is not None else None
+        if known is None or release is None:
+            continue
+        for what, ours in pins.items():
+            needs = [] if what == who else known.requires(release, what, case.python)
+            if needs and not any(_meet(what, need, ours) for need in needs):
+                yield _conflict(case, what, ("", ours, 1), (f"{who} {release}", needs[-1], 1))
+        if who in case.installed:
+            yield from _old_release(case, who, release, pins)
+        if case.python and not known.fits(release, case.python) and known.pythons(release):
+            fields = _files_of(case, who, f"=={release}")
+            words = {"title": f"{who} {release}", "python": case.python}
+            yield _say("no-file-for-python", [who, PYTHON], [1], fields, **words)
+
+
+def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Made:
+    """An old release that a resolver took without a word, as no later one admits what is there; or
+    at which this Python stops.
+    """
+    known = index(who)
+    newest = known.newest(ANY) if known is not None else None
+    if known is None or newest is None or known.years(release, newest) < 2:
+        return
+    later = [v for v in known.versions if v > release and not v.is_prerelease and known.pythons(v)]
+    here = [v for v in later if case.python is None or known.fits(v, case.python)]
+    words: dict[str, Any] = {
+        "title": f"{who} {release}",
+        "year": known.days[release][:4],
+        "newest": newest,
+        "who": who,
+    }
+    if later and not here:
+        words |= {"python": case.python, "pythons": _series(known.pythons(newest))}
+        yield _say("newest-for-python", [who, PYTHON], [1], {}, **words)
+    for what, ours in pins.items():
+        beside, there = index(what), version_of(ours.removeprefix("=="))
+        asking = [each for v in here if (each := known.requires(v, what, case.python))]
+        late = asking[len(asking) // 3 :]
+        # A set of one time is no trap: what is there must be from long after.
+        if beside is None or there is None or len(asking) < 3:
+            continue
+        if int(beside.days.get(there, "")[:4] or 0) < int(words["year"] or 0) + 2:
+            continue
+        if known.requires(release, what, case.python) or any(
+            _meet(what, need, ours) for each in late for need in each
+        ):
+            continue
+        wanted = asking[-1][-1]
+        fields = {"needs": f"{who}>{release}", "pin": case.pin(what, specifier(wanted))}
+        words |= {"what": what, "one": _shown(ours), "wanted": _shown(wanted)}
+        yield _say("fallen-back", [who, what], [1], fields, **words)
+        return
+
+
+_INFERENCES: tuple[Callable[[Case], Made], ...] = (
+    _troubles,
+    _ranges_that_do_not_meet,
+    _versions_out_of_range,
+    _python_refused,
+    _no_file,
+    _not_built,
+    _lacking_names,
+    _wrong_calls,
+    _missing_modules,
+    _binaries,
+    _unparsed,
+    _unnamed_conflict,
+    _changed,
+    _unmet,
+)

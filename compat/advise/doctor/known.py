@@ -1,0 +1,340 @@
+"""Generated knowledge of packages: which releases have a name or take an argument, and which have a
+file for which Python. It is read from data files beside this module, one a package, when needed.
+
+`tools/knowledge.py` writes them.
+"""
+
+import json
+import lzma
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, cached_property
+from importlib.resources import files
+from typing import Any
+
+from packaging.markers import Marker
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import InvalidVersion, Version
+
+from compat.advise.doctor.facts import specifier
+from compat.value import Value
+
+# An index has no interpreter older or newer than these, by series.
+PYTHONS = tuple(Version(f"3.{minor}") for minor in range(5, 16))
+
+
+def _data(name: str) -> Any:
+    try:
+        packed = (files("compat.advise.doctor") / "data" / name).read_bytes()
+    except OSError:
+        return None
+    return json.loads(lzma.decompress(packed))
+
+
+@cache
+def _names() -> Mapping[str, Any]:
+    found: Mapping[str, Any] = _data("names.xz") or {}
+    return found
+
+
+def package_of_module(module: str) -> str:
+    """The package that has a top-level module, where one does that is known; else empty."""
+    owner: str = _names().get("modules", {}).get(module.partition(".")[0], "")
+    return owner
+
+
+def owners(name: str) -> tuple[str, ...]:
+    """The packages that have, in some release, a class of that name, or a function (`name()`) whose
+    parameters changed.
+    """
+    return tuple(_names().get("owners", {}).get(name, ()))
+
+
+@cache
+def api(package: str) -> "Api | None":
+    content = _data(f"{package}.api.xz") if re.fullmatch(r"[a-z0-9-]+", package) else None
+    return None if content is None else Api(content)
+
+
+@cache
+def index(package: str) -> "Index | None":
+    content = _data(f"{package}.index.xz") if re.fullmatch(r"[a-z0-9-]+", package) else None
+    return None if content is None else Index(content)
+
+
+class Presence(Value, frozen=True):
+    """In which releases of a package something is: `had` of all that were read, in their order."""
+
+    package: str
+    releases: tuple[Version, ...]
+    had: frozenset[int]
+    unsure: frozenset[int] = frozenset()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether some release has it and some other surely does not."""
+        return bool(self.had) and len(self.had | self.unsure) < len(self.releases)
+
+    @property
+    def never(self) -> bool:
+        return not self.had and not self.unsure
+
+    @property
+    def always(self) -> bool:
+        return len(self.had) == len(self.releases)
+
+    def place_of(self, version: Version) -> int:
+        """The last release that was read up to this version."""
+        return max((i for i, each in enumerate(self.releases) if each <= version), default=0)
+
+    def spans(self) -> list[tuple[Version, Version | None]]:
+        """The spans that have it: the first release with it, and the first that lacks it again."""
+        found: list[tuple[Version, Version | None]] = []
+        start: int | None = None
+        for number in range(len(self.releases) + 1):
+            inside = number in self.had or (start is not None and number in self.unsure)
+            if inside and start is None:
+                start = number
+            elif not inside and start is not None:
+                end = self.releases[number] if number < len(self.releases) else None
+                found.append((self.releases[start], end))
+                start = None
+        return found
+
+    def wanted(self, installed: Version | None) -> str:
+        """The range of the span that is nearest to what is installed: without that, a removed name
+        is one that the newest release lacks.
+        """
+        spans = self.spans()
+        if not spans:
+            return ""
+        if installed is None:
+            first, end = next((s for s in reversed(spans) if s[1] is not None), spans[-1])
+        else:
+            newer = [span for span in spans if span[0] > installed]
+            older = [span for span in spans if span[1] is not None and span[1] <= installed]
+            # A name is mostly asked for by what was written for one side: the span that follows
+            # where none ended before.
+            first, end = older[-1] if older else newer[0] if newer else spans[-1]
+        parts = [f">={first}"] if first != self.releases[0] else []
+        parts += [f"<{end}"] if end is not None else []
+        return ",".join(parts)
+
+
+class Api:
+    """The names of a package's releases."""
+
+    def __init__(self, content: Any) -> None:
+        self.package: str = content["package"]
+        self.modules: list[str] = content["modules"]
+        self.releases = tuple(map(Version, content["releases"]))
+        self._modules: dict[str, dict[str, str]] = content["names"]
+        self._calls: dict[str, dict[str, str]] = content["calls"]
+
+    def _presence(self, spans: Iterable[str], unsure: Iterable[str] = ()) -> Presence:
+        return Presence(
+            package=self.package,
+            releases=self.releases,
+            had=frozenset(n for text in spans for n in self._numbers(text)),
+            unsure=frozenset(n for text in unsure for n in self._numbers(text)),
+        )
+
+    def _numbers(self, text: str) -> Iterator[int]:
+        for part in filter(None, text.split(",")):
+            first, _, last = part.partition("-")
+            yield from range(int(first), int(last) + 1 if last else len(self.releases))
+
+    def _spans_of(self, module: str, name: str) -> list[str]:
+        by_spans = self._modules.get(module, {})
+        return [spans for spans, names in by_spans.items() if name in names.split(" ")]
+
+    def module(self, module: str) -> Presence:
+        """In which releases a module is."""
+        return self._presence(self._spans_of(module, ""))
+
+    def name(self, module: str, name: str) -> Presence:
+        """In which releases a module has a name. It is unsure where the module makes names up."""
+        spans = self._spans_of(module, name)
+        unsure = [] if spans else self._spans_of(module, "?")
+        if not spans and module not in self._modules:
+            above, _, inner = module.rpartition(".")
+            if above in self._modules and inner:
+                spans = self._spans_of(above, f"{inner}.{name}")
+        return self._presence(spans, unsure)
+
+    def elsewhere(self, module: str, name: str) -> Presence | None:
+        """In which releases another module of the same last part has a name."""
+        tail = f".{module.rpartition('.')[2]}"
+        found = [m for m in self._modules if m.endswith(tail) and self._spans_of(m, name)]
+        return self.name(min(found, key=len), name) if found else None
+
+    def has_module(self, module: str) -> bool:
+        return module in self._modules
+
+    @cached_property
+    def _classes(self) -> tuple[dict[str, dict[str, set[str]]], dict[str, set[str]]]:
+        members: dict[str, dict[str, set[str]]] = {}
+        bases: dict[str, set[str]] = {}
+        for by_spans in self._modules.values():
+            for spans, names in by_spans.items():
+                for name in names.split(" "):
+                    if "<" in name:
+                        owner, _, base = name.partition("<")
+                        bases.setdefault(owner, set()).add(base)
+                    elif "." in name:
+                        owner, _, attribute = name.partition(".")
+                        members.setdefault(owner, {}).setdefault(attribute, set()).add(spans)
+        return members, bases
+
+    def attribute(self, name: str, attribute: str) -> Presence:
+        """In which releases a class of that name, or one that it is derived from, has it."""
+        members, bases = self._classes
+        queue, seen, spans = [name.rpartition(".")[2]], set[str](), set[str]()
+        while queue:
+            each = queue.pop()
+            if each not in seen:
+                seen.add(each)
+                spans |= members.get(each, {}).get(attribute, set())
+                queue += bases.get(each, ())
+        return self._presence(spans)
+
+    def accepts(self, function: str, argument: str) -> Presence | None:
+        """In which releases a function or a class of that name takes an argument; None where no
+        release changed that.
+        """
+        queue, seen = [function.removesuffix(".__init__").removesuffix(".__new__")], set[str]()
+        while queue:
+            last = queue.pop(0)
+            seen.add(last)
+            found = []
+            for path, changed in self._calls.items():
+                called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
+                # A function with `**` takes any.
+                open_to = "" if argument[:1] in "!#" else changed.get("**", "")
+                if (called == last or called.endswith(f".{last}")) and (
+                    argument in changed or open_to
+                ):
+                    spans = (changed.get(argument, ""), open_to)
+                    module, _, name = path.partition(":")
+                    if argument[:1] == "!":  # those that have it and do not require the argument
+                        has = self._presence(self._spans_of(module, name)).had
+                        free = has - self._presence([changed[argument]]).had
+                        spans = (",".join(f"{n}-{n}" for n in sorted(free)), "")
+                    found.append((argument not in changed, called != last, path.count("."), spans))
+            if found:
+                return self._presence(filter(None, min(found)[3]))
+            # A class without an `__init__` of its own takes what the one above takes.
+            queue += self._classes[1].get(last.rpartition(".")[2], set()) - seen
+        return None
+
+    def takers(self, argument: str) -> Iterator[Presence]:
+        """Of each class whose releases differ in it, which releases take an argument."""
+        for path, changed in self._calls.items():
+            if argument in changed and path.partition(":")[2][:1].isupper():
+                yield self._presence([changed[argument]])
+
+
+def _may_hold(marker: Marker | None, python: Version | None) -> bool:
+    """Whether a marker holds on a Linux machine, for a Python or for any of them."""
+    if marker is None or "platform" in str(marker) or "implementation" in str(marker):
+        return marker is None
+    return any(
+        marker.evaluate(
+            {"python_version": str(each), "python_full_version": f"{each}.9", "extra": ""}
+        )
+        for each in ([Version(f"{python.major}.{python.minor}")] if python else PYTHONS)
+    )
+
+
+class Index:
+    """The files of a package's releases, and what they require."""
+
+    def __init__(self, content: Any) -> None:
+        self.package: str = content["package"]
+        self._rows: dict[Version, str] = {}
+        self.days: dict[Version, str] = {}
+        row = ""
+        for version, day, changed in content["wheels"]:
+            row = changed or row
+            self._rows[Version(version)] = row
+            self.days[Version(version)] = day
+        self._requires = {Version(v): lines for v, lines in content["requires"].items()}
+
+    @property
+    def versions(self) -> list[Version]:
+        return list(self._rows)
+
+    def fits(self, version: Version, python: Version) -> bool:
+        """Whether a release admits a Python and has a wheel for it, or no wheel at all."""
+        tags, _, rest = self._rows.get(version, "|||").partition("|")
+        requires = specifier(rest.split("|")[1])
+        series = Version(f"{python.major}.{python.minor}")
+        patch = python if python.micro else Version(f"{series}.9")
+        if requires is not None and not requires.contains(patch, prereleases=True):
+            return False
+        if not tags:
+            return "s" in rest.split("|")[2]
+        tag = f"cp{series.major}{series.minor}"
+        for each in tags.split():
+            if (
+                each in (tag, f"py{series.major}", "py2.py3")
+                or each == f"py{series.major}{series.minor}"
+            ):
+                return True
+            abi3 = re.fullmatch(r"cp3(\d+)\+", each)
+            if abi3 and series.major == 3 and int(abi3[1]) <= series.minor:
+                return True
+        return False
+
+    def years(self, old: Version, new: Version) -> int:
+        """How many years lie between two releases."""
+        return int(self.days.get(new, "")[:4] or 0) - int(self.days.get(old, "")[:4] or 9999)
+
+    def pythons(self, version: Version) -> list[Version]:
+        return [python for python in PYTHONS if self.fits(version, python)]
+
+    def newest(self, wanted: SpecifierSet, python: Version | None = None) -> Version | None:
+        """The newest final release in a range, for a Python where that is known."""
+        fitting = [
+            version
+            for version in self._rows
+            if not version.is_prerelease
+            and wanted.contains(version)
+            and (python is None or self.fits(version, python))
+        ]
+        return max(fitting, default=None)
+
+    def requires(self, version: Version, name: str, python: Version | None = None) -> list[str]:
+        """What a release requires of another package, a range for each marker that may hold; empty
+        where it asks for none, or that is not known.
+        """
+        known = [each for each in self._requires if each <= version]
+        ranges = []
+        for line in self._requires[max(known)] if known and version in self._rows else ():
+            try:
+                need = Requirement(line)
+            except (InvalidRequirement, InvalidVersion):
+                continue
+            if need.name.lower().replace("_", "-") == name and _may_hold(need.marker, python):
+                ranges.append(str(need.specifier))
+        return [] if "" in ranges else ranges
+
+    def admitting(
+        self, name: str, wanted: Version, day: str, python: Version | None
+    ) -> Version | None:
+        """The newest release that asks for another package and admits a version of it, which was
+        published on `day`. What is a year older set no bound because it did not know that version.
+        """
+        for version in sorted(self._rows, reverse=True):
+            if version.is_prerelease or (python is not None and not self.fits(version, python)):
+                continue
+            asked = self.requires(version, name, python)
+            is_older = not day or int(self.days[version][:4] or 0) + 1 < int(day[:4])
+            if (
+                asked
+                and not is_older
+                and any(SpecifierSet(a).contains(wanted, prereleases=True) for a in asked)
+            ):
+                return version
+        return None

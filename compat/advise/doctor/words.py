@@ -1,0 +1,187 @@
+"""What packages say in words of their own when they meet another version than they need: one small
+grammar of names, versions and comparisons.
+"""
+
+import re
+from collections.abc import Iterator
+
+from packaging.utils import canonicalize_name
+
+from compat.advise.doctor.facts import PYTHON, Changed, Fact, Have, Requires, Text, version_of
+from compat.advise.doctor.resolvers import NUMBER, grammar
+from compat.advise.doctor.traceback import Traceback, package_of
+
+# Something is asked for only where one of these words stands near.
+_ASKS = re.compile(
+    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least"
+)
+# Who speaks: "This version of X requires", "X needs", "for this version of X", "X 1.0 requires".
+_WHO = re.compile(
+    r"(?:(?:[Tt]his|the) version of |(?:^|[:.'] |Plugin ))'?(?P<a>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)'?(?: \d[\w.]*)? (?:requires?|needs?)\b"
+    r"|(?:for|of) this version of (?P<b>[A-Za-z][\w-]*)|^(?P<c>[A-Za-z][\w-]*) (?P<cv>\d[\w.]*) is incompatible with"
+    r"|this version of (?P<d>[\w-]+) is incompatible"
+)
+_FOUND = re.compile(
+    rf"(?:[Dd]etected an installation of version|but found version|[Gg]ot (?:\w+ )?|[Yy]ou have(?: version)?|detected version"
+    rf"|(?:is|was) at version|but found [\w.-]+==|your \w+ version is|\(version) ?'?(?P<v>{NUMBER})"
+)
+_NOT_NAMES = frozenset(
+    [
+        "version",
+        "versions",
+        "cuda",
+        "cudnn",
+        "gcc",
+        "driver",
+        "drivers",
+        "windows",
+        "macos",
+        "linux",
+        "ubuntu",
+        "glibc",
+        "protocol",
+        "format",
+        "file",
+        "model",
+        "the",
+        "this",
+        "that",
+        "it",
+        "a",
+        "an",
+        "or",
+        "and",
+        "at",
+        "than",
+        "to",
+        "of",
+        "is",
+        "with",
+        "using",
+        "value",
+        "size",
+        "dimension",
+        "shape",
+        "got",
+        "api",
+        "abi",
+        "compute",
+        "capability",
+        "line",
+        "openssl",
+        "requires",
+        "need",
+        "need",
+        "only",
+        "newer",
+        "older",
+        "required",
+        "installed",
+        "runtime",
+        "gencode",
+        "protoc",
+    ]
+)
+
+
+def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
+    said: set[tuple[str, str]] = set()
+    for match in _STEP.finditer(text.flat):
+        what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
+        yield Changed(what=what, old=match["a"], new=match["b"], line=line)
+        yield Have(what=what, version=match["b"], line=line)
+    for entry in grammar()["words"]:
+        for number, match in enumerate(entry["pattern"].finditer(text.flat)):
+            if number == 12:
+                break
+            around = text.flat[max(0, match.start() - 90) : match.end() + 90]
+            near = text.flat[max(0, match.start() - 200) : match.end() + 200]
+            if not _ASKS.search(around) or _is_of_a_tool(near):
+                continue
+            fact = _fact(match, entry.get("range", ""), text, trace)
+            if fact is None or (fact.what, "") in said or (fact.what == PYTHON):
+                continue
+            said.add((fact.what, ""))
+            yield fact
+            yield from _found(match, fact, text)
+
+
+_STEP = re.compile(
+    r"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{1,40}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"
+    r" (?:version )?(?P<b>\d[\w.]*\w)"
+)
+
+
+def _is_of_a_tool(near: str) -> bool:
+    """Whether an installer says it: those have grammars of their own."""
+    return (
+        bool(
+            re.search(
+                r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"
+                r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",
+                near.replace("generated code", ""),
+            )
+        )
+        and "generated code" not in near
+    )
+
+
+def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Requires | None:
+    groups = match.groupdict()
+    name = groups["n"].strip(".-")
+    if re.search(r"(?:from |-> ?|<)$", match.string[max(0, match.start() - 6) : match.start()]):
+        return None
+    if name.lower() in _NOT_NAMES or "pb2" in name:
+        return None
+    what = package_of(name) if "-" not in name else str(canonicalize_name(name))
+    wanted = groups.get("r") or ""
+    if groups.get("not"):
+        opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[groups["not"]]
+        wanted = opposite + groups["v"]
+    elif not wanted:
+        version = groups["v"]
+        if form.startswith("<=") and version.endswith(".x"):
+            version = version.replace(".x", ".99")
+        wanted = form.format(version.removeprefix("v").rstrip("."))
+    elif wanted[0].isdigit():
+        wanted = f"=={wanted}"
+    if groups.get("h") and "Gencode" in match[0]:
+        wanted += f",<{int(groups['v'].split('.')[0]) + 2}"
+    who = groups.get("who") or _speaker(
+        text.flat[max(0, match.start() - 120) : match.end() + 80], what
+    )
+    if not who:
+        who = next((p for p in trace.installed if p not in (what, PYTHON)), "")
+    return Requires(
+        who=str(canonicalize_name(who.replace(" ", "-"))) if who else "",
+        version="",
+        what=what,
+        range=wanted,
+        line=text.line_at(match.start()),
+        is_check=True,
+    )
+
+
+def _speaker(near: str, what: str) -> str:
+    for match in _WHO.finditer(near):
+        who = next(filter(None, (match["a"], match["b"], match["c"], match["d"])))
+        name = package_of(who) if " " not in who else who.lower().replace(" ", "-")
+        if (
+            name != what
+            and name not in _NOT_NAMES
+            and who.lower() not in ("run", "using", "extension", "project", "we")
+        ):
+            return name
+    return ""
+
+
+def _found(match: "re.Match[str]", fact: Requires, text: Text) -> Iterator[Fact]:
+    groups = match.groupdict()
+    found = groups.get("h")
+    if not found:
+        said = _FOUND.search(text.flat, match.start(), match.end() + 160)
+        found = said["v"] if said else None
+    if found and version_of(found):
+        yield Have(what=fact.what, version=found, line=fact.line)
+    if groups.get("who") and groups.get("v"):
+        yield Have(what=fact.who, version=groups["v"], line=fact.line)

@@ -1,0 +1,263 @@
+"""Which names a release's sources define, and how its functions may be called: read with `ast`,
+nothing is run.
+"""
+
+import ast
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+from compat.value import Value
+
+# Of a callable: what it accepts by name, what it requires (`!name`), and the most positional
+# arguments (`#2`); `**` and `*` where it accepts any. None of what is not called.
+Parameters: TypeAlias = "tuple[str, ...] | None"
+# Tables of names that a module no longer has carry one of these words.
+_GONE = ("expired", "former", "removed")
+_COMPILED = (".so", ".pyd")
+
+
+class Surface(Value, frozen=True):
+    """What one module defines. `names` includes `Class.member`; `stars` and `aliases` point into
+    other modules; `bases` are those of its classes. `is_open` says that more names may come at run
+    time than the source shows.
+    """
+
+    names: dict[str, Parameters]
+    stars: tuple[str, ...]
+    aliases: dict[str, tuple[str, str]]
+    bases: dict[str, tuple[str, ...]]
+    is_open: bool = False
+
+
+def surface(source: bytes, module: str, is_package: bool) -> Surface:
+    """Read one module; one that does not parse is open and empty."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
+    reader = _Reader(module, is_package)
+    reader.has_getattr = any(
+        isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body
+    )
+    reader.read(body)
+    return Surface(
+        names=reader.names,
+        stars=tuple(reader.stars),
+        aliases=reader.aliases,
+        bases=reader.bases,
+        is_open=reader.is_open,
+    )
+
+
+def module_of(path: str) -> str | None:
+    """The dotted module of a file below the packages folder; None for what is no module."""
+    stem, _, ending = path.rpartition("/")[2].partition(".")
+    if not (ending == "py" or (f".{ending}".endswith(_COMPILED) and stem)):
+        return None
+    parts = [*path.split("/")[:-1], *([] if stem == "__init__" else [stem])]
+    return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
+
+
+def joined(surfaces: Mapping[str, Surface]) -> dict[str, Parameters]:
+    """Every name of a release as `module:name`, a module itself as `module:`, with what `import *`
+    brings; `module:?` where a module is open.
+    """
+    found: dict[str, Parameters] = {}
+    for module, each in surfaces.items():
+        found[f"{module}:"] = None
+        names = dict(_with_stars(module, surfaces, frozenset()))
+        for name, parameters in names.items():
+            target = each.aliases.get(name)
+            if target is not None and parameters is None:
+                parameters = _followed(target, surfaces)
+            found[f"{module}:{name}"] = parameters
+        if each.is_open:
+            found[f"{module}:?"] = None
+        for name, bases in each.bases.items():
+            found |= {f"{module}:{name}<{base.rpartition('.')[2]}": None for base in bases}
+    for module in surfaces:
+        above, _, name = module.rpartition(".")
+        if above in surfaces:
+            found.setdefault(f"{above}:{name}", None)
+    return found
+
+
+def _with_stars(
+    module: str, surfaces: Mapping[str, Surface], seen: frozenset[str]
+) -> Iterator[tuple[str, Parameters]]:
+    each = surfaces.get(module)
+    if each is None or module in seen:
+        return
+    for star in each.stars:
+        for name, parameters in _with_stars(star, surfaces, seen | {module}):
+            if not name.startswith("_") and "." not in name:
+                yield name, parameters
+    yield from each.names.items()
+
+
+def _followed(
+    target: tuple[str, str], surfaces: Mapping[str, Surface], depth: int = 8
+) -> Parameters:
+    module, name = target
+    each = surfaces.get(module)
+    if each is None or not depth:
+        return None
+    parameters = each.names.get(name)
+    if parameters is None and name in each.aliases:
+        return _followed(each.aliases[name], surfaces, depth - 1)
+    return parameters
+
+
+class _Reader:
+    def __init__(self, module: str, is_package: bool) -> None:
+        self.module = module
+        self.package = module if is_package else module.rpartition(".")[0]
+        self.names: dict[str, Parameters] = {}
+        self.stars: list[str] = []
+        self.aliases: dict[str, tuple[str, str]] = {}
+        self.bases: dict[str, tuple[str, ...]] = {}
+        self.has_getattr = self.is_open = False
+
+    def read(self, body: list[ast.stmt]) -> None:
+        for node in body:
+            self._statement(node)
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.names[node.name] = parameters_of(node)
+            case ast.ClassDef():
+                self._class(node)
+            case ast.Import():
+                for alias in node.names:
+                    self.names[alias.asname or alias.name.partition(".")[0]] = None
+            case ast.ImportFrom():
+                self._import_from(node)
+            case ast.Assign():
+                for target in node.targets:
+                    self._assigned(target, node.value)
+            case ast.AnnAssign() | ast.AugAssign():
+                self._assigned(node.target, node.value)
+            case ast.If():
+                if self.has_getattr or "TYPE_CHECKING" not in ast.unparse(node.test):
+                    self.read(node.body)
+                self.read(node.orelse)
+            case ast.Try():
+                for part in (node.body, node.orelse, node.finalbody):
+                    self.read(part)
+                for handler in node.handlers:
+                    self.read(handler.body)
+            case ast.With() | ast.For() | ast.While():
+                self.read(node.body)
+            case ast.Expr(value=ast.Call()):
+                # globals().update(...), _import_all(globals()) and the like
+                self.is_open |= "globals()" in ast.unparse(node)
+            case _:
+                pass
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        base = self.package.split(".")
+        if node.level:
+            base = base[: len(base) - node.level + 1]
+            source = ".".join([*base, *([node.module] if node.module else [])])
+        else:
+            source = node.module or ""
+        for alias in node.names:
+            if alias.name == "*":
+                self.stars.append(source)
+                self.is_open |= source.partition(".")[0] != self.module.partition(".")[0]
+            else:
+                name = alias.asname or alias.name
+                self.names[name] = None
+                self.aliases[name] = (source, alias.name)
+
+    def _assigned(self, target: ast.expr, value: ast.expr | None) -> None:
+        match target:
+            case ast.Name():
+                self.names[target.id] = None
+                if isinstance(value, ast.Name):
+                    self.aliases[target.id] = (self.module, value.id)
+                if self.has_getattr and not any(word in target.id for word in _GONE):
+                    self.names |= dict.fromkeys(_lazy_names(value))
+            case ast.Tuple() | ast.List():
+                for part in target.elts:
+                    self._assigned(part, None)
+            case ast.Subscript(value=ast.Name()) if self.has_getattr or "import" in target.value.id:
+                if isinstance(value, ast.List):
+                    self.names |= dict.fromkeys(_strings(value.elts))
+            case _:
+                pass
+
+    def _class(self, node: ast.ClassDef) -> None:
+        inner = _Reader(self.module, False)
+        inner.read([part for part in node.body if not isinstance(part, ast.ImportFrom)])
+        init = inner.names.get("__init__") or inner.names.get("__new__")
+        self.names[node.name] = init
+        self.bases[node.name] = tuple(
+            ast.unparse(base) for base in node.bases if isinstance(base, ast.Name | ast.Attribute)
+        )
+        own = {
+            part.attr
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute)
+            and isinstance(part.ctx, ast.Store)
+            and isinstance(part.value, ast.Name)
+            and part.value.id in ("self", "cls")
+        }
+        members = dict.fromkeys(own) | inner.names
+        self.names |= {f"{node.name}.{name}": value for name, value in members.items()}
+
+
+def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    required = [each.arg for each in positional[: len(positional) - len(arguments.defaults)]]
+    required += [
+        each.arg
+        for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is None
+    ]
+    return tuple(
+        dict.fromkeys(
+            (
+                *(each.arg for each in (*arguments.args, *arguments.kwonlyargs)),
+                *(f"!{name}" for name in required),
+                "*" if arguments.vararg else f"#{len(positional)}",
+                *(("**",) if arguments.kwarg else ()),
+            )
+        )
+    )
+
+
+def _lazy_names(value: ast.expr | None) -> Iterator[str]:
+    """The names that a table for a module's `__getattr__` offers: `{"name": "module"}`, `{"module":
+    ["name"]}`, `{"name": ("why it is deprecated", object)}`. What stands for None was removed.
+    """
+    if not isinstance(value, ast.Dict):
+        if isinstance(value, ast.Set | ast.List | ast.Tuple):
+            yield from _strings(value.elts)
+        return
+    for key, item in zip(value.keys, value.values, strict=True):
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+            continue
+        match item:
+            case ast.List() | ast.Set():
+                yield from _strings(item.elts)
+            case ast.Tuple(elts=[*_, ast.Constant(value=None)]):
+                continue
+            case ast.Constant(value=str(text)) if " " in text:
+                continue
+            case _:
+                pass
+        if key.value.isidentifier():
+            yield key.value
+
+
+def _strings(nodes: list[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.isidentifier()
+        ):
+            yield node.value
