@@ -2,7 +2,6 @@
 interpreter, from 2.7 on.
 """
 
-
 import inspect
 import json
 import os

@@ -255,11 +255,11 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
         note(f"compat: {lines} not understood, such as {packages.unread[0][:80]!r}")
-    told = _general(asked, answers)
-    if told or asked.message is not None or not answers:
-        _print_findings(asked, told, is_alone=not answers)
+    faults_told = _general(asked, answers)
+    if faults_told or asked.message is not None or not answers:
+        _print_findings(asked, faults_told, is_alone=not answers)
     for workspace, answer in answers:
-        if told or asked.message is not None:
+        if faults_told or asked.message is not None:
             say()
         _print_answer(workspace, asked, answer)
 
@@ -271,12 +271,12 @@ def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple
     faults = tuple(finding for finding in asked.read.findings if finding.is_fault)
     if asked.message is not None:
         return faults
-    said = {
+    stated = {
         name for _, answer in answers for problem in answer.problems for name in problem.packages
     }
     if any(answer.proof is not None for _, answer in answers):
         return ()
-    return tuple(finding for finding in faults if not said & set(finding.packages[:1]))
+    return tuple(finding for finding in faults if not stated & set(finding.packages[:1]))
 
 
 def _print_findings(asked: _Asked, told: tuple[Finding, ...], is_alone: bool) -> None:

@@ -56,7 +56,9 @@ def asked(text: str, python: str = "", listed: str = "") -> list[Finding]:
 @pytest.mark.parametrize(
     ("text", "who", "what", "wanted"),
     [
-        ("ERROR: demo 1.0 has requirement dep~=1.34, but you'll have dep 1.37.1 which is incompatible.",)
+        (
+            "ERROR: demo 1.0 has requirement dep~=1.34, but you'll have dep 1.37.1 which is incompatible.",
+        )
         + ("demo", "dep", "~=1.34"),
         ("    demo[more] 1.0 depends on dep<2.0 and >=1.1", "demo", "dep", "<2.0 and >=1.1"),
         ("Because demo>=1.0 depends on dep>=2,<3.dev0 and", "demo", "dep", ">=2,<3.dev0"),
@@ -66,13 +68,20 @@ def asked(text: str, python: str = "", listed: str = "") -> list[Finding]:
             "pkg_resources.VersionConflict: (dep 0.2 (/x), Requirement.parse('dep<0.2'), {'demo'})",
             *("demo", "dep", "<0.2"),
         ),
-        ("ERROR: Package 'demo' requires a different Python: 3.8.1 not in '>=3.9'", "demo", "python", ">=3.9"),
+        (
+            "ERROR: Package 'demo' requires a different Python: 3.8.1 not in '>=3.9'",
+            "demo",
+            "python",
+            ">=3.9",
+        ),
         (
             "ImportError: This version of Demo requires Dep version >= 2.10; Detected an installation"
             " of version 2.9.2.",
             *("demo", "dep", ">= 2.10"),
         ),
-        ("RuntimeError: dep version 0.4.30 is newer than and incompatible with demo version 0.4.26.",)
+        (
+            "RuntimeError: dep version 0.4.30 is newer than and incompatible with demo version 0.4.26.",
+        )
         + ("demo", "dep", "<=0.4.26"),
         ("ImportError: Demo needs Dep 2.2 or less. Got Dep 2.3.", "demo", "dep", "<=2.2.9999"),
     ],
@@ -128,11 +137,17 @@ def test_what_a_program_only_notes_is_no_fault(line: str) -> None:
         (f'  File "{SITE}/demo/a.py", line 3, in f\n    x()\nKeyError: 1', ["demo"], "KeyError"),
         (f"{SITE}/demo/a.py in f(x)\n---> 41 x()\nValueError: no", ["demo"], "ValueError"),
         (f"{SITE}/demo/a.py:45: in f\n    x()\nE   ImportError: no", ["demo"], "ImportError"),
-        ('  File "C:\\env\\Lib\\site-packages\\yaml\\a.py", line 2\nTypeError: x', ["pyyaml"], "TypeError"),
+        (
+            '  File "C:\\env\\Lib\\site-packages\\yaml\\a.py", line 2\nTypeError: x',
+            ["pyyaml"],
+            "TypeError",
+        ),
         ('  File "/home/me/demo.py", line 1, in <module>\nTypeError: x', [], "TypeError"),
     ],
 )
-def test_a_traceback_says_whose_files_it_passes(text: str, installed: list[str], raised: str) -> None:
+def test_a_traceback_says_whose_files_it_passes(
+    text: str, installed: list[str], raised: str
+) -> None:
     trace = read_traceback(Text(text))
     assert trace.installed == installed
     assert trace.raised[0].type == raised
@@ -141,7 +156,9 @@ def test_a_traceback_says_whose_files_it_passes(text: str, installed: list[str],
 def test_a_fact_has_the_line_that_states_it() -> None:
     text = "one\ntwo\nImportError: cannot import name 'a' from 'dep'\n"
     assert facts_of(text, LacksName)[0].line == 3
-    assert facts_of("x\nTypeError: f() got an unexpected keyword argument 'a'", BadCall)[0].line == 2
+    assert (
+        facts_of("x\nTypeError: f() got an unexpected keyword argument 'a'", BadCall)[0].line == 2
+    )
 
 
 def test_of_a_long_message_the_end_is_read() -> None:
@@ -151,7 +168,12 @@ def test_of_a_long_message_the_end_is_read() -> None:
 
 @pytest.mark.parametrize(
     ("text", "spec"),
-    [("^1.2", ">=1.2,<2"), ("^0.3.1", ">=0.3.1,<0.4"), ("2.7*", "==2.7.*"), ("==1.* and >=1.0", "==1.*,>=1.0")],
+    [
+        ("^1.2", ">=1.2,<2"),
+        ("^0.3.1", ">=0.3.1,<0.4"),
+        ("2.7*", "==2.7.*"),
+        ("==1.* and >=1.0", "==1.*,>=1.0"),
+    ],
 )
 def test_a_range_is_read_as_any_tool_writes_it(text: str, spec: str) -> None:
     assert set(specifier(text) or ()) == set(specifier(spec) or ())
@@ -176,14 +198,39 @@ def test_the_tables_name_no_package_that_is_at_fault() -> None:
 @pytest.mark.parametrize(
     ("text", "python", "package", "direction"),
     [
-        ("ImportError: cannot import name 'url_quote' from 'werkzeug.urls'", "", "werkzeug", "older"),
-        ("TypeError: attrs() got an unexpected keyword argument 'eq'\nattrs 19.1.0", "", "attrs", "newer"),
-        ("TypeError: FastMCP.__init__() got an unexpected keyword argument 'version'", "", "mcp", "older"),
+        (
+            "ImportError: cannot import name 'url_quote' from 'werkzeug.urls'",
+            "",
+            "werkzeug",
+            "older",
+        ),
+        (
+            "TypeError: attrs() got an unexpected keyword argument 'eq'\nattrs 19.1.0",
+            "",
+            "attrs",
+            "newer",
+        ),
+        (
+            "TypeError: FastMCP.__init__() got an unexpected keyword argument 'version'",
+            "",
+            "mcp",
+            "older",
+        ),
         ("ModuleNotFoundError: No module named 'pkg_resources'", "", "setuptools", "older"),
         ("ModuleNotFoundError: No module named 'imp'", "3.12.0", "python", "python"),
-        ("AttributeError: module 'collections' has no attribute 'Mapping'", "3.10", "python", "python"),
+        (
+            "AttributeError: module 'collections' has no attribute 'Mapping'",
+            "3.10",
+            "python",
+            "python",
+        ),
         ("AttributeError: 'str' object has no attribute 'removeprefix'", "3.8", "python", "python"),
-        ("ERROR: No matching distribution found for tensorflow==1.14.0", "3.11", "tensorflow", "python"),
+        (
+            "ERROR: No matching distribution found for tensorflow==1.14.0",
+            "3.11",
+            "tensorflow",
+            "python",
+        ),
         ("TypeError: 'type' object is not subscriptable", "3.7", "python", "python"),
     ],
 )
@@ -201,7 +248,12 @@ def test_a_culprit_has_a_direction(text: str, python: str, package: str, directi
 @pytest.mark.parametrize(
     ("listed", "python", "package", "pin"),
     [
-        ("tensorflow-federated==0.87.0\ntensorflow~=2.16.0\n", "", "tensorflow", "tensorflow==2.14.1"),
+        (
+            "tensorflow-federated==0.87.0\ntensorflow~=2.16.0\n",
+            "",
+            "tensorflow",
+            "tensorflow==2.14.1",
+        ),
         ("numpy==1.16.6\ntensorflow~=2.4.1\n", "3.7", "numpy", "numpy==1.19.5"),
     ],
 )
@@ -223,7 +275,7 @@ def test_a_list_is_held_against_published_requirements(
         "AttributeError: module 'numpy' has no attribute 'never_was'",
         "SyntaxError: invalid syntax",
         "    model.fit(x, epoch=3)\nTypeError: fit() got an unexpected keyword argument 'epoch'",
-        '  File "/home/me/numpy.py", line 3\nImportError: cannot import name \'array\' from'
+        "  File \"/home/me/numpy.py\", line 3\nImportError: cannot import name 'array' from"
         " 'numpy' (/home/me/numpy.py)",
         "ConnectionError: Max retries exceeded\nERROR: No matching distribution found for demo",
         "ERROR: Could not find a version that satisfies the requirement requirements.txt",

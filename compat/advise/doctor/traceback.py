@@ -116,10 +116,10 @@ def read_traceback(text: Text) -> Traceback:
 
 
 def _frame(path: str, source: str, number: int) -> Frame:
-    found = _PACKAGES.search(path)
+    matched = _PACKAGES.search(path)
     package = ""
-    if found:
-        module = found[2].removesuffix(".py")
+    if matched:
+        module = matched[2].removesuffix(".py")
         package = package_of(module.partition(".")[0])
     elif re.search(r"/usr/src/(\w+)/\1/", path):
         package = package_of(path.split("/")[3])

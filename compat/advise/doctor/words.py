@@ -85,7 +85,7 @@ _NOT_NAMES = frozenset(
 
 
 def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
-    said: set[tuple[str, str]] = set()
+    stated: set[tuple[str, str]] = set()
     for match in _STEP.finditer(text.flat):
         what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
         yield Changed(what=what, old=match["a"], new=match["b"], line=line)
@@ -99,9 +99,9 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
             if not _ASKS.search(around) or _is_of_a_tool(near):
                 continue
             fact = _fact(match, entry.get("range", ""), text, trace)
-            if fact is None or (fact.what, "") in said or (fact.what == PYTHON):
+            if fact is None or (fact.what, "") in stated or (fact.what == PYTHON):
                 continue
-            said.add((fact.what, ""))
+            stated.add((fact.what, ""))
             yield fact
             yield from _found(match, fact, text)
 
@@ -177,11 +177,11 @@ def _speaker(near: str, what: str) -> str:
 
 def _found(match: "re.Match[str]", fact: Requires, text: Text) -> Iterator[Fact]:
     groups = match.groupdict()
-    found = groups.get("h")
-    if not found:
-        said = _FOUND.search(text.flat, match.start(), match.end() + 160)
-        found = said["v"] if said else None
-    if found and version_of(found):
-        yield Have(what=fact.what, version=found, line=fact.line)
+    matched = groups.get("h")
+    if not matched:
+        stated = _FOUND.search(text.flat, match.start(), match.end() + 160)
+        matched = stated["v"] if stated else None
+    if matched and version_of(matched):
+        yield Have(what=fact.what, version=matched, line=fact.line)
     if groups.get("who") and groups.get("v"):
         yield Have(what=fact.who, version=groups["v"], line=fact.line)
