@@ -69,7 +69,8 @@ def joined(surfaces: Mapping[str, Surface]) -> dict[str, Parameters]:
         for name, parameters in names.items():
             target = each.aliases.get(name)
             if target is not None and parameters is None:
-                parameters = _followed(target, surfaces)
+                found[f"{module}:{name}"] = _followed(target, surfaces)
+                continue
             found[f"{module}:{name}"] = parameters
         if each.is_open:
             found[f"{module}:?"] = None

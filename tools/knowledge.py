@@ -7,7 +7,7 @@ Python, and published requirements.
 
 Python sources are read out of wheels by range requests and parsed with `ast`; nothing is run. A file
 that a release shares with the one before is neither fetched nor parsed again.
-"""
+"""  # noqa: E501
 
 import io
 import json
@@ -22,6 +22,7 @@ import time
 import zipfile
 import zlib
 from pathlib import Path
+from typing import Any
 
 import requests
 from api_surface import Surface, joined, module_of, surface
@@ -64,11 +65,11 @@ def sampled(versions):
 def chosen(release):
     files = [a for a in release.artifacts if not a.filename.endswith((".exe", ".egg", ".rpm"))]
     wheels = [a for a in files if a.is_wheel]
-    order = lambda a: (
-        not any(t.platform == "any" for t in a.tags),
-        "manylinux" not in a.filename and "linux" not in a.filename,
-        a.filename,
-    )
+
+    def order(wheel: Any) -> tuple[bool, bool, str]:  # noqa: F821
+        is_pure = any(tag.platform == "any" for tag in wheel.tags)
+        return not is_pure, "linux" not in wheel.filename, wheel.filename
+
     return min(wheels, key=order) if wheels else next(iter(files), None)
 
 
@@ -255,7 +256,7 @@ def generate(name, is_read=True):
     small = write(f"{name}.index.xz", index)
     print(
         f"{name}: {len(api)} of {len(by_version)} releases, {size // 1000} + {small // 1000} kB,"
-        f" {total[0] // 1_000_000} MB read, {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",
+        f" {total[0] // 1_000_000} MB read, {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",  # noqa: E501
         flush=True,
     )
 
@@ -271,6 +272,7 @@ def python(interpreters):
         ).stdout.strip()
         printed = subprocess.run(
             [interpreter, str(script)],
+            check=True,
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
@@ -341,7 +343,7 @@ def names_of_all():
     }
     owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 8}
     print(
-        f"names: {len(owners)} owners, {write('names.xz', {'modules': aliases | modules, 'owners': owners}) // 1000} kB"
+        f"names: {len(owners)} owners, {write('names.xz', {'modules': aliases | modules, 'owners': owners}) // 1000} kB"  # noqa: E501
     )
 
 

@@ -112,13 +112,13 @@ def doctor_command(
     """Explain a failing environment or error message, and what to change.
 
     Reads a message of pip, uv, poetry, conda or Python, a list of packages, or the environment of
-    this command. Needs no matrix and no network: nothing is run or imported. A matrix of this folder
-    that is about these packages adds what its runs showed.
+    this command. Needs no matrix and no network: nothing is run or imported. A matrix of this
+    folder that is about these packages adds what its runs showed.
 
     Ends with 0 when a run of exactly this combination works, else with 1.
 
-    Examples: pip install demo 2>&1 | compat doctor; compat doctor --message error.txt; compat doctor
-    tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
+    Examples: pip install demo 2>&1 | compat doctor; compat doctor --message error.txt; compat
+    doctor tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
     """
     asked = _asked(python, freeze, message)
     workspaces = _workspaces(matrix, asked, root)
@@ -255,11 +255,11 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
-    told = _general(asked, answers)
-    if told or asked.message is not None or not answers:
-        _print_findings(asked, told, is_alone=not answers)
+    faults_told = _general(asked, answers)
+    if faults_told or asked.message is not None or not answers:
+        _print_findings(asked, faults_told, is_alone=not answers)
     for workspace, answer in answers:
-        if told or asked.message is not None:
+        if faults_told or asked.message is not None:
             say()
         _print_answer(workspace, asked, answer)
 
@@ -271,12 +271,12 @@ def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple
     faults = tuple(finding for finding in asked.read.findings if finding.is_fault)
     if asked.message is not None:
         return faults
-    said = {
+    stated = {
         name for _, answer in answers for problem in answer.problems for name in problem.packages
     }
     if any(answer.proof is not None for _, answer in answers):
         return ()
-    return tuple(finding for finding in faults if not said & set(finding.packages[:1]))
+    return tuple(finding for finding in faults if not stated & set(finding.packages[:1]))
 
 
 def _print_findings(asked: _Asked, told: tuple[Finding, ...], is_alone: bool) -> None:

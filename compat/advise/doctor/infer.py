@@ -130,18 +130,18 @@ class Case:
 
     @cached_property
     def python(self) -> Version | None:
-        said = [version_of(f.version) for f in self.all(Have) if f.what == PYTHON]
-        return self._python or next(filter(None, said), None)
+        stated = [version_of(f.version) for f in self.all(Have) if f.what == PYTHON]
+        return self._python or next(filter(None, stated), None)
 
     @cached_property
     def versions(self) -> dict[str, Version]:
         """What is there, by package: a list beats what the message says."""
-        said: dict[str, Version] = {}
+        stated: dict[str, Version] = {}
         for fact in self.all(Have):
             version = version_of(fact.version)
             if version is not None and fact.what != PYTHON:
-                said.setdefault(fact.what, version)
-        return said | self.installed
+                stated.setdefault(fact.what, version)
+        return stated | self.installed
 
     @property
     def series(self) -> Version | None:
@@ -153,7 +153,7 @@ class Case:
 
     @property
     def innermost(self) -> str:
-        """The package of the innermost frame that is not Python's own; empty where there is none."""
+        """The package of the innermost frame that is not Python's own; empty if there is none."""
         return next(iter(self.trace.installed), "")
 
     def beside(self, *packages: str) -> str:
@@ -179,7 +179,7 @@ class Case:
 
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
-    found = [finding for infer in _INFERENCES for finding in infer(case)]
+    matched = [finding for infer in _INFERENCES for finding in infer(case)]
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -188,10 +188,10 @@ def findings(case: Case) -> list[Finding]:
         hidden = ("no-artifact", "build", "version-guard")
     if "shadow" in troubles:
         hidden += ("missing-attribute", "missing-module")
-    found = [f for f in found if not f.is_fault or f.cause not in hidden]
-    found.sort(key=lambda finding: (not finding.is_fault, finding.rank))
+    matched = [f for f in matched if not f.is_fault or f.cause not in hidden]
+    matched.sort(key=lambda finding: (not finding.is_fault, finding.rank))
     first: dict[tuple[str, ...], Finding] = {}
-    for finding in found:
+    for finding in matched:
         first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
     return list(first.values())
 
@@ -238,7 +238,7 @@ T = TypeVar("T")
 
 
 def _pairs(things: list[T]) -> Iterator[tuple[T, T]]:
-    return ((one, other) for n, one in enumerate(things) for other in things[n + 1 :])
+    return ((ours, other) for n, ours in enumerate(things) for other in things[n + 1 :])
 
 
 def _meet(what: str, one: str, other: str) -> bool:
@@ -287,10 +287,10 @@ def _conflict(case: Case, what: str, one: Wish, other: Wish) -> Finding:
     ways = filter(
         None, (_admits(case, one[0], what, other[1]), _admits(case, other[0], what, one[1]))
     )
-    found = list(dict.fromkeys(ways))
-    way = "Ask for " + " or for ".join(found) if found else "Drop the pin of one of the two"
+    matched = list(dict.fromkeys(ways))
+    way = "Ask for " + " or for ".join(matched) if matched else "Drop the pin of one of the two"
     shown |= {"who": _title(case, one[0]), "other": _title(case, other[0]), "ways": way}
-    fields = {"pin": found[0] if found else ""}
+    fields = {"pin": matched[0] if matched else ""}
     return _say("required-otherwise", [what, one[0], other[0]], lines, fields, **shown)
 
 
@@ -342,8 +342,8 @@ def _shown(text: str) -> str:
 
 
 def _title(case: Case, who: str) -> str:
-    said = next((f.version for f in case.all(Requires) if f.who == who and f.version), "")
-    return f"{who} {said}" if said[:1].isdigit() else f"{who}{said}" if who else "Something"
+    stated = next((f.version for f in case.all(Requires) if f.who == who and f.version), "")
+    return f"{who} {stated}" if stated[:1].isdigit() else f"{who}{stated}" if who else "Something"
 
 
 # ---- 2: the resolver names who conflicts, and no range
@@ -479,12 +479,12 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
     fields = _files_of(case, what, fact.range)
     if tags and fact.why != "version":
         fields = _files_of_tags(f"{what} {exact.strip('=')}", tags) or fields
-    seen, nearest = _seen(fact.range, saw or ())
+    visited, nearest = _seen(fact.range, saw or ())
     if nearest and not (fields.get("pin") or fields.get("needs")):
         fields["pin"] = f"{what}=={nearest}"
         fields["advice"] = f"Of the releases that are offered here, {nearest} is the nearest."
     if saw == () and index(what) is None:
-        seen = " Check the name, too: the index lists no release of it here."
+        visited = " Check the name, too: the index lists no release of it here."
     fields["direction"] = "python" if fields.get("needs", "").startswith(PYTHON) else "other"
     fields["wanted"] = f"{what}{specifier(fact.range) or ''}"
     why = next((f.why for f in facts if f.why == "platform"), fact.why)
@@ -495,7 +495,7 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         fields,
         title=f"{what}{_shown(fact.range)}",
         asks=f", which {askers[0]} requires" if askers else "",
-        seen=seen,
+        seen=visited,
     )
 
 
@@ -504,22 +504,24 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     known, wish = index(what), specifier(wanted)
     if known is None or wish is None:
         return {"advice": f"Use a Python for which {what} has a file."}
-    version, here = known.newest(wish), known.newest(ANY, case.python)
+    version, current = known.newest(wish), known.newest(ANY, case.python)
     if version is None:
-        words = f"The index has no {what}{_shown(wanted)} any more; the newest is {here}."
-        return {"advice": words, "pin": f"{what}=={here}" if here else ""}
+        words = f"The index has no {what}{_shown(wanted)} any more; the newest is {current}."
+        return {"advice": words, "pin": f"{what}=={current}" if current else ""}
     pythons = known.pythons(version)
     if case.python is not None and known.fits(version, case.python):
-        words = f"The index has {what} {version} for this Python: the platform or an old pip is in the way."
+        words = (
+            f"The index has {what} {version} for this Python; the platform or an old pip blocks it."
+        )
         return {"advice": words, "pin": f"{what}=={version}"}
     if not pythons:
         return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} alone."}
     nearest = pythons[-1] if case.python is None or case.python > pythons[-1] else pythons[0]
     words = f"{what} {version} has files for Python {_series(pythons)}."
     fields = {"needs": f"python=={nearest}.*", "advice": words}
-    if case.python is not None and here is not None and here != version:
-        fields["advice"] += f" For Python {case.python} the newest release is {here}."
-        fields["pin"] = f"{what}=={here}" if here > version else ""
+    if case.python is not None and current is not None and current != version:
+        fields["advice"] += f" For Python {case.python} the newest release is {current}."
+        fields["pin"] = f"{what}=={current}" if current > version else ""
     return fields
 
 
@@ -728,10 +730,10 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
             return _unknown(importer, "", shown, fact.line)
         if presence.is_known or presence.always:
             return _of_library(case, presence, shown, fact.line)
-    found = _candidate(case, own, lambda known: known.attribute(name, fact.name))
-    if found is not None:
-        beside = importer if importer != found.package else ""
-        return _moved(case, found, shown, fact.line, beside)
+    matched = _candidate(case, own, lambda known: known.attribute(name, fact.name))
+    if matched is not None:
+        beside = importer if importer != matched.package else ""
+        return _moved(case, matched, shown, fact.line, beside)
     spoken = [package for package in own if case.mentions(package)]
     if len(own) == 1 and (spoken or importer) and is_inner:
         return _unknown(own[0], importer, shown, fact.line)
@@ -752,12 +754,12 @@ def _candidate(
     one, or the only one whose newest release lacks it; else none.
     """
     apis = [known for package in list(packages)[:8] if (known := api(package)) is not None]
-    found = [p for known in apis if (p := presence_of(known)) is not None and p.is_known]
-    spoken = [presence for presence in found if case.mentions(presence.package)]
-    lost = [p for p in spoken or found if len(p.releases) - 1 not in p.had]
-    return next((some[0] for some in (spoken, found, lost) if len(some) == 1), None) or next(
-        iter(spoken), None
-    )
+    matched = [p for known in apis if (p := presence_of(known)) is not None and p.is_known]
+    spoken = [presence for presence in matched if case.mentions(presence.package)]
+    lost = [p for p in spoken or matched if len(p.releases) - 1 not in p.had]
+    return next(
+        (several[0] for several in (spoken, matched, lost) if len(several) == 1), None
+    ) or next(iter(spoken), None)
 
 
 # ---- 8: a call that does not fit
@@ -775,29 +777,29 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     name = _called(case, fact.function.replace(".<locals>", ""))
     if not name:
         return None
-    given = re.findall(r"\b(\w+)=", " ".join(frame.source for frame in case.trace.frames))
-    if fact.argument not in given and get_close_matches(fact.argument, given, cutoff=0.8):
+    keywords = re.findall(r"\b(\w+)=", " ".join(frame.source for frame in case.trace.frames))
+    if fact.argument not in keywords and get_close_matches(fact.argument, keywords, cutoff=0.8):
         return None  # a misspelt argument
     last, top = name.rpartition(".")[2], name.partition(".")[0]
     imported = re.findall(
-        rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b)",
+        rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b)",  # noqa: E501
         case.text.flat,
     )
     home = _provider(next((a or b for a, b in imported), top))
     keys = [last, f"{last}()", top if "." in name else ""]
     places = dict.fromkeys([*([home] if api(home) else []), *(o for k in keys for o in owners(k))])
-    found = _candidate(case, places, lambda known: _takes(known, name, argument, fact))
+    matched = _candidate(case, places, lambda known: _takes(known, name, argument, fact))
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
-    if found is None and name in ("__init__", "__new__"):
+    if matched is None and name in ("__init__", "__new__"):
         for package in sorted(case.versions):
             takers = known.takers(argument) if (known := api(package)) else ()
-            here = case.versions[package]
-            found = found or next((p for p in takers if p.place_of(here) not in p.had), None)
-    if found is not None:
-        beside = case.beside(found.package)
-        return _moved(case, found, shown, fact.line, beside, "type-error")
+            current = case.versions[package]
+            matched = matched or next((p for p in takers if p.place_of(current) not in p.had), None)
+    if matched is not None:
+        beside = case.beside(matched.package)
+        return _moved(case, matched, shown, fact.line, beside, "type-error")
     library = api(PYTHON)
     if library is not None and fact.kind == "+" and not owners(f"{last}()"):
         presence = library.accepts(last, argument)
@@ -866,8 +868,8 @@ def _called(case: Case, function: str) -> str:
         return exact[-1] if exact else function
     lines = [line for line in case.text.lines if re.search(r"\b[A-Z]\w*\(", line)]
     own = [line for line in lines if "Error" not in line]
-    found = re.findall(r"([A-Za-z_][\w.]*[A-Z]\w*)\(", own[-1]) if own else []
-    return found[0] if found else function
+    matched = re.findall(r"([A-Za-z_][\w.]*[A-Z]\w*)\(", own[-1]) if own else []
+    return matched[0] if matched else function
 
 
 # ---- 9: a module that is not found
@@ -928,8 +930,8 @@ def _binaries(case: Case) -> Made:
             packages = [fact.by, "" if kind != "symbol" else beside]
             if kind == "symbol" and fact.what and not index(fact.by):
                 packages.reverse()
-            there = case.there(beside, " ({})")
-            yield _say(kind, packages, [fact.line], {}, there=there, needs=fact.needs, **words)
+            present = case.there(beside, " ({})")
+            yield _say(kind, packages, [fact.line], {}, there=present, needs=fact.needs, **words)
 
 
 def _array(case: Case, fact: Binary) -> Finding:
@@ -950,9 +952,9 @@ def _array(case: Case, fact: Binary) -> Finding:
         if toward == "newer"
         else f"Or upgrade {by}, which is built for it then"
     )
-    there = case.there(fact.what, " ({})")
+    present = case.there(fact.what, " ({})")
     subject = fact.by or "A compiled module"
-    words = {"by": subject, "what": fact.what, "way": way, "there": there}
+    words = {"by": subject, "what": fact.what, "way": way, "there": present}
     return _say("array", [fact.what, fact.by], [fact.line], fields, **words)
 
 
@@ -962,8 +964,8 @@ def _array(case: Case, fact: Binary) -> Finding:
 def _unparsed(case: Case) -> Made:
     for fact in case.all(Syntax):
         wish = wanted_by_source(fact.source)
-        found = re.search(r"(?:site|dist)-packages/(\w+)", fact.file)
-        who = package_of(found[1].removesuffix(".py")) if found else ""
+        matched = re.search(r"(?:site|dist)-packages/(\w+)", fact.file)
+        who = package_of(matched[1].removesuffix(".py")) if matched else ""
         if case.python is not None and wish[:1] == ">" and SpecifierSet(wish).contains(case.python):
             continue
         if not wish and case.python is not None and case.python < Version("3.8"):
@@ -984,7 +986,7 @@ def _unparsed(case: Case) -> Made:
 
 
 _PYTHON_2 = re.compile(
-    r"^\s*print\s+[\"'\w%]|^\s*exec\s+[\"'\w]|^\s*except\s+[\w., ()]+,\s*\w+\s*:|<>|\braise\s+\w+\s*,"
+    r"^\s*print\s+[\"'\w%]|^\s*exec\s+[\"'\w]|^\s*except\s+[\w., ()]+,\s*\w+\s*:|<>|\braise\s+\w+\s*,"  # noqa: E501
     r"|(?<![\w.])0[0-7]{2,}\b|\bur['\"]"
 )
 _RESERVED = re.compile(r"\b(?:async|await)\b(?!\s+(?:def|for|with|\w))")
@@ -998,10 +1000,10 @@ def wanted_by_source(source: str) -> str:
         return "<3.7"
     for whole in (source, f"{source}\n    pass", f"{source}\n    case _: pass"):
         try:
-            found = vermin.visit(whole).minimum_versions()
+            matched = vermin.visit(whole).minimum_versions()
         except Exception:  # what vermin cannot parse raises many things
             continue
-        newest = found[1] if isinstance(found, list) and len(found) > 1 else None
+        newest = matched[1] if isinstance(matched, list) and len(matched) > 1 else None
         if newest and newest >= (3, 5):
             return f">={newest[0]}.{newest[1]}"
     return ""
@@ -1058,24 +1060,24 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
     if known is None or newest is None or known.years(release, newest) < 2:
         return
     later = [v for v in known.versions if v > release and not v.is_prerelease and known.pythons(v)]
-    here = [v for v in later if case.python is None or known.fits(v, case.python)]
+    current = [v for v in later if case.python is None or known.fits(v, case.python)]
     words: dict[str, Any] = {
         "title": f"{who} {release}",
         "year": known.days[release][:4],
         "newest": newest,
         "who": who,
     }
-    if later and not here:
+    if later and not current:
         words |= {"python": case.python, "pythons": _series(known.pythons(newest))}
         yield _say("newest-for-python", [who, PYTHON], [1], {}, **words)
     for what, ours in pins.items():
-        beside, there = index(what), version_of(ours.removeprefix("=="))
-        asking = [each for v in here if (each := known.requires(v, what, case.python))]
+        beside, present = index(what), version_of(ours.removeprefix("=="))
+        asking = [each for v in current if (each := known.requires(v, what, case.python))]
         late = asking[len(asking) // 3 :]
         # A set of one time is no trap: what is there must be from long after.
-        if beside is None or there is None or len(asking) < 3:
+        if beside is None or present is None or len(asking) < 3:
             continue
-        if int(beside.days.get(there, "")[:4] or 0) < int(words["year"] or 0) + 2:
+        if int(beside.days.get(present, "")[:4] or 0) < int(words["year"] or 0) + 2:
             continue
         if known.requires(release, what, case.python) or any(
             _meet(what, need, ours) for each in late for need in each

@@ -34,8 +34,8 @@ def _data(name: str) -> Any:
 
 @cache
 def _names() -> Mapping[str, Any]:
-    found: Mapping[str, Any] = _data("names.xz") or {}
-    return found
+    matched: Mapping[str, Any] = _data("names.xz") or {}
+    return matched
 
 
 def package_of_module(module: str) -> str:
@@ -90,7 +90,7 @@ class Presence(Value, frozen=True):
 
     def spans(self) -> list[tuple[Version, Version | None]]:
         """The spans that have it: the first release with it, and the first that lacks it again."""
-        found: list[tuple[Version, Version | None]] = []
+        matched: list[tuple[Version, Version | None]] = []
         start: int | None = None
         for number in range(len(self.releases) + 1):
             inside = number in self.had or (start is not None and number in self.unsure)
@@ -98,9 +98,9 @@ class Presence(Value, frozen=True):
                 start = number
             elif not inside and start is not None:
                 end = self.releases[number] if number < len(self.releases) else None
-                found.append((self.releases[start], end))
+                matched.append((self.releases[start], end))
                 start = None
-        return found
+        return matched
 
     def wanted(self, installed: Version | None) -> str:
         """The range of the span that is nearest to what is installed: without that, a removed name
@@ -166,8 +166,8 @@ class Api:
     def elsewhere(self, module: str, name: str) -> Presence | None:
         """In which releases another module of the same last part has a name."""
         tail = f".{module.rpartition('.')[2]}"
-        found = [m for m in self._modules if m.endswith(tail) and self._spans_of(m, name)]
-        return self.name(min(found, key=len), name) if found else None
+        matched = [m for m in self._modules if m.endswith(tail) and self._spans_of(m, name)]
+        return self.name(min(matched, key=len), name) if matched else None
 
     def has_module(self, module: str) -> bool:
         return module in self._modules
@@ -190,11 +190,11 @@ class Api:
     def attribute(self, name: str, attribute: str) -> Presence:
         """In which releases a class of that name, or one that it is derived from, has it."""
         members, bases = self._classes
-        queue, seen, spans = [name.rpartition(".")[2]], set[str](), set[str]()
+        queue, visited, spans = [name.rpartition(".")[2]], set[str](), set[str]()
         while queue:
             each = queue.pop()
-            if each not in seen:
-                seen.add(each)
+            if each not in visited:
+                visited.add(each)
                 spans |= members.get(each, {}).get(attribute, set())
                 queue += bases.get(each, ())
         return self._presence(spans)
@@ -203,11 +203,11 @@ class Api:
         """In which releases a function or a class of that name takes an argument; None where no
         release changed that.
         """
-        queue, seen = [function.removesuffix(".__init__").removesuffix(".__new__")], set[str]()
+        queue, visited = [function.removesuffix(".__init__").removesuffix(".__new__")], set[str]()
         while queue:
             last = queue.pop(0)
-            seen.add(last)
-            found = []
+            visited.add(last)
+            matched = []
             for path, changed in self._calls.items():
                 called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
                 # A function with `**` takes any.
@@ -221,11 +221,13 @@ class Api:
                         has = self._presence(self._spans_of(module, name)).had
                         free = has - self._presence([changed[argument]]).had
                         spans = (",".join(f"{n}-{n}" for n in sorted(free)), "")
-                    found.append((argument not in changed, called != last, path.count("."), spans))
-            if found:
-                return self._presence(filter(None, min(found)[3]))
+                    matched.append(
+                        (argument not in changed, called != last, path.count("."), spans)
+                    )
+            if matched:
+                return self._presence(filter(None, min(matched)[3]))
             # A class without an `__init__` of its own takes what the one above takes.
-            queue += self._classes[1].get(last.rpartition(".")[2], set()) - seen
+            queue += self._classes[1].get(last.rpartition(".")[2], set()) - visited
         return None
 
     def takers(self, argument: str) -> Iterator[Presence]:

@@ -1,5 +1,5 @@
-"""What CPython, the loader and the compiler print when something does not fit, as facts. The formats
-are in `grammar.toml`.
+"""What CPython, the loader and the compiler print when something does not fit, as facts. The
+formats are in `grammar.toml`.
 """
 
 import re
@@ -43,16 +43,16 @@ def python_facts(text: Text, trace: Traceback) -> Made:
             line = text.line_at(match.start())
             yield LacksName(module=PYTHON, name=match[0][:60], line=line, since=entry["needs"])
     for entry in tables["trouble"]:
-        found = entry["pattern"].search(text.flat)
-        if found:
-            line = text.line_at(found.start())
+        matched = entry["pattern"].search(text.flat)
+        if matched:
+            line = text.line_at(matched.start())
             yield Trouble(kind=entry["kind"], sentence=entry["sentence"], line=line)
     yield from _syntax(text)
     for notice in text.notices:
-        said = re.search(r"([\w-]+)[/\\]\w+\.py:.* from version \S+ when using version", notice)
-        if said and trace.raised:
+        stated = re.search(r"([\w-]+)[/\\]\w+\.py:.* from version \S+ when using version", notice)
+        if stated and trace.raised:
             line = text.lines.index(notice) + 1
-            yield Binary(kind="saved", what="", by=package_of(said[1]), line=line)
+            yield Binary(kind="saved", what="", by=package_of(stated[1]), line=line)
 
 
 def _shadow(line: int) -> Trouble:
@@ -166,9 +166,9 @@ def _library(match: Match, line: int, trace: Traceback) -> Made:
 def _of_file(path: str, trace: Traceback) -> str:
     """The package of a compiled file; empty for one of the user's own."""
     path = path.replace("\\", "/")
-    found = re.search(r"(?:site|dist)-packages/(\w+)", path)
-    if found:
-        return package_of(found[1])
+    matched = re.search(r"(?:site|dist)-packages/(\w+)", path)
+    if matched:
+        return package_of(matched[1])
     *folders, file = path.split("/")
     if "cpython" in path or "abi3" in path:
         known = (package_of_module(p) or (p if index(p) else "") for p in folders)

@@ -222,8 +222,8 @@ def _absent(match: _Match, line: int) -> Iterator[Fact]:
         words = f"{name} names no package: the command or the list is not as pip takes it."
         yield Trouble(kind="machine", sentence=words, line=line)
         return
-    seen = match.groups.get("all")
-    versions = None if seen is None else tuple(re.findall(r"(?:^|, ?)(\d[^,\s]*)", seen))
+    visited = match.groups.get("all")
+    versions = None if visited is None else tuple(re.findall(r"(?:^|, ?)(\d[^,\s]*)", visited))
     if match.groups.get("none") is not None:
         versions = ()
     yield Absent(
@@ -281,9 +281,9 @@ def _asked_lists(text: Text) -> Iterator[Fact]:
             if name != "and":
                 yield Asked(what=_name(name), range="", line=line)
     ends = r"(?=,? (?:we can|and (?:the|because|we|only|there)|but)|, we|$)"
-    said = rf"(?<!conclude that )(?:you require|your project (?:depends on|requires)) (.{{2,400}}?){ends}"
+    stated = rf"(?<!conclude that )(?:you require|your project (?:depends on|requires)) (.{{2,400}}?){ends}"  # noqa: E501
     term = rf"({_NAME}){_EXTRAS}(?:\{{[^}}]*\}})?({_RANGE})?\.?(?=,| and |$| \()"
-    for match, line in _each(text, said):
+    for match, line in _each(text, stated):
         for name, wanted in re.findall(term, match[1]):
             if name != "and":
                 yield Asked(what=_name(name), range=wanted, line=line)

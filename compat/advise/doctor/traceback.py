@@ -12,11 +12,11 @@ from compat.value import Value
 
 # `File "x.py", line 3, in f`, `x.py:3: in f`, `x.py in f()`, `/x.py:57 raise ...`
 _FILE = re.compile(
-    r"""(?:\bFile ["']?|^(?=\S*[/\\]))(?P<path>[^"']{1,400}?)["']?(?:, line |:(?=\d+ in |\d+, in ))(?P<line>\d{1,6})""",
+    r"""(?:\bFile ["']?|^(?=\S*[/\\]))(?P<path>[^"']{1,400}?)["']?(?:, line |:(?=\d+ in |\d+, in ))(?P<line>\d{1,6})""",  # noqa: E501
     re.I,
 )
 _SHORT = re.compile(
-    r"^\s*(?:❱\s*)?(?P<path>(?:[A-Za-z]:)?[~\w./\\\-@ ]{1,300}\.pyx?):(?P<line>\d{1,6})(?::? in |:? ?$|\s|:)"
+    r"^\s*(?:❱\s*)?(?P<path>(?:[A-Za-z]:)?[~\w./\\\-@ ]{1,300}\.pyx?):(?P<line>\d{1,6})(?::? in |:? ?$|\s|:)"  # noqa: E501
 )
 _IPYTHON = re.compile(
     r"^\s*\[?(?P<path>[~\w./\\:\- ]{1,300}\.py)(?:\]\(\S*\))? in (?P<function><?[\w.]+>?)"
@@ -35,8 +35,8 @@ _PYTHON = re.compile(
 
 
 class Frame(Value, frozen=True):
-    """One place: its file, what stands there, and whose it is: a package, `python`, or empty for the
-    user's own.
+    """One place: its file, what stands there, and whose it is: a package, `python`, or empty for
+    the user's own.
     """
 
     path: str
@@ -106,7 +106,7 @@ def read_traceback(text: Text) -> Traceback:
             continue
         error = _RAISED.match(line)
         if error is not None:
-            more = " ".join(l.strip() for l in _following(text.lines, number))
+            more = " ".join(each.strip() for each in _following(text.lines, number))
             raised.append(
                 Raised(
                     type=error["type"], text=f"{error['text'] or ''} {more}".strip(), line=number
@@ -116,10 +116,10 @@ def read_traceback(text: Text) -> Traceback:
 
 
 def _frame(path: str, source: str, number: int) -> Frame:
-    found = _PACKAGES.search(path)
+    matched = _PACKAGES.search(path)
     package = ""
-    if found:
-        module = found[2].removesuffix(".py")
+    if matched:
+        module = matched[2].removesuffix(".py")
         package = package_of(module.partition(".")[0])
     elif re.search(r"/usr/src/(\w+)/\1/", path):
         package = package_of(path.split("/")[3])

@@ -13,16 +13,16 @@ from compat.advise.doctor.traceback import Traceback, package_of
 
 # Something is asked for only where one of these words stands near.
 _ASKS = re.compile(
-    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least"
+    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least"  # noqa: E501
 )
 # Who speaks: "This version of X requires", "X needs", "for this version of X", "X 1.0 requires".
 _WHO = re.compile(
-    r"(?:(?:[Tt]his|the) version of |(?:^|[:.'] |Plugin ))'?(?P<a>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)'?(?: \d[\w.]*)? (?:requires?|needs?)\b"
-    r"|(?:for|of) this version of (?P<b>[A-Za-z][\w-]*)|^(?P<c>[A-Za-z][\w-]*) (?P<cv>\d[\w.]*) is incompatible with"
+    r"(?:(?:[Tt]his|the) version of |(?:^|[:.'] |Plugin ))'?(?P<a>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)'?(?: \d[\w.]*)? (?:requires?|needs?)\b"  # noqa: E501
+    r"|(?:for|of) this version of (?P<b>[A-Za-z][\w-]*)|^(?P<c>[A-Za-z][\w-]*) (?P<cv>\d[\w.]*) is incompatible with"  # noqa: E501
     r"|this version of (?P<d>[\w-]+) is incompatible"
 )
 _FOUND = re.compile(
-    rf"(?:[Dd]etected an installation of version|but found version|[Gg]ot (?:\w+ )?|[Yy]ou have(?: version)?|detected version"
+    rf"(?:[Dd]etected an installation of version|but found version|[Gg]ot (?:\w+ )?|[Yy]ou have(?: version)?|detected version"  # noqa: E501
     rf"|(?:is|was) at version|but found [\w.-]+==|your \w+ version is|\(version) ?'?(?P<v>{NUMBER})"
 )
 _NOT_NAMES = frozenset(
@@ -85,7 +85,7 @@ _NOT_NAMES = frozenset(
 
 
 def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
-    said: set[tuple[str, str]] = set()
+    stated: set[tuple[str, str]] = set()
     for match in _STEP.finditer(text.flat):
         what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
         yield Changed(what=what, old=match["a"], new=match["b"], line=line)
@@ -99,15 +99,15 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
             if not _ASKS.search(around) or _is_of_a_tool(near):
                 continue
             fact = _fact(match, entry.get("range", ""), text, trace)
-            if fact is None or (fact.what, "") in said or (fact.what == PYTHON):
+            if fact is None or (fact.what, "") in stated or (fact.what == PYTHON):
                 continue
-            said.add((fact.what, ""))
+            stated.add((fact.what, ""))
             yield fact
             yield from _found(match, fact, text)
 
 
 _STEP = re.compile(
-    r"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{1,40}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"
+    r"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{1,40}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"  # noqa: E501
     r" (?:version )?(?P<b>\d[\w.]*\w)"
 )
 
@@ -117,8 +117,8 @@ def _is_of_a_tool(near: str) -> bool:
     return (
         bool(
             re.search(
-                r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"
-                r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",
+                r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"  # noqa: E501
+                r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",  # noqa: E501
                 near.replace("generated code", ""),
             )
         )
@@ -177,11 +177,11 @@ def _speaker(near: str, what: str) -> str:
 
 def _found(match: "re.Match[str]", fact: Requires, text: Text) -> Iterator[Fact]:
     groups = match.groupdict()
-    found = groups.get("h")
-    if not found:
-        said = _FOUND.search(text.flat, match.start(), match.end() + 160)
-        found = said["v"] if said else None
-    if found and version_of(found):
-        yield Have(what=fact.what, version=found, line=fact.line)
+    matched = groups.get("h")
+    if not matched:
+        stated = _FOUND.search(text.flat, match.start(), match.end() + 160)
+        matched = stated["v"] if stated else None
+    if matched and version_of(matched):
+        yield Have(what=fact.what, version=matched, line=fact.line)
     if groups.get("who") and groups.get("v"):
         yield Have(what=fact.who, version=groups["v"], line=fact.line)
