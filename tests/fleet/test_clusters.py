@@ -351,6 +351,10 @@ def test_with_certificates_nobody_joins_without_them(flock: Flock) -> None:
     wait_for(lambda: flock.logs().count("joined") == 3)
     for process in (started := flock.processes) + [c for p in started for c in p.children()]:
         assert not secrets.keys() & process.environ().keys()
+    from compat.fleet.cluster import make_certificates
+
+    # Certificates of this user, but not those of this cluster.
+    make_certificates(flock.cache / "fleet", time.time())
     code, _, err = flock.run("run", "zoo", CELLS[0], "--fleet", flock.address(port))
     assert (code, "the scheduler does not answer" in err) == (3, True)
 
