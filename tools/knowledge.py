@@ -66,7 +66,7 @@ def chosen(release):
     files = [a for a in release.artifacts if not a.filename.endswith((".exe", ".egg", ".rpm"))]
     wheels = [a for a in files if a.is_wheel]
 
-    def order(wheel: Any) -> tuple[bool, bool, str]:  # noqa: F821
+    def order(wheel: Any) -> tuple[bool, bool, str]:
         is_pure = any(tag.platform == "any" for tag in wheel.tags)
         return not is_pure, "linux" not in wheel.filename, wheel.filename
 
