@@ -46,7 +46,22 @@ Made = Iterator["Finding"]
 # What a hosted notebook brings itself asks for exact versions and works with others:
 # https://github.com/googlecolab/colabtools/issues/2604 and many more.
 _HOSTS = frozenset(("google-colab", "datascience"))
-_BUILTINS = frozenset("str bytes int float bool list tuple dict set function method type".split())
+_BUILTINS = frozenset(
+    [
+        "str",
+        "bytes",
+        "int",
+        "float",
+        "bool",
+        "list",
+        "tuple",
+        "dict",
+        "set",
+        "function",
+        "method",
+        "type",
+    ]
+)
 ANY = SpecifierSet()
 
 
@@ -204,18 +219,18 @@ def _apart(what: str, ranges: list[Wish]) -> tuple[Wish, Wish] | None:
     by_asker: dict[str, list[Wish]] = {}
     for wish in dict.fromkeys(ranges):
         by_asker.setdefault(wish[0], []).append(wish)
-    for one, other in _pairs(by_asker.get("", [])):
-        if not _meet(what, one[1], other[1]):
-            return one, other
+    for first, other in _pairs(by_asker.get("", [])):
+        if not _meet(what, first[1], other[1]):
+            return first, other
     for (_, ours), (_, theirs) in _pairs(list(by_asker.items())):
-        # A resolver tries one release of an asker after another: none of them may fit.
-        if not any(_meet(what, one[1], other[1]) for one in ours for other in theirs):
+        # A resolver tries first release of an asker after another: none of them may fit.
+        if not any(_meet(what, first[1], other[1]) for first in ours for other in theirs):
             return (theirs[0], ours[0]) if not theirs[0][0] else (ours[0], theirs[0])
     for asker, wishes in by_asker.items():
-        for one, other in _pairs(wishes):
-            # Two extras of one release, which uv writes under one name.
-            if asker and one[2] == other[2] and not _meet(what, one[1], other[1]):
-                return one, other
+        for first, other in _pairs(wishes):
+            # Two extras of first release, which uv writes under first name.
+            if asker and first[2] == other[2] and not _meet(what, first[1], other[1]):
+                return first, other
     return None
 
 

@@ -74,9 +74,55 @@ VERSION_PATTERN = (
 _INSTALLED = re.compile(VERSION_PATTERN, re.IGNORECASE)
 # Words before a version that name no package.
 _NO_PACKAGE = frozenset(
-    "version versions python line than least in to at of or and is the a an with from by for cuda"
-    " cudnn gcc v release newer older upgrade downgrade got now about windows macos ubuntu linux"
-    " total mode used using requires require needs size api level tried".split()
+    [
+        "version",
+        "versions",
+        "python",
+        "line",
+        "than",
+        "least",
+        "in",
+        "to",
+        "at",
+        "of",
+        "or",
+        "and",
+        "is",
+        "the",
+        "a",
+        "an",
+        "with",
+        "from",
+        "by",
+        "for",
+        "cuda",
+        "cudnn",
+        "gcc",
+        "v",
+        "release",
+        "newer",
+        "older",
+        "upgrade",
+        "downgrade",
+        "got",
+        "now",
+        "about",
+        "windows",
+        "macos",
+        "ubuntu",
+        "linux",
+        "total",
+        "mode",
+        "used",
+        "using",
+        "requires",
+        "require",
+        "needs",
+        "size",
+        "api",
+        "level",
+        "tried",
+    ]
 )
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
-from compat.advise.doctor.resolvers import NUMBER, grammar
 from compat.advise.doctor.facts import PYTHON, Changed, Fact, Have, Requires, Text, version_of
+from compat.advise.doctor.resolvers import NUMBER, grammar
 from compat.advise.doctor.traceback import Traceback, package_of
 
 # Something is asked for only where one of these words stands near.
@@ -107,8 +107,8 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
 
 
 _STEP = re.compile(
-    rf"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{{1,40}}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"
-    rf" (?:version )?(?P<b>\d[\w.]*\w)"
+    r"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{1,40}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"
+    r" (?:version )?(?P<b>\d[\w.]*\w)"
 )
 
 
