@@ -1,3 +1,4 @@
+# ruff: noqa: E501, E731, PLW1510
 """Generate what `compat doctor` knows of packages: names and parameters by release, wheels by
 Python, and published requirements.
 
@@ -24,12 +25,12 @@ import zlib
 from pathlib import Path
 
 import requests
+from api_surface import Surface, joined, module_of, surface
 from packaging.version import Version
 from remotezip import RemoteZip
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
-from api_surface import Surface, joined, module_of, surface
 
 FOLDER = Path(__file__).parent.parent / "compat" / "advise" / "doctor" / "data"
 SKIPPED = re.compile(

@@ -119,7 +119,7 @@ def doctor_command(
 
     Examples: pip install demo 2>&1 | compat doctor; compat doctor --message error.txt; compat doctor
     tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
-    """
+    """  # noqa: E501
     asked = _asked(python, freeze, message)
     workspaces = _workspaces(matrix, asked, root)
     answers = [

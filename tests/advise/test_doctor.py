@@ -56,8 +56,8 @@ def asked(text: str, python: str = "", listed: str = "") -> list[Finding]:
 @pytest.mark.parametrize(
     ("text", "who", "what", "wanted"),
     [
-        (
-            "ERROR: demo 1.0 has requirement dep~=1.34, but you'll have dep 1.37.1 which is incompatible.",
+        (  # noqa: RUF005
+            "ERROR: demo 1.0 has requirement dep~=1.34, but you'll have dep 1.37.1 which is incompatible.",  # noqa: E501
         )
         + ("demo", "dep", "~=1.34"),
         ("    demo[more] 1.0 depends on dep<2.0 and >=1.1", "demo", "dep", "<2.0 and >=1.1"),
@@ -75,12 +75,12 @@ def asked(text: str, python: str = "", listed: str = "") -> list[Finding]:
             ">=3.9",
         ),
         (
-            "ImportError: This version of Demo requires Dep version >= 2.10; Detected an installation"
+            "ImportError: This version of Demo requires Dep version >= 2.10; Detected an installation"  # noqa: E501
             " of version 2.9.2.",
             *("demo", "dep", ">= 2.10"),
         ),
-        (
-            "RuntimeError: dep version 0.4.30 is newer than and incompatible with demo version 0.4.26.",
+        (  # noqa: RUF005
+            "RuntimeError: dep version 0.4.30 is newer than and incompatible with demo version 0.4.26.",  # noqa: E501
         )
         + ("demo", "dep", "<=0.4.26"),
         ("ImportError: Demo needs Dep 2.2 or less. Got Dep 2.3.", "demo", "dep", "<=2.2.9999"),
@@ -93,8 +93,8 @@ def test_who_requires_what_is_read(text: str, who: str, what: str, wanted: str) 
 
 def test_both_steps_of_uv_are_read() -> None:
     text = (
-        "Because demo>=0.87.0 depends on dep>=2.14.0,<2.15.dev0 and you require demo==0.87.0, we can"
-        " conclude that you require dep>=2.14.0,<2.15.dev0.\n And because you require dep==2.16.1, we"
+        "Because demo>=0.87.0 depends on dep>=2.14.0,<2.15.dev0 and you require demo==0.87.0, we can"  # noqa: E501
+        " conclude that you require dep>=2.14.0,<2.15.dev0.\n And because you require dep==2.16.1, we"  # noqa: E501
         " can conclude that your requirements are unsatisfiable."
     )
     wishes = [(f.what, f.range) for f in facts_of(text, Asked)]
@@ -106,7 +106,7 @@ def test_both_steps_of_uv_are_read() -> None:
 def test_versions_that_pip_ignored_name_no_python() -> None:
     text = (
         "ERROR: Ignored the following versions that require a different python version: 0.34.0"
-        " Requires-Python ~=3.9.0; 0.87.0 Requires-Python >=3.9,<3.12\nERROR: Could not find a version"
+        " Requires-Python ~=3.9.0; 0.87.0 Requires-Python >=3.9,<3.12\nERROR: Could not find a version"  # noqa: E501
         " that satisfies the requirement demo>=0.87 (from versions: 0.1.0, 0.33.0)\n"
     )
     assert case_of(text).python is None

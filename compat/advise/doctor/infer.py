@@ -153,7 +153,7 @@ class Case:
 
     @property
     def innermost(self) -> str:
-        """The package of the innermost frame that is not Python's own; empty where there is none."""
+        """The package of the innermost frame that is not Python's own; empty where there is none."""  # noqa: E501
         return next(iter(self.trace.installed), "")
 
     def beside(self, *packages: str) -> str:
@@ -510,7 +510,7 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
         return {"advice": words, "pin": f"{what}=={current}" if current else ""}
     pythons = known.pythons(version)
     if case.python is not None and known.fits(version, case.python):
-        words = f"The index has {what} {version} for this Python: the platform or an old pip is in the way."
+        words = f"The index has {what} {version} for this Python: the platform or an old pip is in the way."  # noqa: E501
         return {"advice": words, "pin": f"{what}=={version}"}
     if not pythons:
         return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} alone."}
@@ -780,7 +780,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         return None  # a misspelt argument
     last, top = name.rpartition(".")[2], name.partition(".")[0]
     imported = re.findall(
-        rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b)",
+        rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b)",  # noqa: E501
         case.text.flat,
     )
     home = _provider(next((a or b for a, b in imported), top))
@@ -984,7 +984,7 @@ def _unparsed(case: Case) -> Made:
 
 
 _PYTHON_2 = re.compile(
-    r"^\s*print\s+[\"'\w%]|^\s*exec\s+[\"'\w]|^\s*except\s+[\w., ()]+,\s*\w+\s*:|<>|\braise\s+\w+\s*,"
+    r"^\s*print\s+[\"'\w%]|^\s*exec\s+[\"'\w]|^\s*except\s+[\w., ()]+,\s*\w+\s*:|<>|\braise\s+\w+\s*,"  # noqa: E501
     r"|(?<![\w.])0[0-7]{2,}\b|\bur['\"]"
 )
 _RESERVED = re.compile(r"\b(?:async|await)\b(?!\s+(?:def|for|with|\w))")

@@ -281,7 +281,7 @@ def _asked_lists(text: Text) -> Iterator[Fact]:
             if name != "and":
                 yield Asked(what=_name(name), range="", line=line)
     ends = r"(?=,? (?:we can|and (?:the|because|we|only|there)|but)|, we|$)"
-    stated = rf"(?<!conclude that )(?:you require|your project (?:depends on|requires)) (.{{2,400}}?){ends}"
+    stated = rf"(?<!conclude that )(?:you require|your project (?:depends on|requires)) (.{{2,400}}?){ends}"  # noqa: E501
     term = rf"({_NAME}){_EXTRAS}(?:\{{[^}}]*\}})?({_RANGE})?\.?(?=,| and |$| \()"
     for match, line in _each(text, stated):
         for name, wanted in re.findall(term, match[1]):

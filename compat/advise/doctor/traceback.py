@@ -12,11 +12,11 @@ from compat.value import Value
 
 # `File "x.py", line 3, in f`, `x.py:3: in f`, `x.py in f()`, `/x.py:57 raise ...`
 _FILE = re.compile(
-    r"""(?:\bFile ["']?|^(?=\S*[/\\]))(?P<path>[^"']{1,400}?)["']?(?:, line |:(?=\d+ in |\d+, in ))(?P<line>\d{1,6})""",
+    r"""(?:\bFile ["']?|^(?=\S*[/\\]))(?P<path>[^"']{1,400}?)["']?(?:, line |:(?=\d+ in |\d+, in ))(?P<line>\d{1,6})""",  # noqa: E501
     re.I,
 )
 _SHORT = re.compile(
-    r"^\s*(?:❱\s*)?(?P<path>(?:[A-Za-z]:)?[~\w./\\\-@ ]{1,300}\.pyx?):(?P<line>\d{1,6})(?::? in |:? ?$|\s|:)"
+    r"^\s*(?:❱\s*)?(?P<path>(?:[A-Za-z]:)?[~\w./\\\-@ ]{1,300}\.pyx?):(?P<line>\d{1,6})(?::? in |:? ?$|\s|:)"  # noqa: E501
 )
 _IPYTHON = re.compile(
     r"^\s*\[?(?P<path>[~\w./\\:\- ]{1,300}\.py)(?:\]\(\S*\))? in (?P<function><?[\w.]+>?)"
@@ -37,7 +37,7 @@ _PYTHON = re.compile(
 class Frame(Value, frozen=True):
     """One place: its file, what stands there, and whose it is: a package, `python`, or empty for the
     user's own.
-    """
+    """  # noqa: E501
 
     path: str
     source: str
@@ -106,7 +106,7 @@ def read_traceback(text: Text) -> Traceback:
             continue
         error = _RAISED.match(line)
         if error is not None:
-            more = " ".join(l.strip() for l in _following(text.lines, number))
+            more = " ".join(l.strip() for l in _following(text.lines, number))  # noqa: E741
             raised.append(
                 Raised(
                     type=error["type"], text=f"{error['text'] or ''} {more}".strip(), line=number

@@ -13,16 +13,16 @@ from compat.advise.doctor.traceback import Traceback, package_of
 
 # Something is asked for only where one of these words stands near.
 _ASKS = re.compile(
-    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least"
+    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least"  # noqa: E501
 )
 # Who speaks: "This version of X requires", "X needs", "for this version of X", "X 1.0 requires".
 _WHO = re.compile(
-    r"(?:(?:[Tt]his|the) version of |(?:^|[:.'] |Plugin ))'?(?P<a>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)'?(?: \d[\w.]*)? (?:requires?|needs?)\b"
-    r"|(?:for|of) this version of (?P<b>[A-Za-z][\w-]*)|^(?P<c>[A-Za-z][\w-]*) (?P<cv>\d[\w.]*) is incompatible with"
+    r"(?:(?:[Tt]his|the) version of |(?:^|[:.'] |Plugin ))'?(?P<a>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)'?(?: \d[\w.]*)? (?:requires?|needs?)\b"  # noqa: E501
+    r"|(?:for|of) this version of (?P<b>[A-Za-z][\w-]*)|^(?P<c>[A-Za-z][\w-]*) (?P<cv>\d[\w.]*) is incompatible with"  # noqa: E501
     r"|this version of (?P<d>[\w-]+) is incompatible"
 )
 _FOUND = re.compile(
-    rf"(?:[Dd]etected an installation of version|but found version|[Gg]ot (?:\w+ )?|[Yy]ou have(?: version)?|detected version"
+    rf"(?:[Dd]etected an installation of version|but found version|[Gg]ot (?:\w+ )?|[Yy]ou have(?: version)?|detected version"  # noqa: E501
     rf"|(?:is|was) at version|but found [\w.-]+==|your \w+ version is|\(version) ?'?(?P<v>{NUMBER})"
 )
 _NOT_NAMES = frozenset(
@@ -107,7 +107,7 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
 
 
 _STEP = re.compile(
-    r"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{1,40}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"
+    r"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{1,40}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"  # noqa: E501
     r" (?:version )?(?P<b>\d[\w.]*\w)"
 )
 
@@ -117,8 +117,8 @@ def _is_of_a_tool(near: str) -> bool:
     return (
         bool(
             re.search(
-                r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"
-                r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",
+                r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"  # noqa: E501
+                r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",  # noqa: E501
                 near.replace("generated code", ""),
             )
         )
