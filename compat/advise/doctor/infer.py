@@ -751,6 +751,13 @@ def _candidate(
     """The package whose releases differ in something: the one that the text speaks of, the only
     one, or the only one whose newest release lacks it; else none.
     """
+    named = [p for p in packages if re.search(rf"(?<![\w-]){p}(?![\w-])", case.text.flat)]
+    # To read a package's names takes time: those that the text names come first, mostly alone.
+    for package in named:
+        known = api(package)
+        presence = presence_of(known) if known is not None else None
+        if len(named) == 1 and presence is not None and presence.is_known:
+            return presence
     apis = [known for package in list(packages)[:8] if (known := api(package)) is not None]
     matched = [p for known in apis if (p := presence_of(known)) is not None and p.is_known]
     spoken = [presence for presence in matched if case.mentions(presence.package)]
