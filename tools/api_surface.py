@@ -1,3 +1,4 @@
+# ruff: noqa: PLW2901
 """Which names a release's sources define, and how its functions may be called: read with `ast`,
 nothing is run.
 """

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, E731, PLW1510
 """Generate what `compat doctor` knows of packages: names and parameters by release, wheels by
 Python, and published requirements.
 

@@ -1,8 +1,6 @@
-"""What `compat doctor` makes of real environments and messages: golden cases, and how many of them
-are right.
-
-The anchor is DECIDE, which finds 65 % of known issues at 92 % precision.
-"""
+"""What `compat doctor` says of environments by a matrix: runs, metadata and guards. What it reads in
+messages is in test_doctor.py.
+"""  # noqa: E501
 
 import datetime
 import random
@@ -15,9 +13,9 @@ import msgspec
 import pytest
 from packaging.version import Version
 
-from compat.advise.diagnosis import Diagnosis, diagnosis, touches
+from compat.advise.diagnosis import diagnosis
 from compat.advise.message import read_message
-from compat.advise.package_list import PackageList, listed_versions, read_list
+from compat.advise.package_list import PackageList, read_list
 from compat.advise.problem import KnownFacts
 from compat.advise.proof import is_current
 from compat.cli.doctor import known_facts
@@ -46,29 +44,6 @@ CASES, HELD_OUT, FRESH, THIRD, FOURTH, FIFTH, SIXTH = (
 )
 EVERY: list[dict[str, Any]] = [*CASES, *HELD_OUT, *FRESH, *THIRD, *FOURTH, *FIFTH, *SIXTH]
 DAY = datetime.date(2026, 11, 23)
-# What is not found, and why.
-MISSED = {
-    "google-research-13": "an error in the words of the user's own program",
-    "privacy-520": "an error in the words of TensorFlow alone",
-    "probability-1752": "an error in the words of TensorFlow Probability alone",
-    "tensorflow-52937": "an error in the words of TensorFlow alone",
-    "jax-1912": "an error in the words of jax alone",
-    "model-optimization-448": "Python 2 does not say which module lacks the name",
-    "albert-chinese-ner-6": "a slip reads as what was removed",
-    "tensorflow-109469": "what a coordinate requires is not kept",
-    "assume-774": "a list alone does not say what is imported",
-    "acts-5034": "versions that were never run together",
-    "neurostore-901": "a class that the message does not say where to look for",
-    "l3das23-3": "what other packages require is not known",
-    "mediapipe-5117": "an index without a file reads like an index without the package",
-    "open-zaak-585": "the same, and an old release reads as a resolver's fallback",
-    "sack-3": "a name that no message before told of, and whose package it does not say",
-    "tensorboard-keras-example-3": "an argument, and not whose call it is",
-    "si-adv-3": "it does not say that the library is too old for the processor",
-    "numpy-31613": "a build that ends without a word of its cause",
-    "ktrain-525": "an error in the words of a package alone",
-    "totaldepth-37": "a missing compiler reads as a package that cannot be built",
-}
 # Cells that work, of three Pythons, and of which one is as published.
 PROVEN = (
     "py3.9-tf2.14-tff0.87.0+relaxed",
@@ -88,75 +63,9 @@ def facts(folder: Path, cache: Path) -> KnownFacts:
     return known_facts(Workspace(folder, DAY, lambda: cache))
 
 
-def answered(known: dict[str, KnownFacts], case: dict[str, Any]) -> Diagnosis | None:
-    """The answer of the one matrix that the case is about, as the command would choose it."""
-    text = case.get("message", "")
-    message = read_message(text) if text else None
-    python = Version(case["python"]) if "python" in case else None
-    if "list" in case:
-        packages = read_list(case["list"], python)
-    else:
-        python = python or (None if message is None else message.python)
-        packages = PackageList(versions=listed_versions(text), python=python)
-    names = [
-        name
-        for name, of in known.items()
-        if case.get("matrix") == name
-        or ("matrix" not in case and touches(of.snapshot.matrix, packages, message))
-    ]
-    return diagnosis(known[names[0]], packages, message) if names else None
-
-
-def is_right(answer: Diagnosis | None, case: dict[str, Any]) -> bool:
-    """Whether the state is right, and of what is broken the cause and the package at fault."""
-    is_broken = answer is not None and answer.state == "broken"
-    if case["truth"] == "fine" or answer is None or not is_broken:
-        return is_broken is (case["truth"] == "broken")
-    first = answer.problems[0]
-    return first.cause in case["causes"] and not set(first.packages[:2]).isdisjoint(
-        case["packages"]
-    )
-
-
-@pytest.mark.parametrize("case", EVERY, ids=lambda case: str(case["name"]))
-def test_a_real_case_is_diagnosed(case: dict[str, Any], known: dict[str, KnownFacts]) -> None:
-    answer = answered(known, case)
-    assert is_right(answer, case) is (case["name"] not in MISSED), answer
-
-
-@pytest.mark.parametrize(
-    ("cases", "number", "found", "called"),
-    [
-        (CASES, 140, 138, 138),
-        (HELD_OUT, 34, 31, 32),
-        (FRESH, 30, 25, 26),
-        (THIRD, 31, 30, 30),
-        (FOURTH, 28, 27, 27),
-        (FIFTH, 29, 28, 28),
-        (SIXTH, 29, 24, 25),
-    ],
-    ids=["kept", "held out", "fresh", "third", "fourth", "fifth", "sixth"],
-)
-def test_precision_and_recall(
-    cases: list[dict[str, Any]], number: int, found: int, called: int, known: dict[str, KnownFacts]
-) -> None:
-    positives = [case for case in cases if case["truth"] == "broken"]
-    answers = [(case, answered(known, case)) for case in cases]
-    broken = [(case, answer) for case, answer in answers if answer and answer.state == "broken"]
-    right = [case for case, answer in broken if is_right(answer, case)]
-    assert len(positives) == number
-    # As of 2026-11-24. Asked of the held-out cases for the first time it found 27 and called 29
-    # broken, of the fresh ones 20 and 21, of the third 26 and 28, of the fourth 20 and 20, of the
-    # fifth 24 and 24, of the sixth 23 and 25; what was seen in them was mended by general rules,
-    # where it could be.
-    assert len(right) >= found
-    assert len(broken) - len(right) <= called - found
-
-
 def test_cases_say_where_they_are_from_and_what_is_true() -> None:
     names = [case["name"] for case in EVERY]
     assert len(set(names)) == len(names)
-    assert set(MISSED) <= set(names)
     for case in EVERY:
         assert case["source"].startswith("https://")
         assert case["why"].endswith(".")
@@ -336,31 +245,6 @@ def test_what_could_be_anybodys_is_held_against_nobody(
     message = read_message(f"import tensorflow_federated as tff\n{text}\n")
     answer = diagnosis(known["tff"], PackageList(versions={}), message)
     assert answer.state == "unproven"
-
-
-@pytest.mark.parametrize(
-    ("text", "package"),
-    [
-        (
-            "ImportError: cannot import name 'a' from 'strange' (/v/site-packages/strange/a.py)",
-            "strange",
-        ),
-        (
-            "AttributeError: module 'tensorflow_core.train' has no attribute 'Optimizer'",
-            "tensorflow",
-        ),
-        (
-            "    tf.enable(a=1)\nTypeError: enable() got an unexpected keyword argument 'a'",
-            "tensorflow",
-        ),
-        ("ERROR: Failed building wheel for strange", "strange"),
-    ],
-)
-def test_what_is_installed_or_ends_an_installation_is_at_fault_under_any_name(
-    text: str, package: str, known: dict[str, KnownFacts]
-) -> None:
-    answer = diagnosis(known["tff"], PackageList(versions={}), read_message(text))
-    assert answer.problems[0].packages == (package,)
 
 
 def test_a_release_that_is_long_out_of_date_is_noted(known: dict[str, KnownFacts]) -> None:

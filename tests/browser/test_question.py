@@ -2,24 +2,11 @@
 address or a pasted text, with nothing sent; and search.
 """
 
-import sys
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
 from conftest import Open, Window
 from playwright.sync_api import Page, Request
-
-from compat.advise.message import read_message
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
-CASES = tomllib.loads(
-    (Path(__file__).parent.parent / "advise" / "doctor_cases.toml").read_text(encoding="utf-8")
-)["cases"]
 
 SPOKEN = "[data-spoken]:not(:empty)"
 GONE = (
@@ -161,16 +148,6 @@ def test_a_pasted_text_is_answered_with_its_cause_and_a_command(
     assert page.locator("select[name=python]").input_value() == python
     assert "uv venv --python" in answer(page)
     assert opened.seen.console == []
-
-
-def test_the_page_says_what_the_command_says_of_a_message(window: Open, real: str) -> None:
-    page = window(real).visit("")
-    page.locator("[data-paste] summary").click()
-    for case in CASES:
-        complaints = read_message(case.get("message", "")).complaints
-        if complaints and complaints[0].is_fault and complaints[0].cause != "no-artifact":
-            page.locator("textarea").fill(case["message"])
-            page.locator("[data-findings]", has_text=complaints[0].sentence).wait_for()
 
 
 def test_a_recognised_cause_leads_to_its_place(window: Open, real: str) -> None:

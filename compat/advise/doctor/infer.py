@@ -153,7 +153,7 @@ class Case:
 
     @property
     def innermost(self) -> str:
-        """The package of the innermost frame that is not Python's own; empty if there is none."""
+        """The package of the innermost frame that is not Python's own; empty where there is none."""  # noqa: E501
         return next(iter(self.trace.installed), "")
 
     def beside(self, *packages: str) -> str:
@@ -219,18 +219,18 @@ def _apart(what: str, ranges: list[Wish]) -> tuple[Wish, Wish] | None:
     by_asker: dict[str, list[Wish]] = {}
     for wish in dict.fromkeys(ranges):
         by_asker.setdefault(wish[0], []).append(wish)
-    for one, other in _pairs(by_asker.get("", [])):
-        if not _meet(what, one[1], other[1]):
-            return one, other
+    for first, other in _pairs(by_asker.get("", [])):
+        if not _meet(what, first[1], other[1]):
+            return first, other
     for (_, ours), (_, theirs) in _pairs(list(by_asker.items())):
-        # A resolver tries one release of an asker after another: none of them may fit.
-        if not any(_meet(what, one[1], other[1]) for one in ours for other in theirs):
+        # A resolver tries first release of an asker after another: none of them may fit.
+        if not any(_meet(what, first[1], other[1]) for first in ours for other in theirs):
             return (theirs[0], ours[0]) if not theirs[0][0] else (ours[0], theirs[0])
     for asker, wishes in by_asker.items():
-        for one, other in _pairs(wishes):
-            # Two extras of one release, which uv writes under one name.
-            if asker and one[2] == other[2] and not _meet(what, one[1], other[1]):
-                return one, other
+        for first, other in _pairs(wishes):
+            # Two extras of first release, which uv writes under first name.
+            if asker and first[2] == other[2] and not _meet(what, first[1], other[1]):
+                return first, other
     return None
 
 
@@ -510,9 +510,7 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
         return {"advice": words, "pin": f"{what}=={current}" if current else ""}
     pythons = known.pythons(version)
     if case.python is not None and known.fits(version, case.python):
-        words = (
-            f"The index has {what} {version} for this Python; the platform or an old pip blocks it."
-        )
+        words = f"The index has {what} {version} for this Python: the platform or an old pip is in the way."  # noqa: E501
         return {"advice": words, "pin": f"{what}=={version}"}
     if not pythons:
         return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} alone."}
@@ -753,6 +751,13 @@ def _candidate(
     """The package whose releases differ in something: the one that the text speaks of, the only
     one, or the only one whose newest release lacks it; else none.
     """
+    named = [p for p in packages if re.search(rf"(?<![\w-]){p}(?![\w-])", case.text.flat)]
+    # To read a package's names takes time: those that the text names come first, mostly alone.
+    for package in named:
+        known = api(package)
+        presence = presence_of(known) if known is not None else None
+        if len(named) == 1 and presence is not None and presence.is_known:
+            return presence
     apis = [known for package in list(packages)[:8] if (known := api(package)) is not None]
     matched = [p for known in apis if (p := presence_of(known)) is not None and p.is_known]
     spoken = [presence for presence in matched if case.mentions(presence.package)]

@@ -1,6 +1,6 @@
-"""What CPython, the loader and the compiler print when something does not fit, as facts. The
-formats are in `grammar.toml`.
-"""
+"""What CPython, the loader and the compiler print when something does not fit, as facts. The formats
+are in `grammar.toml`.
+"""  # noqa: E501
 
 import re
 from collections.abc import Callable, Iterator

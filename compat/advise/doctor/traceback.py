@@ -35,9 +35,9 @@ _PYTHON = re.compile(
 
 
 class Frame(Value, frozen=True):
-    """One place: its file, what stands there, and whose it is: a package, `python`, or empty for
-    the user's own.
-    """
+    """One place: its file, what stands there, and whose it is: a package, `python`, or empty for the
+    user's own.
+    """  # noqa: E501
 
     path: str
     source: str
@@ -106,7 +106,7 @@ def read_traceback(text: Text) -> Traceback:
             continue
         error = _RAISED.match(line)
         if error is not None:
-            more = " ".join(each.strip() for each in _following(text.lines, number))
+            more = " ".join(l.strip() for l in _following(text.lines, number))  # noqa: E741
             raised.append(
                 Raised(
                     type=error["type"], text=f"{error['text'] or ''} {more}".strip(), line=number
