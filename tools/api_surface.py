@@ -1,4 +1,3 @@
-# ruff: noqa: PLW2901
 """Which names a release's sources define, and how its functions may be called: read with `ast`,
 nothing is run.
 """

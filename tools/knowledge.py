@@ -1,4 +1,4 @@
-# ruff: noqa: E501, E731, PLW1510
+# ruff: noqa: E501
 """Generate what `compat doctor` knows of packages: names and parameters by release, wheels by
 Python, and published requirements.
 
@@ -8,7 +8,7 @@ Python, and published requirements.
 
 Python sources are read out of wheels by range requests and parsed with `ast`; nothing is run. A file
 that a release shares with the one before is neither fetched nor parsed again.
-"""  # noqa: E501
+"""
 
 import io
 import json
@@ -257,7 +257,7 @@ def generate(name, is_read=True):
     small = write(f"{name}.index.xz", index)
     print(
         f"{name}: {len(api)} of {len(by_version)} releases, {size // 1000} + {small // 1000} kB,"
-        f" {total[0] // 1_000_000} MB read, {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",  # noqa: E501
+        f" {total[0] // 1_000_000} MB read, {time.time() - began:.0f} s, {time.process_time():.0f} CPU s",
         flush=True,
     )
 
@@ -344,7 +344,7 @@ def names_of_all():
     }
     owners = {name: sorted(packages) for name, packages in found.items() if len(packages) <= 8}
     print(
-        f"names: {len(owners)} owners, {write('names.xz', {'modules': aliases | modules, 'owners': owners}) // 1000} kB"  # noqa: E501
+        f"names: {len(owners)} owners, {write('names.xz', {'modules': aliases | modules, 'owners': owners}) // 1000} kB"
     )
 
 

@@ -1,7 +1,7 @@
 # ruff: noqa: E501
 """Print, as JSON, what the modules of this Python's own library have: run by tools/knowledge.py on each
 interpreter, from 2.7 on.
-"""  # noqa: E501
+"""
 
 import inspect
 import json

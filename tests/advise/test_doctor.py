@@ -4,7 +4,6 @@ real cases it answers rightly.
 
 import re
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
