@@ -250,9 +250,7 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _without_rules(self, refusal: Refusal) -> Lock | Refusal:
-        """The answer once the rules bound no third package either, and then as few as can be: a
-        rule knows a version that works, not that no other one does.
-        """
+        """The answer once the rules bound as few third packages as can be."""
         if not self._bounded or refusal.cause not in (*_FINAL, "source-only"):
             return refusal
         self._free = self._bounded

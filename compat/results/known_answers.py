@@ -14,6 +14,7 @@ from compat.plan.feasible import Feasibility
 from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
 from compat.results.entry import Entry
 from compat.results.intervals import with_expectations
+from compat.results.involved import third_package
 from compat.results.plain_answers import LOCKED, KnownRefusal, PlainAnswer
 from compat.results.snapshot import Snapshot
 from compat.results.verdict import verdict_of
@@ -78,13 +79,14 @@ class Consequences:
 
     def of(self, cell: Cell) -> KnownRefusal | None:
         clauses = self._book.answer(self._sets(cell), self._python(cell))
-        if clauses and not is_spurious(clauses[0].failed):
-            return _by_clause(clauses[0])
-        # A file that fails says more than the want of a build, and less than a refusal.
-        for file in self.clauses.files:
-            if self._holds(file, cell):
-                return _by_file(file)
-        return _by_clause(clauses[0]) if clauses else None
+        refusal = _by_clause(clauses[0]) if clauses else None
+        axes = (a.normalised_name for a in self._facts.matrix.packages if cell.recipe == "relaxed")
+        # A file that fails says more than the want of a build or of a package that may move.
+        if refusal and not (
+            is_spurious(refusal.outcome) or third_package(refusal.involved, frozenset(axes))
+        ):
+            return refusal
+        return next((_by_file(f) for f in self.clauses.files if self._holds(f, cell)), refusal)
 
     def contained(self, cell: Cell) -> tuple[tuple[Clause, ...], tuple[FileClause, ...]]:
         conflicts = self._book.contained(self._sets(cell), self._python(cell))

@@ -13,6 +13,8 @@ from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 from compat.declare.load import Declared
 from compat.fleet.explore import open_work
 from compat.index.release import Catalogue
+from compat.plan.cell import parse_cell
+from compat.plan.feasible import Feasibility
 from compat.plan.plan import plan
 from compat.results.clauses import Clause, FileClause, KeptClauses
 from compat.results.known_answers import fallen, with_answers
@@ -226,6 +228,34 @@ def test_a_refusal_is_told_before_a_file() -> None:
     soft = replace(clause, outcome="lock-fail:source-only(ant==1)")
     of = picture(conflicts=[soft], files=[FILE])
     assert str(of.by_id["py3.8-fr2-demo1.0"].verdict.outcome) == FILE.outcome
+
+
+@pytest.mark.parametrize(
+    ("package", "told"), [("ant", FILE.outcome), ("frame", "lock-fail:conflict(frame>2)")]
+)
+def test_a_file_is_told_before_a_refusal_by_a_package_that_may_move(
+    package: str, told: str
+) -> None:
+    rule = """
+[[rules]]
+name = "ant"
+effect = "relax"
+because = "So that there are relaxed cells."
+relaxations = [{ package = "ant", to = "any" }]
+"""
+    world = WORLD | {"matrix": FRAME_MATRIX + rule}
+    facts = Feasibility(matrix_of(world), catalogue_of(world))
+    clause = replace(
+        CLAUSE,
+        facts=("ant", "frame==2.*"),
+        pythons=("3.8",),
+        outcome=f"lock-fail:conflict({package}>2)",
+        because=f"demo 1.0 depends on {package}>2",
+    )
+    cell = parse_cell("py3.8-fr2-demo1.0+relaxed", facts.matrix)
+    known = Consequences(facts, KeptClauses(conflicts=(clause,), files=(FILE,))).of(cell)
+    assert known is not None
+    assert str(known.outcome) == told
 
 
 BETWEEN = {f"py3.9-fr{frame}-demo1.0" for frame in (2, 3, 4)}
