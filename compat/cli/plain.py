@@ -16,7 +16,6 @@ from packaging.version import Version
 from compat import files, pipeline
 from compat.advise.ranks import positions
 from compat.advise.request import Request, wanted_coordinates
-from compat.cli.lockers import refusing_locker
 from compat.cli.machine import without_places
 from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError, DeclarationError, Fault, NothingToDo
@@ -209,6 +208,8 @@ class AskedAgain:
     @cached_property
     def locker(self) -> Locker:
         """It builds nothing: other people's code has no business where records are kept."""
+        from compat.cli.lockers import refusing_locker
+
         return refusing_locker(self._workspace)
 
     def may_ask(self, questions: int = 1) -> bool:

@@ -3,12 +3,15 @@
 import logging
 import shlex
 import subprocess
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
 from compat.errors import ToolFailed
 
 _LOG = logging.getLogger(__name__)
+# uv's program is looked up by it, and threads that ask first at once would see it half made.
+sysconfig.get_config_vars()
 Done = subprocess.CompletedProcess[str]
 
 

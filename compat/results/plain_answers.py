@@ -123,7 +123,7 @@ def decode_answers(
         raise DeclarationError.of(
             f"has no answers of a resolver: {fault}",
             path=source,
-            hint=f"compat {command} makes it anew once it is deleted",
+            hint=f"compat matrix {command} makes it anew once it is deleted",
         ) from fault
     return answers
 

@@ -315,6 +315,18 @@ def test_known_names_have_spans() -> None:
     assert api("no-such-package") is None
 
 
+@pytest.mark.parametrize(
+    ("name", "first", "named", "wrong", "silent_of_fine"),
+    [
+        ("cases", 104, 111, 2, 31),
+        ("held_out", 27, 30, 0, 12),
+        ("fresh", 21, 25, 0, 10),
+        ("third", 22, 28, 0, 9),
+        ("fourth", 23, 26, 0, 12),
+        ("fifth", 24, 26, 1, 11),
+        ("sixth", 20, 25, 0, 11),
+    ],
+)
 def test_real_cases(name: str, first: int, named: int, wrong: int, silent_of_fine: int) -> None:
     """At least so many first culprits and culprits, at most so many wrong ones. The first of a
     case's packages is the culprit, the others are beside it.

@@ -35,6 +35,7 @@ def test_plan_json_is_one_envelope_with_every_cell_once(run: Run) -> None:
     assert by_id["py3.8-dep2-demo2.0"]["obstacle"] == {
         "kind": "requires-python",
         "between": ["demo2.0", "py3.8"],
+        "package": "",
         "because": "demo 2.0 requires Python >=3.9, not 3.8",
     }
 

@@ -124,7 +124,7 @@ def test_every_command_helps_in_an_empty_folder(compat: Installed) -> None:
         assert "Example" in ended.stdout, name
 
 
-@pytest.mark.parametrize("command", ["check", "publish", "site serve", "doctor"])
+@pytest.mark.parametrize("command", ["check", "publish", "site serve"])
 def test_without_a_repository_a_command_says_so_in_one_line(
     compat: Installed, command: str
 ) -> None:

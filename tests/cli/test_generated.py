@@ -186,7 +186,7 @@ def test_a_run_on_a_python_that_the_matrix_has_no_longer_has_its_page() -> None:
         assert (root / "public/demo/cell" / cell.id / "index.html").exists()
 
 
-@pytest.mark.parametrize("command", ["propose", "schedule", "health", "advise"])
+@pytest.mark.parametrize("command", ["propose", "matrix schedule", "ci health", "advise"])
 def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line(
     command: str,
 ) -> None:
@@ -198,7 +198,7 @@ def test_a_kept_catalogue_without_a_package_of_the_matrix_is_refused_in_one_line
         kept = json.loads(path.read_bytes())
         kept["packages"] = [package for package in kept["packages"] if package["name"] != "dep"]
         path.write_text(json.dumps(kept), encoding="utf-8")
-        came = _compat(command, "demo")
+        came = _compat(*command.split(), "demo")
     assert came.code == 2
     assert (
         came.err

@@ -285,21 +285,21 @@ def test_on_a_later_day_old_runs_are_outdated(demo: Path, run: Run) -> None:
     assert "291 days old, and fresh are at most 90" in came.out
 
 
-@pytest.mark.parametrize("command", ["propose", "schedule"])
+@pytest.mark.parametrize("command", ["propose", "matrix schedule"])
 def test_a_day_that_is_none_is_refused_in_one_line(demo: Path, run: Run, command: str) -> None:
-    came = run(command, "demo", "--today", "tomorrow")
+    came = run(*command.split(), "demo", "--today", "tomorrow")
     assert (came.code, came.err) == (
         2,
         "error: --today: 'tomorrow' is not a date such as 2027-04-01\n",
     )
 
 
-@pytest.mark.parametrize("command", ["propose", "schedule"])
+@pytest.mark.parametrize("command", ["propose", "matrix schedule"])
 def test_a_matrix_without_a_policy_is_refused_in_one_line(
     demo: Path, run: Run, command: str
 ) -> None:
     (demo / "policy.toml").unlink()
-    came = run(command, "demo")
+    came = run(*command.split(), "demo")
     assert came.code == 2
     assert came.err.startswith("error: matrices/demo/policy.toml: this matrix declares no policy")
 

@@ -18,7 +18,7 @@ def test_without_a_command_the_commands_are_listed(run: Run) -> None:
     ran = run()
     assert ran.code == 0
     assert "--version" in ran.out
-    assert "  keep  " in ran.out
+    assert "  propose  " in ran.out
 
 
 def test_python_m_compat_is_the_command() -> None:

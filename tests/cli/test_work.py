@@ -245,7 +245,7 @@ def test_locks_are_made_side_by_side_and_printed_in_the_order_of_the_cells(
     resolvers = Resolvers(monkeypatch)
     found = run(*words, "--jobs", "4")
     assert resolvers.most > 1
-    assert [line.split()[0] for line in found.out.splitlines() if line[0] != " "] == list(words[2:])
+    assert [line.split()[0] for line in found.out.splitlines() if line[0] != " "] == list(words[3:])
     assert found.code == 1
     assert found.err == "4 cells: 3 locked, 1 infeasible\n"
     again = run(*words, "-j", "4")

@@ -101,7 +101,7 @@ class Flock(Repository):
                 cwd=self.root, env=self.environ, text=True, stdout=log, stderr=log,
             )  # fmt: skip
         self.processes.append(psutil.Process(process.pid))
-        if words[0] == "cluster":
+        if "cluster" in words:
             wait_for(lambda: "dask://" in path.read_text() or process.poll() is not None)
         return process
 

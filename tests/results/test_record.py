@@ -221,7 +221,7 @@ class TestWhatCannotBeARecord:
             ({"run_url": "javascript:alert(1)"}, "regex"),
             ({"matrix": "../tff"}, "regex"),
             ({"lock_digest": "abc"}, "regex"),
-            ({"outcome": outcome("test-fail:error(other)")}, "no attempt came to"),
+            ({"outcome": outcome("test-fail:error(other)")}, "its attempts do not come to"),
             ({"capabilities": capabilities(sum="no")}, "cannot pass"),
             ({"capabilities": (*capabilities(sum="yes"), *capabilities(sum="yes"))}, "twice"),
         ],

@@ -605,7 +605,9 @@ class TestLaws:
         self, history: list[Record]
     ) -> None:
         settled = [one for one in history if not any(map(is_doubtful, one.outcomes))]
-        assert judged(*settled, *settled) == judged(*settled)
+        # A sentence counts how often in a row a cell ended so; nothing else depends on it.
+        once, twice = judged(*settled), judged(*settled, *settled)
+        assert msgspec.structs.replace(twice, reasons=once.reasons) == once
 
 
 def test_a_long_history_is_judged_in_no_time() -> None:

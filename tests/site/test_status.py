@@ -46,16 +46,13 @@ def test_what_worked_when_new_and_was_not_tried_today_claims_nothing_of_today() 
 
 
 def test_which_locks_keep_every_requirement_is_kept() -> None:
-    kept: dict[str, bytes] = {}
     lock = lock_of("py3.8-dep2-demo1.0+relaxed", dep="1.0")
     shelf, nothing = Shelf([ran(lock)], [lock]), dict[str, Lock]()
     # The second time no lock is read.
+    unchanged: dict[str, bool] = {}
     for lock_of_cell in (shelf.locks.get, nothing.get):
-        known = with_locks(
-            shelf.picture(),
-            lock_of_cell,
-            lambda kind, _, make: kept[kind] if kind in kept else kept.setdefault(kind, make()),
-        )
+        known = with_locks(shelf.picture(), lock_of_cell, unchanged)
+        unchanged = {entry.cell.id: bool(entry.is_unchanged) for entry in known.entries}
         assert known.by_id[lock.inputs.cell].is_unchanged
 
 

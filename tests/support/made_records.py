@@ -5,6 +5,7 @@ import hashlib
 import json
 from typing import Any
 
+import msgspec
 from hypothesis import strategies as st
 
 from compat.results.record import (
@@ -12,6 +13,7 @@ from compat.results.record import (
     Capability,
     Record,
     StepSeconds,
+    decisive,
     decode_record,
     encode_record,
 )
@@ -44,7 +46,7 @@ def ran(
         **{
             "cell": cell,
             "matrix": "tff",
-            "outcome": tries[-1],
+            "outcome": decisive(tries),
             "lock_digest": lock,
             "suite_digest": suite,
             "started": started,
@@ -155,10 +157,12 @@ _capabilities = st.lists(
 @st.composite
 def records(draw: st.DrawFn) -> Record:
     """Any record that can be stored."""
-    attempts = tuple(draw(st.lists(_attempts, max_size=3)))
-    came_to = (
-        draw(st.sampled_from([one.outcome for one in attempts])) if attempts else draw(outcomes)
+    level = draw(st.sampled_from(["L0", "L1", "L2", "L3"]))
+    attempts = tuple(
+        msgspec.structs.replace(attempt, isolation=level)
+        for attempt in draw(st.lists(_attempts, max_size=3))
     )
+    came_to = decisive([one.outcome for one in attempts]) if attempts else draw(outcomes)
     metric = st.builds(
         Metric,
         name=texts,
@@ -178,7 +182,7 @@ def records(draw: st.DrawFn) -> Record:
         host=draw(
             st.from_regex(r"linux-(x86_64|aarch64)-[0-9]{1,2}cpu-[0-9]{1,3}gb", fullmatch=True)
         ),
-        isolation=draw(st.sampled_from(["L0", "L1", "L2", "L3"])),
+        isolation=level,
         tool=draw(texts),
         capabilities=draw(_capabilities),
         metrics=tuple(draw(st.lists(metric, max_size=2))),
