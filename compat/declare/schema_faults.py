@@ -128,7 +128,7 @@ def _of_table(table: dict[str, Any], schema: dict[str, Any], path: Path) -> Iter
             yield from _faults(value, allowed, (*path, key))
     for key in schema.get("required", ()):
         if key not in table:
-            yield Finding("missing-key", path, f"missing key {key!r}")
+            yield Finding("missing-key", (*path, key), f"missing key {key!r}")
 
 
 def _reference(value: Any, reference: str, path: Path) -> Iterator[Finding]:
