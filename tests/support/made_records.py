@@ -18,6 +18,7 @@ from compat.results.record import (
     encode_record,
 )
 from compat.run.evidence import Installed, Metric
+from compat.run.isolation import HIGHEST_FIRST
 from compat.run.outcome import CAUSES, STAGES, Failed, Outcome, Passed, parse_outcome
 
 UTC = datetime.timezone.utc
@@ -157,7 +158,7 @@ _capabilities = st.lists(
 @st.composite
 def records(draw: st.DrawFn) -> Record:
     """Any record that can be stored."""
-    level = draw(st.sampled_from(["L0", "L1", "L2", "L3"]))
+    level = draw(st.sampled_from(HIGHEST_FIRST))
     attempts = tuple(
         msgspec.structs.replace(attempt, isolation=level)
         for attempt in draw(st.lists(_attempts, max_size=3))
