@@ -468,7 +468,7 @@ def weekly(recorded: Forge, tmp_path: Path) -> Forge:
 
 def test_the_action_checks_and_plans(weekly: Forge) -> None:
     result, out = by_action(weekly, command="check")
-    assert (result, out.splitlines()[1]) == ("success", "sound: ferry")
+    assert (result, out.strip().splitlines()[1]) == ("success", "sound: ferry")
     result, out = by_action(weekly, command="plan", matrix="ferry", options="--budget 5m")
     assert result == "success", out
     result, out = by_action(weekly, command="plan", matrix="fairy")
