@@ -118,18 +118,19 @@ class Commands(TyperGroup):
 
     def __init__(self, names: Mapping[str, str] | None = None, **attributes: Any) -> None:
         super().__init__(**attributes)
+        self.is_first = names is None
         self.names = names or {name: name for name in COMMANDS}
         for name, key in self.names.items():
-            hidden = names is None and key in MORE
+            hidden = self.is_first and key in MORE
             sentence = COMMANDS[key][1]
             self.add_command(TyperCommand(name=name, callback=None, help=sentence, hidden=hidden))
-        if names is None:
+        if self.is_first:
             for group, (sentence, below) in GROUPS.items():
                 self.add_command(Commands(below, name=group, help=sentence, rich_markup_mode=None))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the words name, itself, with its name and the words left over."""
-        if args[:1] == ["help"] and "help" not in self.names:
+        if args[:1] == ["help"] and self.is_first:
             args = [*args[1:], "--help"] if args[1:] else ["--help"]
             if args == ["--help"]:
                 print(ctx.get_help())
@@ -138,7 +139,7 @@ class Commands(TyperGroup):
         if command is None or isinstance(command, Commands):
             return name, command, words
         key = self.names[str(command.name)]
-        if command.name in NEW_NAMES and len(self.names) == len(COMMANDS):
+        if self.is_first and command.name in NEW_NAMES:
             print(
                 f"warning: `compat {key}` is now `compat {NEW_NAMES[key]}`; the old name goes with"
                 " the next release",
@@ -148,7 +149,7 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Print the first screen by headings, and the groups below them with their names."""
-        if len(self.names) != len(COMMANDS):
+        if not self.is_first:
             super().format_commands(ctx, formatter)
             return
         for heading, rows in FIRST.items():
