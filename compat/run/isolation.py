@@ -20,7 +20,7 @@ HIGHEST_FIRST: tuple[Isolation, ...] = get_args(Isolation)
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # All that a cell at L3 reads of this machine, where it is there, besides its interpreter and its
 # own folders. A read-only mount does not stop a connection to a socket, so no folder is listed in
-# which programs put them. docs/how-verdicts-are-made.md prints the list, a test compares.
+# which programs put them. docs/isolation.md prints the list, a test compares.
 SYSTEM = """
 /usr /bin /sbin /lib /lib32 /lib64 /libx32 /nix/store /gnu/store /sys/devices/system
 /etc/alternatives /etc/ca-certificates /etc/crypto-policies /etc/fonts /etc/gai.conf /etc/host.conf

@@ -18,7 +18,9 @@
     button.setAttribute("aria-label", `Copy: ${what ? what.textContent : "this"}`);
     button.addEventListener("click", async () => {
       try {
-        await navigator.clipboard.writeText(code.textContent);
+        const typed = code.textContent.split("\n").filter((line) => line.startsWith("$ ")).map((line) => line.slice(2));
+        const isSession = code.classList.contains("language-console");
+        await navigator.clipboard.writeText(isSession ? typed.join("\n") : code.textContent);
         button.textContent = "Copied";
       } catch {
         button.textContent = "Not copied";
@@ -28,6 +30,11 @@
     figure.classList.add("can-copy");
     figure.append(button);
   };
+  all(".text pre").forEach((block) => {
+    const figure = make("figure", "", { class: "code" });
+    block.replaceWith(figure);
+    figure.append(block);
+  });
   all("figure.code").forEach(offerCopy);
 
   // The address remembers what a form asks; empty fields are left out.

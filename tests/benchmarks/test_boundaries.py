@@ -1,7 +1,7 @@
 """The search for a boundary on a thousand axes of each kind.
 
 With `pytest -s -m benchmark` it prints, as each kind ends, a row of the table in
-docs/how-verdicts-are-made.md: axis, versions, share right, runs, and those of Bayesian bisection.
+docs/figures.md: axis, versions, share right, runs, and those of Bayesian bisection.
 """
 
 from statistics import mean

@@ -1,5 +1,5 @@
 """All that a cell at L3 reads, writes, connects to and signals, held against the list that
-docs/how-verdicts-are-made.md prints.
+docs/isolation.md prints.
 """
 
 import json
@@ -17,7 +17,7 @@ from compat.cli.machine import readable_places
 from compat.run.isolation import NETWORK, SYSTEM, made_up
 from compat.run.supervise import run_limited
 
-PAGE = Path(__file__).parents[2] / "docs" / "how-verdicts-are-made.md"
+PAGE = Path(__file__).parents[2] / "docs" / "isolation.md"
 
 # Lists what there is: the root is empty but for mounts, links and files that are made for the cell.
 LOOK = r"""

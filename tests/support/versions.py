@@ -15,7 +15,7 @@ class Kind(NamedTuple):
     `fails` is the chance that a version that works fails in a run, `passes` that one that does not
     passes. `holes` is how many versions may do the opposite of their side, `untestable` how many
     cannot be installed. `runs` is what Bayesian bisection takes, both ends verified, by the table
-    of `docs/how-verdicts-are-made.md`; None where there is no figure to compare with.
+    of `docs/figures.md`; None where there is no figure to compare with.
     """
 
     name: str

@@ -37,6 +37,7 @@ _BIDI = {
 
 # The file of the documentation that lists the others; forges show a file of this name beside a
 # folder.
+_HEADING = re.compile(r"<(h[23])>(.*?)</h[23]>", re.DOTALL)
 _BETWEEN_FILES = re.compile(r'href="(?P<name>[A-Za-z][A-Za-z-]*\.md)"')
 
 
@@ -86,6 +87,10 @@ class Printer:
 
         `pages/` is a link to `docs/`, where the same files are read on a forge.
         """
+        contents = (self.folder / "pages" / "README.md").read_text(encoding="utf-8")
+        # The sidebar has the headings and links of the contents without what is said of each.
+        contents = re.sub(r"\): .*$", ")", contents.partition("\n## ")[2], flags=re.MULTILINE)
+        contents = f"## {contents}"
         for path in sorted((self.folder / "pages").glob("*.md")):
             first, _, text = path.read_text(encoding="utf-8").partition("\n")
             page_path = paths.about_path(path.name)
@@ -94,10 +99,11 @@ class Printer:
                 template="about.html",
                 title=first.removeprefix("# "),
                 about=f"{first.removeprefix('# ')}: documentation of compat.",
-                view=partial(documentation_html, text, page_path),
+                view=partial(_about_view, text, contents, page_path),
                 inputs=digest(
                     self.edition.base_url,
                     text,
+                    contents,
                     [report.snapshot.matrix.title for report in self.edition.reports],
                 ),
             )
@@ -166,7 +172,21 @@ def documentation_html(text: str, path: str) -> Markup:
     # https://dequeuniversity.com/rules/axe/4.10/scrollable-region-focusable
     # A Markup would escape what is put in.
     rendered = str(html_of_markdown(text)).replace("<pre>", '<pre tabindex="0">')
+    rendered = _HEADING.sub(
+        lambda found: f'<{found[1]} id="{heading_id(found[2])}">{found[2]}</{found[1]}>', rendered
+    )
     return Markup(_BETWEEN_FILES.sub(address, rendered))
+
+
+def _about_view(text: str, contents: str, path: str) -> dict[str, Markup]:
+    parts = {"text": text, "contents": contents}
+    return {name: documentation_html(part, path) for name, part in parts.items()}
+
+
+def heading_id(heading: str) -> str:
+    """Return the anchor that a forge gives the same heading, from its Markdown or its HTML."""
+    plain = re.sub(r"<[^>]*>|&\w+;|[^a-z0-9_ -]", "", heading.lower())
+    return plain.strip().replace(" ", "-")
 
 
 def assets() -> Path:
