@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from api_surface import Surface, joined, module_of, surface
+from compat.search.api_surface import Surface, joined, module_of, surface
 from packaging.version import Version
 from remotezip import RemoteZip
 

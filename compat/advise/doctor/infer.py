@@ -9,7 +9,6 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-import vermin  # type: ignore[import-untyped]
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -1003,6 +1002,10 @@ def wanted_by_source(source: str) -> str:
         return "<3"
     if _RESERVED.search(source):
         return "<3.7"
+    try:
+        import vermin  # type: ignore[import-untyped]
+    except ImportError:  # the extra `sources` brings it
+        return ""
     for whole in (source, f"{source}\n    pass", f"{source}\n    case _: pass"):
         try:
             matched = vermin.visit(whole).minimum_versions()

@@ -7,14 +7,15 @@ file for which Python. It is read from data files beside this module, one a pack
 import json
 import lzma
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.advise.doctor.facts import specifier
@@ -237,16 +238,49 @@ class Api:
                 yield self._presence([changed[argument]])
 
 
-def _may_hold(marker: Marker | None, python: Version | None) -> bool:
-    """Whether a marker holds on a Linux machine, for a Python or for any of them."""
-    if marker is None or "platform" in str(marker) or "implementation" in str(marker):
-        return marker is None
+@cache
+def _requirement(line: str) -> Requirement | None:
+    try:
+        return Requirement(line)
+    except (InvalidRequirement, InvalidVersion):
+        return None
+
+
+@cache
+def _may_hold(need: Requirement, python: Version | None) -> bool:
+    """Whether a requirement's marker holds on a Linux machine, for a Python or for any of them."""
+    marker = str(need.marker or "")
+    if need.marker is None or "platform" in marker or "implementation" in marker:
+        return need.marker is None
     return any(
-        marker.evaluate(
+        need.marker.evaluate(
             {"python_version": str(each), "python_full_version": f"{each}.9", "extra": ""}
         )
         for each in ([Version(f"{python.major}.{python.minor}")] if python else PYTHONS)
     )
+
+
+@cache
+def _fits(row: str, python: Version) -> bool:
+    tags, _, rest = row.partition("|")
+    requires = specifier(rest.split("|")[1])
+    series = Version(f"{python.major}.{python.minor}")
+    patch = python if python.micro else Version(f"{series}.9")
+    if requires is not None and not requires.contains(patch, prereleases=True):
+        return False
+    if not tags:
+        return "s" in rest.split("|")[2]
+    tag = f"cp{series.major}{series.minor}"
+    for each in tags.split():
+        if (
+            each in (tag, f"py{series.major}", "py2.py3")
+            or each == f"py{series.major}{series.minor}"
+        ):
+            return True
+        abi3 = re.fullmatch(r"cp3(\d+)\+", each)
+        if abi3 and series.major == 3 and int(abi3[1]) <= series.minor:
+            return True
+    return False
 
 
 class Index:
@@ -262,6 +296,7 @@ class Index:
             self._rows[Version(version)] = row
             self.days[Version(version)] = day
         self._requires = {Version(v): lines for v, lines in content["requires"].items()}
+        self._stated = sorted(self._requires)
 
     @property
     def versions(self) -> list[Version]:
@@ -269,25 +304,7 @@ class Index:
 
     def fits(self, version: Version, python: Version) -> bool:
         """Whether a release admits a Python and has a wheel for it, or no wheel at all."""
-        tags, _, rest = self._rows.get(version, "|||").partition("|")
-        requires = specifier(rest.split("|")[1])
-        series = Version(f"{python.major}.{python.minor}")
-        patch = python if python.micro else Version(f"{series}.9")
-        if requires is not None and not requires.contains(patch, prereleases=True):
-            return False
-        if not tags:
-            return "s" in rest.split("|")[2]
-        tag = f"cp{series.major}{series.minor}"
-        for each in tags.split():
-            if (
-                each in (tag, f"py{series.major}", "py2.py3")
-                or each == f"py{series.major}{series.minor}"
-            ):
-                return True
-            abi3 = re.fullmatch(r"cp3(\d+)\+", each)
-            if abi3 and series.major == 3 and int(abi3[1]) <= series.minor:
-                return True
-        return False
+        return _fits(self._rows.get(version, "|||"), python)
 
     def years(self, old: Version, new: Version) -> int:
         """How many years lie between two releases."""
@@ -311,14 +328,12 @@ class Index:
         """What a release requires of another package, a range for each marker that may hold; empty
         where it asks for none, or that is not known.
         """
-        known = [each for each in self._requires if each <= version]
+        place = bisect_right(self._stated, version)
         ranges = []
-        for line in self._requires[max(known)] if known and version in self._rows else ():
-            try:
-                need = Requirement(line)
-            except (InvalidRequirement, InvalidVersion):
-                continue
-            if need.name.lower().replace("_", "-") == name and _may_hold(need.marker, python):
+        for line in self._requires[self._stated[place - 1]] if place and version in self._rows else ():
+            stem = line[: len(name)].lower().replace("_", "-").replace(".", "-")
+            need = _requirement(line) if stem == name else None
+            if need is not None and canonicalize_name(need.name) == name and _may_hold(need, python):
                 ranges.append(str(need.specifier))
         return [] if "" in ranges else ranges
 
