@@ -307,28 +307,32 @@ def write(name, content):
 
 
 def names_of_all():
-    """Which package has a module, a class, or a function whose parameters changed."""
-    modules, found = {}, {}
+    """Which package has a module, a class, or a function whose parameters changed; and of classes
+    that several have, whose releases differ in a parameter: `Client(timeout`.
+    """
+    modules, found, takers = {}, {}, {}
     for path in sorted(FOLDER.glob("*.api.xz")):
         content = json.loads(lzma.decompress(path.read_bytes()))
         package = content["package"]
         if package == "python":
             continue
-        tops = [m for m in content["modules"] if not m.startswith("_")]
-        for top in tops:
-            if top not in modules or top.replace("_", "-") == package:
+        for top in content["modules"]:
+            if not top.startswith("_") and (top not in modules or top.replace("_", "-") == package):
                 modules[top] = package
         for module, by_spans in content["names"].items():
-            if "._vendor" in module:
-                continue
-            for names in by_spans.values():
-                for each in names.split(" "):
-                    if "." in each and "<" not in each:
-                        found.setdefault(each.partition(".")[0], set()).add(package)
-        for function in content["calls"]:
-            last = function.partition(":")[2].removesuffix(".__init__")
+            for each in " ".join(by_spans.values()).split(" ") if "._vendor" not in module else ():
+                if "." in each and "<" not in each:
+                    found.setdefault(each.partition(".")[0], set()).add(package)
+        for function, changed in content["calls"].items():
+            last = re.sub(r"\.__(?:init|new)__$", "", function.partition(":")[2])
             if "." not in last:
                 found.setdefault(f"{last}()", set()).add(package)
+            if not last.startswith("_"):
+                for each in changed:
+                    takers.setdefault(f"{last}({each}", set()).add(package)
+    for key, packages in takers.items():
+        if len(packages) < 4 and len(found.get(key.partition("(")[0].partition(".")[0], ())) > 8:
+            found[key] = packages
     aliases = {
         "np": "numpy",
         "pd": "pandas",

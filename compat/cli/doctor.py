@@ -301,8 +301,6 @@ def _print_findings(asked: _Asked, told: tuple[Finding, ...], is_alone: bool) ->
     if command:
         say("  Smallest known fix (untested):")
         say(f"    {command}")
-    elif told and not told[0].advice:
-        say("  No fix is known: which releases fit is not in what this command carries.")
 
 
 def _remedy(asked: _Asked, finding: Finding) -> str:
@@ -310,12 +308,12 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
     range, or another Python.
     """
     if finding.pin:
-        return f"{asked.installer} {quote(finding.pin)}"
-    if finding.needs.startswith(f"{PYTHON}=="):
-        return f"uv venv --python {finding.needs.removeprefix(f'{PYTHON}==').removesuffix('.*')}"
-    if finding.needs.startswith(PYTHON):
-        return f"uv venv --python {quote(finding.needs.removeprefix(PYTHON))}"
-    return f"{asked.installer} {quote(finding.needs)}" if finding.needs else ""
+        return f"{asked.installer} {' '.join(map(quote, finding.pin.split()))}"
+    if finding.python:
+        return f"uv venv --python {finding.python}"
+    if not finding.needs or finding.needs.startswith(PYTHON):
+        return ""
+    return f"{asked.installer} {quote(finding.needs)}"
 
 
 def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:

@@ -21,7 +21,7 @@ _DRAWN = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501]+>?")
 _QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
 # What a program only notes: a warning of Python, a notice of a library's log.
 _NOTICE = re.compile(
-    r"^(?!.*Error)(?:.*\b(?!Import)[A-Z][a-z]+Warning: |.{0,80}?\b[IWF]\d{0,4}\b.{0,120}?\.(?:cc|py):\d{1,6}\] )"  # noqa: E501
+    r"^(?!.*Error)(?:.*\b(?!Import)[A-Z]\w{0,40}Warning: |.{0,80}?\b[IWF]\d{0,4}\b.{0,120}?\.(?:cc|py):\d{1,6}\] )"  # noqa: E501
     r"|^[IW]\d{4} \d\d:|: [IW] \w"
 )
 

@@ -9,6 +9,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
+import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -67,9 +68,9 @@ ANY = SpecifierSet()
 class Finding(Value, frozen=True):
     """A problem: the package at fault first, `python` for the interpreter, then those beside it.
 
-    `needs` is the requirement that mends it, `wanted` the one that no file meets, `pin` a release
-    that was checked against the known files. `lines` are those of the facts; the lower the `rank`,
-    the surer.
+    `needs` is the requirement that mends it, `wanted` the one that no file meets. `pin` names
+    releases and `python` a series that were checked against the known files; without either,
+    `advice` says why. `lines` are those of the facts; the lower the `rank`, the surer.
     """
 
     cause: Cause
@@ -80,6 +81,7 @@ class Finding(Value, frozen=True):
     needs: str = ""
     wanted: str = ""
     pin: str = ""
+    python: str = ""
     advice: str = ""
     rank: int = 5
     is_fault: bool = True
@@ -192,7 +194,92 @@ def findings(case: Case) -> list[Finding]:
     first: dict[tuple[str, ...], Finding] = {}
     for finding in matched:
         first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
-    return list(first.values())
+    return [_mended(case, finding) if finding.is_fault else finding for finding in first.values()]
+
+
+# ---- the change that mends it
+
+
+def _mended(case: Case, finding: Finding) -> Finding:
+    """A finding with a change that the known files admit, or with the reason why there is none."""
+    if finding.pin:
+        return finding
+    name, culprit = re.split(r"[<>=!~]", finding.needs)[0], finding.packages[0]
+    wish = specifier(finding.needs[len(name) :])
+    changed: dict[str, str] = {}
+    if name == PYTHON and wish is not None:
+        changed["python"] = _python_in(case, finding, wish)
+    elif name:
+        known = index(name)
+        changed["pin"] = case.pin(name, wish)
+        if known is not None and not changed["pin"]:
+            changed |= _files_of(case, name, finding.needs[len(name) :])
+    elif finding.direction not in ("drop", "python"):
+        changed |= _of_one_time(case, finding)
+    if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
+        about = name or culprit
+        lacking = "no release that fits is known" if index(about) else f"the files of {about} are"
+        lacking += "" if index(about) else " not in the data that this command carries"
+        changed["advice"] = f"{finding.advice} No change was checked: {lacking}.".strip()
+    needs = changed.pop("needs", "")
+    if needs.startswith(f"{PYTHON}==") and not changed.get("pin"):
+        changed["python"] = needs.removeprefix(f"{PYTHON}==").removesuffix(".*")
+    return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
+
+
+def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
+    """The series in a range that is nearest to what is there and has files of all packages of a
+    finding whose release is known.
+    """
+    fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
+    for package in finding.packages:
+        known, version = index(package), case.versions.get(package)
+        if known is not None and package != PYTHON:
+            version = version if version in known.versions else None
+            fitting = [
+                p for p in fitting if (known.fits(version, p) if version else known.newest(ANY, p))
+            ] or fitting
+    if not fitting:
+        return ""
+    ours = case.series
+    is_newer = fitting[0] > ours if ours is not None else str(wish)[:1] == ">"
+    return str(fitting[0] if is_newer else fitting[-1])
+
+
+def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
+    """Releases of one time, where only is known who does not fit whom: those of the day of the
+    release that is there, else the newest of who asks, which is written for the newest of the other.
+    """
+    culprit, beside = finding.packages[0], next(iter(finding.packages[1:]), "")
+    known, other = index(culprit), index(beside)
+    version = case.versions.get(beside)
+    if finding.cause == "binary-incompatible" and known is not None and other is not None:
+        by, what = (culprit, beside) if known.asks(beside) else (beside, culprit)
+        return _built_pair(case, by, what)
+    if known is not None and other is not None and version in other.days:
+        pin = known.of_day(other.days[version], case.python)
+        if pin is not None and pin != case.versions.get(culprit):
+            words = f"It is the newest of the day of {beside} {version} or before."
+            return {"pin": f"{culprit}=={pin}", "advice": words}
+    asker = beside if beside and beside != PYTHON else culprit
+    pin = case.pin(asker, ANY)
+    if not pin or pin == f"{asker}=={case.versions.get(asker)}":
+        return {}
+    return {"pin": pin, "advice": f"The newest {asker} is written for the newest {culprit}."}
+
+
+def _built_pair(case: Case, by: str, what: str) -> dict[str, str]:
+    """A release that is compiled for what is there, as its requirement says; else both."""
+    maker, target, version = index(by), index(what), case.versions.get(what)
+    if maker is None or target is None:
+        return {}
+    if version in target.days:
+        matched = maker.admitting(what, version, target.days[version], case.python)
+        return {} if matched is None else {"pin": f"{by}=={matched}"}
+    newest = maker.newest(ANY, case.python)
+    asked = maker.requires(newest, what, case.python) if newest is not None else []
+    fitting = case.pin(what, specifier(asked[-1])) if asked else ""
+    return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
 
 
 # ---- 1: ranges that do not meet
@@ -434,20 +521,13 @@ def _python_refused(case: Case) -> Made:
             "pin": case.pin(fact.who, ANY) if case.python is not None else "",
             "advice": f"Narrow the project's requires-python to {wish}."
             if is_too_wide and re.search(r"[<>]", asked)
-            else _use_python(wish),
+            else "",
             "rank": 2 if ours else 3,
         }
         who = _title(case, fact.who) if fact.who else "What is installed"
         words = {"who": who, "wanted": _shown(fact.range), "ours": ours}
         yield _say("python-refused", [PYTHON, fact.who], [fact.line], fields, **words)
         return
-
-
-def _use_python(wish: SpecifierSet) -> str:
-    fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
-    if not fitting:
-        return "Use another Python."
-    return f"Use Python {fitting[0] if str(wish)[:1] == '>' else fitting[-1]}."
 
 
 def _is_within(asked: str, wish: SpecifierSet) -> bool:
@@ -505,8 +585,12 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
         return {"advice": f"Use a Python for which {what} has a file."}
     version, current = known.newest(wish), known.newest(ANY, case.python)
     if version is None:
-        words = f"The index has no {what}{_shown(wanted)} any more; the newest is {current}."
-        return {"advice": words, "pin": f"{what}=={current}" if current else ""}
+        bounds = _bounds(wish, (">", ">=", "==", "~=", "<", "<="))
+        final = (v for v in sorted(known.versions) if not v.is_prerelease)
+        later = (v for v in final if bounds and v >= max(bounds))
+        near = next((v for v in later if not case.python or known.fits(v, case.python)), current)
+        words = f"The index has no {what}{_shown(wanted)} any more; the nearest is {near}."
+        return {"advice": words, "pin": f"{what}=={near}" if near else ""}
     pythons = known.pythons(version)
     if case.python is not None and known.fits(version, case.python):
         words = f"The index has {what} {version} for this Python: the platform or an old pip is in the way."  # noqa: E501
@@ -566,7 +650,7 @@ def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
 def _refused_by_python(case: Case, fact: Absent, refused: list[Refused]) -> Finding:
     newest = max(refused, key=lambda each: version_of(each.version) or Version("0"))
     wish = specifier(newest.range) or ANY
-    fields = {"needs": f"python{wish}", "advice": _use_python(wish), "rank": 1}
+    fields = {"needs": f"python{wish}", "rank": 1}
     ours = case.yours or ", and yours is none of these"
     words = {"who": f"{fact.what} {newest.version}", "wanted": _shown(newest.range), "ours": ours}
     return _say("python-refused", [PYTHON, fact.what], [newest.line, fact.line], fields, **words)
@@ -586,7 +670,7 @@ def _not_built(case: Case) -> Made:
     sign: dict[str, str] = next((b for b in grammar()["build"] if b["sign"] == why), {})
     tool = sign.get("needs", "")
     fields = {"needs": tool}
-    if known is not None and (version is not None or case.python is not None):
+    if known is not None:
         wanted = f"=={version}" if version else ""
         fields |= _files_of(case, fact.what, wanted)
     elif tool:
@@ -640,7 +724,8 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
             presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
             return _say("always-there", [], [fact.line], {}, name=shown)
-        if not presence.had and not (importer or fact.since or fact.file):
+        is_inner = fact.module.count(".") > 1 or "._" in fact.module
+        if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None  # a typo, or a name that is made up when it is asked for
         if presence.is_known:
             return _moved(case, presence, shown, fact.line, importer)
@@ -777,7 +862,7 @@ def _wrong_calls(case: Case) -> Made:
 
 
 def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
-    argument = ("!" if fact.kind == "!" else "") + fact.argument
+    argument = (fact.kind if fact.kind in "!#" else "") + fact.argument
     name = _called(case, fact.function.replace(".<locals>", ""))
     if not name:
         return None
@@ -790,9 +875,10 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         case.text.flat,
     )
     home = _provider(next((a or b for a, b in imported), top))
-    keys = [last, f"{last}()", top if "." in name else ""]
+    keys = [f"{'.'.join(name.split('.')[-2:])}({argument}", last, f"{last}()"]
+    keys.append(top if "." in name else "")
     places = dict.fromkeys([*([home] if api(home) else []), *(o for k in keys for o in owners(k))])
-    matched = _candidate(case, places, lambda known: _takes(known, name, argument, fact))
+    matched = _candidate(case, places, lambda known: _takes(known, name, argument))
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
@@ -822,7 +908,8 @@ def _unplaced_call(
     is_library = (
         home != package_of(top).lower() or home in case.versions or bool(package_of_module(top))
     )
-    is_called = top != last == fact.function.rpartition(".")[2] and top not in ("self", "cls")
+    is_called = fact.function.rpartition(".")[2] in (last, "")
+    is_called &= top != last and top not in ("self", "cls")
     is_imported = re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)
     third = home if home != PYTHON and is_called and (is_library or is_imported) else ""
     single = {owner for key in keys[:2] for owner in owners(key) if case.mentions(owner)}
@@ -836,10 +923,10 @@ def _unplaced_call(
     return _say("bad-call", packages, [fact.line], {}, **words) if package else None
 
 
-def _takes(known: Any, name: str, argument: str, fact: BadCall) -> Presence | None:
+def _takes(known: Any, name: str, argument: str) -> Presence | None:
     """Which releases take a call."""
     for each in dict.fromkeys((name, ".".join(name.split(".")[-2:]), name.rpartition(".")[2])):
-        presence: Presence | None = known.accepts(each, argument) if fact.kind != "#" else None
+        presence: Presence | None = known.accepts(each, argument)
         if presence is not None:
             return presence
     return None
@@ -924,7 +1011,7 @@ def _binaries(case: Case) -> Made:
     for fact in case.all(Binary):
         if fact.kind == "array":
             yield _array(case, fact)
-        elif fact.by:  # else it is a file of the user's own
+        elif fact.by or fact.kind == "generated":  # else it is a file of the user's own
             beside = fact.what if fact.what != fact.by else ""
             beside = beside or case.beside(fact.by)
             is_system = fact.kind == "library"
@@ -932,6 +1019,8 @@ def _binaries(case: Case) -> Made:
             what = "C library" if "GLIBC" in fact.needs else fact.what
             words = {"by": fact.by, "what": what if is_system else beside or "library"}
             packages = [fact.by, "" if kind != "symbol" else beside]
+            if kind == "generated":
+                packages = [fact.what, fact.by]
             if kind == "symbol" and fact.what and not index(fact.by):
                 packages.reverse()
             present = case.there(beside, " ({})")

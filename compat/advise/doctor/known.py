@@ -213,6 +213,10 @@ class Api:
                 called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
                 # A function with `**` takes any.
                 open_to = "" if argument[:1] in "!#" else changed.get("**", "")
+                if argument[:1] == "#":  # so many are taken where the most is not less
+                    most = [p for p in changed if p[0] == "#" and int(p[1:]) >= int(argument[1:])]
+                    open_to = ",".join([*(changed[p] for p in most), changed.get("*", "")])
+                    open_to = open_to if any(p[0] in "#*" for p in changed) else ""
                 if (called == last or called.endswith(f".{last}")) and (
                     argument in changed or open_to
                 ):
@@ -336,6 +340,15 @@ class Index:
             if need is not None and canonicalize_name(need.name) == name and _may_hold(need, python):
                 ranges.append(str(need.specifier))
         return [] if "" in ranges else ranges
+
+    def asks(self, name: str) -> bool:
+        """Whether some release requires another package."""
+        return any(self.requires(version, name) for version in self._stated)
+
+    def of_day(self, day: str, python: Version | None) -> Version | None:
+        """The newest final release that was there on a day."""
+        final = (v for v, when in self.days.items() if when <= day and not v.is_prerelease)
+        return max((v for v in final if not python or self.fits(v, python)), default=None)
 
     def admitting(
         self, name: str, wanted: Version, day: str, python: Version | None

@@ -24,6 +24,9 @@ Match = re.Match[str]
 Made = Iterator[Fact]
 # Which library a mangled C++ name is of: those that extensions of other packages link to.
 _NAMESPACES = {"at": "torch", "c10": "torch", "caffe2": "torch", "torch": "torch"}
+_READS = re.compile(
+    r"\b(?:load_model|model_from_\w+|(?:cls\.|_)?from_config|deserialize\w*|\w*unpickle\w*|__setstate__)\("
+)
 _CARET = re.compile(r"^\s*[\^~]+\s*$")
 
 
@@ -48,11 +51,29 @@ def python_facts(text: Text, trace: Traceback) -> Made:
             line = text.line_at(matched.start())
             yield Trouble(kind=entry["kind"], sentence=entry["sentence"], line=line)
     yield from _syntax(text)
+    yield from _written_by_another(trace)
     for notice in text.notices:
         stated = re.search(r"([\w-]+)[/\\]\w+\.py:.* from version \S+ when using version", notice)
         if stated and trace.raised:
             line = text.lines.index(notice) + 1
             yield Binary(kind="saved", what="", by=package_of(stated[1]), line=line)
+
+
+def _written_by_another(trace: Traceback) -> Made:
+    """An error below the frames that read back what another release wrote: a saved model or object,
+    or code that a compiler generated for its runtime.
+    """
+    kinds = ("TypeError", "KeyError", "ValueError", "AttributeError", "ModuleNotFoundError")
+    if not trace.raised or trace.raised[-1].type.rpartition(".")[2] not in kinds:
+        return
+    line = trace.raised[-1].line
+    for entry in grammar()["generated"]:
+        places = [f for f in trace.frames if entry["pattern"].search(f.path)]
+        if places:
+            yield Binary(kind="generated", what=entry["by"], by=places[-1].package, line=line)
+    readers = [f for f in trace.frames[-6:] if f.package not in ("", PYTHON) and _READS.search(f.source)]
+    if readers and trace.frames[-1].package:
+        yield Binary(kind="saved", what="", by=readers[0].package, line=line)
 
 
 def _shadow(line: int) -> Trouble:

@@ -13,7 +13,7 @@ from compat.advise.doctor.traceback import Traceback, package_of
 
 # Something is asked for only where one of these words stands near.
 _ASKS = re.compile(
-    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least"  # noqa: E501
+    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least|changed"  # noqa: E501
 )
 # Who speaks: "This version of X requires", "X needs", "for this version of X", "X 1.0 requires".
 _WHO = re.compile(
