@@ -331,7 +331,8 @@ def names_of_all():
                 for each in changed:
                     takers.setdefault(f"{last}({each}", set()).add(package)
     for key, packages in takers.items():
-        if len(packages) < 4 and len(found.get(key.partition("(")[0].partition(".")[0], ())) > 8:
+        head = key.partition("(")[0].partition(".")[0]
+        if len(packages) < 4 and len(found.get(head, ()) or found.get(f"{head}()", ())) > 1:
             found[key] = packages
     aliases = {
         "np": "numpy",

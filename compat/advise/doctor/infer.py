@@ -33,7 +33,7 @@ from compat.advise.doctor.facts import (
     specifier,
     version_of,
 )
-from compat.advise.doctor.known import PYTHONS, Presence, api, index, owners, package_of_module
+from compat.advise.doctor.known import PYTHONS, Presence, api, index, owners, package_of_module, packages_known
 from compat.advise.doctor.resolvers import grammar
 from compat.advise.doctor.traceback import Frame, Traceback, is_users_own, package_of
 from compat.declare.toml import toml_document
@@ -563,7 +563,11 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         fields["pin"] = f"{what}=={nearest}"
         fields["advice"] = f"Of the releases that are offered here, {nearest} is the nearest."
     if saw == () and index(what) is None:
-        visited = " Check the name, too: the index lists no release of it here."
+        known_names = get_close_matches(what, packages_known(), n=1, cutoff=0.8)
+        meant = f" Did you mean {known_names[0]}?" if known_names else ""
+        if not askers and not fact.range:  # nothing but the name is known, which may be wrong
+            return _say("no-such-name", [], [fact.line], {}, what=what, meant=meant)
+        visited = f" Check the name, too: the index lists no release of it here.{meant}"
     fields["direction"] = "python" if fields.get("needs", "").startswith(PYTHON) else "other"
     fields["wanted"] = f"{what}{specifier(fact.range) or ''}"
     why = next((f.why for f in facts if f.why == "platform"), fact.why)
@@ -875,9 +879,10 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         case.text.flat,
     )
     home = _provider(next((a or b for a, b in imported), top))
-    keys = [f"{'.'.join(name.split('.')[-2:])}({argument}", last, f"{last}()"]
-    keys.append(top if "." in name else "")
-    places = dict.fromkeys([*([home] if api(home) else []), *(o for k in keys for o in owners(k))])
+    keys = [last, f"{last}()", top if "." in name else ""]
+    takers = owners(f"{'.'.join(name.split('.')[-2:])}({argument}")
+    known_owners = takers or [owner for key in keys for owner in owners(key)]
+    places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
     matched = _candidate(case, places, lambda known: _takes(known, name, argument))
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":

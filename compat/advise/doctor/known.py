@@ -45,6 +45,11 @@ def package_of_module(module: str) -> str:
     return owner
 
 
+def packages_known() -> list[str]:
+    """The packages whose files are known."""
+    return sorted(set(_names().get("modules", {}).values()))
+
+
 def owners(name: str) -> tuple[str, ...]:
     """The packages that have, in some release, a class of that name, or a function (`name()`) whose
     parameters changed.
