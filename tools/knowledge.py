@@ -45,22 +45,24 @@ ONLY = {
     ),
     "torch": re.compile(r"^torch/(?:[a-z]\w*/)*\w+\.py$"),
 }
-MOST, GAP = 45, 200_000
+MOST, GAP = 28, 200_000
 SESSION = requests.Session()
 
 
 def sampled(versions):
-    """The first and the last release of each series, and of few releases all."""
+    """Of few releases all; of more the first and the last of each series, and some between."""
     final = [v for v in versions if not v.is_prerelease]
-    if len(final) > MOST:
-        series = {}
-        for version in final:
-            series.setdefault(version.release[:2], []).append(version)
-        final = sorted({v for group in series.values() for v in (group[0], group[-1])})
-    if len(final) > MOST * 2:  # the newest series in full, of older ones the last
-        series = {version.release[:2]: version for version in final}
-        final = sorted({*list(series.values()), *final[-MOST:]})
-    return final[-MOST * 2 :]
+    if len(final) <= MOST:
+        return final
+    series = {}
+    for version in final:
+        series.setdefault(version.release[:2], []).append(version)
+    step = max(1, len(final) // MOST)
+    chosen = {v for group in series.values() for v in (group[0], group[-1], *group[::step])}
+    if len(chosen) > MOST * 2:  # of older series the last
+        last = {version.release[:2]: version for version in final}
+        chosen = {*last.values(), *sorted(chosen)[-MOST:]}
+    return sorted(chosen)[-MOST * 2 :]
 
 
 def chosen(release):
@@ -330,9 +332,13 @@ def names_of_all():
             if not last.startswith("_"):
                 for each in changed:
                     takers.setdefault(f"{last}({each}", set()).add(package)
+                    if "." in last and each[0] not in "!#*_":
+                        method = last.partition(".")[2]
+                        takers.setdefault(f".{method}({each}", set()).add(package)
     for key, packages in takers.items():
         head = key.partition("(")[0].partition(".")[0]
-        if len(packages) < 4 and len(found.get(head, ()) or found.get(f"{head}()", ())) > 1:
+        is_shared = len(found.get(head, ()) or found.get(f"{head}()", ())) > 1
+        if len(packages) < (4 if key[0] != "." else 2) and (is_shared or key[0] == "."):
             found[key] = packages
     aliases = {
         "np": "numpy",

@@ -311,6 +311,8 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
         return f"{asked.installer} {' '.join(map(quote, finding.pin.split()))}"
     if finding.python:
         return f"uv venv --python {finding.python}"
+    if finding.direction == "rebuild" and finding.needs:
+        return f"{asked.installer} --force-reinstall --no-cache-dir {quote(finding.needs)}"
     if not finding.needs or finding.needs.startswith(PYTHON):
         return ""
     return f"{asked.installer} {quote(finding.needs)}"

@@ -18,14 +18,16 @@ _COMPILED = (".so", ".pyd")
 
 class Surface(Value, frozen=True):
     """What one module defines. `names` includes `Class.member`; `stars` and `aliases` point into
-    other modules; `bases` are those of its classes. `is_open` says that more names may come at run
-    time than the source shows.
+    other modules; `bases` are those of its classes. `exports` is what `import *` gives of its own
+    names, where `__all__` says it. `is_open` says that more names may come at run time than the
+    source shows.
     """
 
     names: dict[str, Parameters]
     stars: tuple[str, ...]
     aliases: dict[str, tuple[str, str]]
     bases: dict[str, tuple[str, ...]]
+    exports: tuple[str, ...] | None = None
     is_open: bool = False
 
 
@@ -45,6 +47,7 @@ def surface(source: bytes, module: str, is_package: bool) -> Surface:
         stars=tuple(reader.stars),
         aliases=reader.aliases,
         bases=reader.bases,
+        exports=None if reader.exports is None else tuple(sorted(reader.exports)),
         is_open=reader.is_open,
     )
 
@@ -90,8 +93,13 @@ def _with_stars(
     if each is None or module in seen:
         return
     for star in each.stars:
+        other = surfaces.get(star)
         for name, parameters in _with_stars(star, surfaces, seen | {module}):
-            if not name.startswith("_") and "." not in name:
+            own = other is not None and name in other.names
+            hidden = own and other is not None and other.exports is not None
+            if "." not in name and (
+                name in (other.exports or ()) if hidden and other else not name.startswith("_")
+            ):
                 yield name, parameters
     yield from each.names.items()
 
@@ -117,6 +125,7 @@ class _Reader:
         self.stars: list[str] = []
         self.aliases: dict[str, tuple[str, str]] = {}
         self.bases: dict[str, tuple[str, ...]] = {}
+        self.exports: set[str] | None = None
         self.has_getattr = self.is_open = False
 
     def read(self, body: list[ast.stmt]) -> None:
@@ -174,6 +183,10 @@ class _Reader:
 
     def _assigned(self, target: ast.expr, value: ast.expr | None) -> None:
         match target:
+            case ast.Name(id="__all__"):
+                is_list = isinstance(value, ast.List | ast.Tuple)
+                if is_list or self.exports is not None:
+                    self.exports = (self.exports or set()) | set(_strings(getattr(value, "elts", [])))
             case ast.Name():
                 self.names[target.id] = None
                 if isinstance(value, ast.Name):

@@ -754,6 +754,9 @@ def _moved(
     if installed in presence.releases and presence.place_of(installed) in presence.had:
         return None  # the list refutes it
     wish = SpecifierSet(presence.wanted(installed))
+    if installed is not None and presence.place_of(installed) in presence.had:
+        # The releases between those that were read: it went before the one that is there.
+        wish = SpecifierSet(f"<{installed}")
     first, end = presence.spans()[-1]
     is_gone = end is not None and (installed is None or installed >= first)
     when = " and ".join(
@@ -764,6 +767,8 @@ def _moved(
         else f"from {start} to before {stop}"
         for start, stop in presence.spans()[:3]
     )
+    if str(wish) == f"<{installed}":
+        when = f"before {installed}"
     toward = _toward(wish, installed) if installed else "older" if is_gone else "newer"
     fields = {
         "cause": cause,
@@ -881,6 +886,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     home = _provider(next((a or b for a, b in imported), top))
     keys = [last, f"{last}()", top if "." in name else ""]
     takers = owners(f"{'.'.join(name.split('.')[-2:])}({argument}")
+    takers = takers or owners(f".{last}({argument}")
     known_owners = takers or [owner for key in keys for owner in owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
     matched = _candidate(case, places, lambda known: _takes(known, name, argument))
@@ -993,7 +999,8 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
             if presence.is_known:
                 return _moved(case, presence, shown, fact.line, importer, "missing-module")
     is_own = is_users_own(fact.module, case.trace)
-    if is_inner and (importer or not is_own):
+    is_seen = known is not None or index(package) is not None or package in case.versions
+    if is_inner and (importer or (is_seen and not is_own)):
         who = importer or "the code that imports it"
         words = {"package": package, "name": fact.module, "who": who}
         return _say("lacks-module", [package, importer], [fact.line], {}, **words)
@@ -1029,7 +1036,8 @@ def _binaries(case: Case) -> Made:
             if kind == "symbol" and fact.what and not index(fact.by):
                 packages.reverse()
             present = case.there(beside, " ({})")
-            yield _say(kind, packages, [fact.line], {}, there=present, needs=fact.needs, **words)
+            fields = {"needs": fact.by} if kind == "symbol" else {}
+            yield _say(kind, packages, [fact.line], fields, there=present, needs=fact.needs, **words)
 
 
 def _array(case: Case, fact: Binary) -> Finding:

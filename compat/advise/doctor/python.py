@@ -135,6 +135,13 @@ def _said_removed(match: Match, line: int, trace: Traceback) -> Made:
     yield LacksName(module=module, name=name, line=line, since=match["version"] or "")
 
 
+def _said_moved(match: Match, line: int, trace: Traceback) -> Made:
+    module = match["raised"].partition(".")[0] if "." in match["raised"] else ""
+    module = module or next((p.replace("-", "_") for p in trace.installed), "")
+    if module:
+        yield LacksName(module=module, name=match["name"], line=line, file="-packages")
+
+
 def _not_defined(match: Match, line: int, trace: Traceback) -> Made:
     yield LacksName(module="builtins", name=match["name"], line=line)
 
@@ -229,6 +236,7 @@ _MAKERS: dict[str, Callable[[Match, int, Traceback], Made]] = {
     "module_lacks": _module_lacks,
     "class_lacks": _class_lacks,
     "said_removed": _said_removed,
+    "said_moved": _said_moved,
     "not_defined": _not_defined,
     "no_module": _no_module,
     "called": _called,
