@@ -26,12 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from compat.search.api_surface import Surface, joined, module_of, surface
 from packaging.version import Version
 from remotezip import RemoteZip
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
+from compat.search.api_surface import Surface, joined, module_of, surface
 
 FOLDER = Path(__file__).parent.parent / "compat" / "advise" / "doctor" / "data"
 SKIPPED = re.compile(

@@ -18,7 +18,6 @@ from compat.cli.options import (
     Json,
     MatrixName,
     Root,
-    needs_extra,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say

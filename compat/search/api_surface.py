@@ -186,7 +186,9 @@ class _Reader:
             case ast.Name(id="__all__"):
                 is_list = isinstance(value, ast.List | ast.Tuple)
                 if is_list or self.exports is not None:
-                    self.exports = (self.exports or set()) | set(_strings(getattr(value, "elts", [])))
+                    self.exports = (self.exports or set()) | set(
+                        _strings(getattr(value, "elts", []))
+                    )
             case ast.Name():
                 self.names[target.id] = None
                 if isinstance(value, ast.Name):

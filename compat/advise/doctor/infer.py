@@ -30,11 +30,20 @@ from compat.advise.doctor.facts import (
     Text,
     Trouble,
     Unbuilt,
+    grammar,
+    pattern,
     specifier,
     version_of,
 )
-from compat.advise.doctor.known import PYTHONS, Presence, api, index, owners, package_of_module, packages_known
-from compat.advise.doctor.resolvers import grammar
+from compat.advise.doctor.known import (
+    PYTHONS,
+    Presence,
+    api,
+    index,
+    owners,
+    package_of_module,
+    packages_known,
+)
 from compat.advise.doctor.traceback import Frame, Traceback, is_users_own, package_of
 from compat.declare.toml import toml_document
 from compat.run.outcome import Cause
@@ -154,7 +163,6 @@ class Case:
 
     @property
     def innermost(self) -> str:
-        """The package of the innermost frame that is not Python's own; empty where there is none."""  # noqa: E501
         return next(iter(self.trace.installed), "")
 
     def beside(self, *packages: str) -> str:
@@ -248,7 +256,7 @@ def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
 
 def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     """Releases of one time, where only is known who does not fit whom: those of the day of the
-    release that is there, else the newest of who asks, which is written for the newest of the other.
+    release that is there, else the newest of who asks, which is written for the newest other one.
     """
     culprit, beside = finding.packages[0], next(iter(finding.packages[1:]), "")
     known, other = index(culprit), index(beside)
@@ -597,7 +605,7 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
         return {"advice": words, "pin": f"{what}=={near}" if near else ""}
     pythons = known.pythons(version)
     if case.python is not None and known.fits(version, case.python):
-        words = f"The index has {what} {version} for this Python: the platform or an old pip is in the way."  # noqa: E501
+        words = f"The index has {what} {version} for this Python: this platform or pip is too old."
         return {"advice": words, "pin": f"{what}=={version}"}
     if not pythons:
         return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} alone."}
@@ -880,7 +888,8 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         return None  # a misspelt argument
     last, top = name.rpartition(".")[2], name.partition(".")[0]
     imported = re.findall(
-        rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b)",  # noqa: E501
+        rf"\bimport ([\w.]+) as {re.escape(top)}\b"
+        rf"|\bfrom ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b",
         case.text.flat,
     )
     home = _provider(next((a or b for a, b in imported), top))
@@ -1037,7 +1046,9 @@ def _binaries(case: Case) -> Made:
                 packages.reverse()
             present = case.there(beside, " ({})")
             fields = {"needs": fact.by} if kind == "symbol" else {}
-            yield _say(kind, packages, [fact.line], fields, there=present, needs=fact.needs, **words)
+            yield _say(
+                kind, packages, [fact.line], fields, there=present, needs=fact.needs, **words
+            )
 
 
 def _array(case: Case, fact: Binary) -> Finding:
@@ -1091,16 +1102,12 @@ def _unparsed(case: Case) -> Made:
         return
 
 
-_PYTHON_2 = re.compile(
-    r"^\s*print\s+[\"'\w%]|^\s*exec\s+[\"'\w]|^\s*except\s+[\w., ()]+,\s*\w+\s*:|<>|\braise\s+\w+\s*,"  # noqa: E501
-    r"|(?<![\w.])0[0-7]{2,}\b|\bur['\"]"
-)
 _RESERVED = re.compile(r"\b(?:async|await)\b(?!\s+(?:def|for|with|\w))")
 
 
 def wanted_by_source(source: str) -> str:
     """Which Python a line is written for, where that can be told: a range, or empty."""
-    if _PYTHON_2.search(source):
+    if pattern("python2").search(source):
         return "<3"
     if _RESERVED.search(source):
         return "<3.7"

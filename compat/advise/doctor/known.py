@@ -339,10 +339,16 @@ class Index:
         """
         place = bisect_right(self._stated, version)
         ranges = []
-        for line in self._requires[self._stated[place - 1]] if place and version in self._rows else ():
+        for line in (
+            self._requires[self._stated[place - 1]] if place and version in self._rows else ()
+        ):
             stem = line[: len(name)].lower().replace("_", "-").replace(".", "-")
             need = _requirement(line) if stem == name else None
-            if need is not None and canonicalize_name(need.name) == name and _may_hold(need, python):
+            if (
+                need is not None
+                and canonicalize_name(need.name) == name
+                and _may_hold(need, python)
+            ):
                 ranges.append(str(need.specifier))
         return [] if "" in ranges else ranges
 

@@ -1,6 +1,7 @@
-"""What CPython, the loader and the compiler print when something does not fit, as facts. The formats
-are in `grammar.toml`.
-"""  # noqa: E501
+"""What CPython, the loader and the compiler print when something does not fit, as facts.
+
+The formats are in `grammar.toml`.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -15,9 +16,9 @@ from compat.advise.doctor.facts import (
     Syntax,
     Text,
     Trouble,
+    grammar,
 )
 from compat.advise.doctor.known import index, package_of_module
-from compat.advise.doctor.resolvers import grammar
 from compat.advise.doctor.traceback import Traceback, package_of
 
 Match = re.Match[str]
@@ -71,7 +72,9 @@ def _written_by_another(trace: Traceback) -> Made:
         places = [f for f in trace.frames if entry["pattern"].search(f.path)]
         if places:
             yield Binary(kind="generated", what=entry["by"], by=places[-1].package, line=line)
-    readers = [f for f in trace.frames[-6:] if f.package not in ("", PYTHON) and _READS.search(f.source)]
+    readers = [
+        f for f in trace.frames[-6:] if f.package not in ("", PYTHON) and _READS.search(f.source)
+    ]
     if readers and trace.frames[-1].package:
         yield Binary(kind="saved", what="", by=readers[0].package, line=line)
 

@@ -6,15 +6,17 @@ Formats that say one thing are in `grammar.toml`; lists and chains are read here
 
 import re
 from collections.abc import Callable, Iterator
-from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
 from compat.advise.doctor.facts import (
+    CLAUSE,
+    EXTRAS,
+    NAME,
     PYTHON,
+    RANGE,
     Absent,
     Asked,
     Fact,
@@ -24,30 +26,10 @@ from compat.advise.doctor.facts import (
     Text,
     Trouble,
     Unbuilt,
+    grammar,
+    pattern,
 )
-from compat.declare.toml import toml_document
 
-_NAME = r"[A-Za-z](?:[\w.-]{0,80}\w)?"
-_EXTRAS = r"(?:\[[\w.,\s-]{1,80}\])?"
-_CLAUSE = r"(?:[<>=!~^]=?=? ?\d[\w.*+!-]{0,40}|\*)"
-_RANGE = rf"(?:{_CLAUSE}(?:(?:, ?| and |\|){_CLAUSE}){{0,12}})"
-_PY = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[ab]\d|rc\d)?"
-NUMBER = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
-_PART = rf"[<>=!~]=?=? ?{NUMBER}(?:\.\*)?"
-_WORDS = {
-    "%NUMBER": NUMBER,
-    "%SPAN": rf"{_PART}(?:(?:, ?| and ){_PART}){{0,5}}",
-    "%PART": _PART,
-    "%OF": r"(?: package| library| module)?(?: versions?)?",
-    "%NAME": _NAME,
-    "%EXTRAS": _EXTRAS,
-    "%RANGE": _RANGE,
-    "%VERSION": r"v?\d[\w.+!-]{0,40}?",
-    "%BARE": r"(?:[<>=!~]=?=?[\w.*+!]+(?:,[<>=!~]=?=?[\w.*+!]+)*)?",
-    "%PY": _PY,
-    "%N": r"'?(?P<n>[A-Za-z][\w.-]{1,40}?)(?:\[[\w,]+\])?'?",
-    "%V": rf"'?(?P<v>{NUMBER})'?",
-}
 # The Python that a message names, the surest first, and a package with its version. The site's
 # script reads them, too: their syntax is that which Python and JavaScript share, a repetition has a
 # bound, and case does not count. Two groups are the two numbers of a tag.
@@ -72,77 +54,11 @@ VERSION_PATTERN = (
     r"(?=[\s,;)']|-py|-cp|\.tar|\.whl|\.\s|\.$|$)"
 )
 _INSTALLED = re.compile(VERSION_PATTERN, re.IGNORECASE)
-# Words before a version that name no package.
-_NO_PACKAGE = frozenset(
-    [
-        "version",
-        "versions",
-        "python",
-        "line",
-        "than",
-        "least",
-        "in",
-        "to",
-        "at",
-        "of",
-        "or",
-        "and",
-        "is",
-        "the",
-        "a",
-        "an",
-        "with",
-        "from",
-        "by",
-        "for",
-        "cuda",
-        "cudnn",
-        "gcc",
-        "v",
-        "release",
-        "newer",
-        "older",
-        "upgrade",
-        "downgrade",
-        "got",
-        "now",
-        "about",
-        "windows",
-        "macos",
-        "ubuntu",
-        "linux",
-        "total",
-        "mode",
-        "used",
-        "using",
-        "requires",
-        "require",
-        "needs",
-        "size",
-        "api",
-        "level",
-        "tried",
-    ]
-)
-
-
-@cache
-def grammar() -> dict[str, Any]:
-    """The tables of formats, each with its pattern compiled."""
-    tables = toml_document(
-        (files("compat.advise.doctor") / "grammar.toml").read_bytes(), "grammar.toml"
-    )
-    for entry in (entry for table in tables.values() for entry in table if "pattern" in entry):
-        text = entry["pattern"]
-        for word, meaning in _WORDS.items():
-            text = text.replace(word, meaning)
-        entry["pattern"] = re.compile(text)
-    return tables
 
 
 def resolver_facts(text: Text) -> Iterator[Fact]:
-    for pattern in PYTHON_PATTERNS:
-        for match, line in _each(text, f"(?i){pattern}", 1):
+    for stated in PYTHON_PATTERNS:
+        for match, line in _each(text, f"(?i){stated}", 1):
             yield Have(what=PYTHON, version=".".join(filter(None, match.groups())), line=line)
     for entry in grammar()["format"]:
         for match, line in _each(text, entry["pattern"]):
@@ -154,9 +70,9 @@ def resolver_facts(text: Text) -> Iterator[Fact]:
 
 
 def _each(
-    text: Text, pattern: "str | re.Pattern[str]", most: int = 400
+    text: Text, form: "str | re.Pattern[str]", most: int = 400
 ) -> Iterator[tuple["re.Match[str]", int]]:
-    for number, match in enumerate(re.finditer(pattern, text.flat)):
+    for number, match in enumerate(re.finditer(form, text.flat)):
         if number == most:
             return
         yield match, text.line_at(match.start())
@@ -239,7 +155,7 @@ def _absent(match: _Match, line: int) -> Iterator[Fact]:
 def _asker(match: _Match, line: int) -> Iterator[Fact]:
     """Who asks for what pip does not find: `demo==1.0->-r requirements.txt`."""
     first = match["origin"].partition("->")[0].strip()
-    who = re.match(rf"({_NAME}){_EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
+    who = re.match(rf"({NAME}){EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
     if who and who[1] not in ("r", "c"):
         yield Requires(
             who=_name(who[1]),
@@ -273,34 +189,32 @@ _MADE: dict[str, Callable[[_Match, int], Iterator[Fact]]] = {
 def _asked_lists(text: Text) -> Iterator[Fact]:
     """What the user asks for where a tool lists it: pip's `Cannot install`, uv's `you require`."""
     for match, line in _each(text, r"Cannot install (.{3,600}?) because these package versions"):
-        pinned = rf"(?<![\w-])({_NAME}){_EXTRAS}(?:==| )({_RANGE}|\d[\w.*+!]{{0,30}})"
+        pinned = rf"(?<![\w-])({NAME}){EXTRAS}(?:==| )({RANGE}|\d[\w.*+!]{{0,30}})"
         for name, wanted in re.findall(pinned, match[1]):
             if name not in ("line", "and", "r"):
                 yield Asked(what=_name(name), range=wanted, line=line)
-        for name in re.findall(rf"(?:^|, | and )({_NAME})(?=,| and |$)", match[1]):
+        for name in re.findall(rf"(?:^|, | and )({NAME})(?=,| and |$)", match[1]):
             if name != "and":
                 yield Asked(what=_name(name), range="", line=line)
-    ends = r"(?=,? (?:we can|and (?:the|because|we|only|there)|but)|, we|$)"
-    stated = rf"(?<!conclude that )(?:you require|your project (?:depends on|requires)) (.{{2,400}}?){ends}"  # noqa: E501
-    term = rf"({_NAME}){_EXTRAS}(?:\{{[^}}]*\}})?({_RANGE})?\.?(?=,| and |$| \()"
-    for match, line in _each(text, stated):
+    term = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
+    for match, line in _each(text, pattern("you_require")):
         for name, wanted in re.findall(term, match[1]):
             if name != "and":
                 yield Asked(what=_name(name), range=wanted, line=line)
     for match, line in _each(
         text, r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)"
     ):
-        asked = rf"(?:^| )'?({_NAME}){_EXTRAS} ?({_CLAUSE}(?:,{_CLAUSE})*)'?(?= |$)"
+        asked = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
         for name, wanted in re.findall(asked, match[1]):
             yield Asked(what=_name(name), range=wanted, line=line)
     for match, line in _each(
-        text, rf"requested Python version \(([^)]+)\) does not satisfy Python({_RANGE})"
+        text, rf"requested Python version \(([^)]+)\) does not satisfy Python({RANGE})"
     ):
         yield Asked(what=PYTHON, range=match[1], line=line)
         tail = text.flat[match.end() : match.end() + 200]
-        who = re.match(rf" and ({_NAME}){_EXTRAS}(?:==(\d[\w.]*))? depends on Python", tail)
+        who = re.match(rf" and ({NAME}){EXTRAS}(?:==(\d[\w.]*))? depends on Python", tail)
         before = text.flat[max(0, match.start() - 700) : match.start()]
-        listed = re.findall(rf"({_NAME})\{{[^}}]*\}}[<>=]", before)
+        listed = re.findall(rf"({NAME})\{{[^}}]*\}}[<>=]", before)
         name = who[1] if who else listed[-1] if listed else ""
         version = (who[2] or "") if who else ""
         yield Requires(who=_name(name), version=version, what=PYTHON, range=match[2], line=line)
@@ -341,7 +255,7 @@ def _conda_spec(text: str) -> tuple[str, str]:
 
 def _listed(text: Text) -> Iterator[Fact]:
     """Versions that a text mentions, and lines of a list of requirements."""
-    pinned = rf"\s*({_NAME}){_EXTRAS} ?((?:[<>~!]=?|>=)\s?\d[\w.*]*(?:, ?{_CLAUSE})*)(?: ?;.*)?"
+    pinned = rf"\s*({NAME}){EXTRAS} ?((?:[<>~!]=?|>=)\s?\d[\w.*]*(?:, ?{CLAUSE})*)(?: ?;.*)?"
     for number, line in enumerate(text.lines, 1):
         wish = re.fullmatch(pinned, line)
         if wish and "ecause" not in text.flat:
@@ -354,5 +268,5 @@ def _listed(text: Text) -> Iterator[Fact]:
             continue  # the versions are those that a resolver weighed
         for match in list(_INSTALLED.finditer(line))[:40]:
             name = match[1].lower()
-            if name not in _NO_PACKAGE and not name.endswith(".py"):
+            if name not in grammar()["lists"]["no_package"] and not name.endswith(".py"):
                 yield Have(what=_name(match[1]), version=match[2], line=number)

@@ -5,28 +5,13 @@ from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
-from compat.advise.doctor.facts import Text
+from compat.advise.doctor.facts import Text, pattern
 from compat.advise.doctor.known import package_of_module
 from compat.advise.module_names import is_own_name, module_package
 from compat.value import Value
 
-# `File "x.py", line 3, in f`, `x.py:3: in f`, `x.py in f()`, `/x.py:57 raise ...`
-_FILE = re.compile(
-    r"""(?:\bFile ["']?|^(?=\S*[/\\]))(?P<path>[^"']{1,400}?)["']?(?:, line |:(?=\d+ in |\d+, in ))(?P<line>\d{1,6})""",  # noqa: E501
-    re.I,
-)
-_SHORT = re.compile(
-    r"^\s*(?:❱\s*)?(?P<path>(?:[A-Za-z]:)?[~\w./\\\-@ ]{1,300}\.pyx?):(?P<line>\d{1,6})(?::? in |:? ?$|\s|:)"  # noqa: E501
-)
-_IPYTHON = re.compile(
-    r"^\s*\[?(?P<path>[~\w./\\:\- ]{1,300}\.py)(?:\]\(\S*\))? in (?P<function><?[\w.]+>?)"
-)
 _CELL = re.compile(r"^\s*(?P<path><(?:ipython-input|stdin|string)[^>]*>)")
 _ARROW = re.compile(r"^\s*-+> ?(?P<line>\d+) (?P<source>.*)")
-_RAISED = re.compile(
-    r"^\s*(?P<type>(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Conflict|Mismatch|Warning|NotFound"
-    r"|Impossible|Failure)\w*)(?:: ?(?P<text>.*))?$"
-)
 _PACKAGES = re.compile(r"(?:site|dist)-packages[/\\]+(?:(\w+)-[\w.]+\.egg[/\\]+)?([\w.]+)")
 _PYTHON = re.compile(
     r"(?:/|\\)lib(?:64)?(?:/|\\)(?:python\d[\d.]*(?:/|\\))?\w+(?:/|\\)?[\w/\\]*\.py$|^<frozen ",
@@ -99,12 +84,15 @@ def read_traceback(text: Text) -> Traceback:
     raised: list[Raised] = []
     for number, line in enumerate(text.lines, 1):
         where = (
-            _FILE.search(line) or _IPYTHON.match(line) or _CELL.match(line) or _SHORT.match(line)
+            pattern("file").search(line)
+            or pattern("ipython").match(line)
+            or _CELL.match(line)
+            or pattern("short").match(line)
         )
-        if where is not None and (error := _RAISED.match(line)) is None:
+        if where is not None and (error := pattern("raised").match(line)) is None:
             frames.append(_frame(where["path"], _source(text.lines, number), number))
             continue
-        error = _RAISED.match(line)
+        error = pattern("raised").match(line)
         if error is not None:
             more = " ".join(l.strip() for l in _following(text.lines, number))  # noqa: E741
             raised.append(
@@ -134,7 +122,11 @@ def _source(lines: list[str], number: int) -> str:
         arrow = _ARROW.match(line)
         if arrow:
             return arrow["source"].strip()
-        if _FILE.search(line) or _IPYTHON.match(line) or _RAISED.match(line):
+        if (
+            pattern("file").search(line)
+            or pattern("ipython").match(line)
+            or pattern("raised").match(line)
+        ):
             break
     following = lines[number].strip() if number < len(lines) else ""
     inline = lines[number - 1].partition(".py:")[2].partition(" ")[2]
@@ -142,14 +134,19 @@ def _source(lines: list[str], number: int) -> str:
         return inline.strip()
     return (
         ""
-        if _RAISED.match(following) or _FILE.search(following)
+        if pattern("raised").match(following) or pattern("file").search(following)
         else re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
     )
 
 
 def _following(lines: list[str], number: int) -> Iterator[str]:
     for line in lines[number : number + 8]:
-        if not line.strip() or _FILE.search(line) or _RAISED.match(line) or _SHORT.match(line):
+        if (
+            not line.strip()
+            or pattern("file").search(line)
+            or pattern("raised").match(line)
+            or pattern("short").match(line)
+        ):
             return
         yield line
 

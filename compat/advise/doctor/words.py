@@ -7,86 +7,23 @@ from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 
-from compat.advise.doctor.facts import PYTHON, Changed, Fact, Have, Requires, Text, version_of
-from compat.advise.doctor.resolvers import NUMBER, grammar
+from compat.advise.doctor.facts import (
+    PYTHON,
+    Changed,
+    Fact,
+    Have,
+    Requires,
+    Text,
+    grammar,
+    pattern,
+    version_of,
+)
 from compat.advise.doctor.traceback import Traceback, package_of
-
-# Something is asked for only where one of these words stands near.
-_ASKS = re.compile(
-    r"(?i)requir|need|must|support|compatib|expect|upgrade|downgrade|update|install|found|detected|built|loaded|at least|changed"  # noqa: E501
-)
-# Who speaks: "This version of X requires", "X needs", "for this version of X", "X 1.0 requires".
-_WHO = re.compile(
-    r"(?:(?:[Tt]his|the) version of |(?:^|[:.'] |Plugin ))'?(?P<a>[A-Za-z][\w-]*(?: [A-Z][\w-]*)?)'?(?: \d[\w.]*)? (?:requires?|needs?)\b"  # noqa: E501
-    r"|(?:for|of) this version of (?P<b>[A-Za-z][\w-]*)|^(?P<c>[A-Za-z][\w-]*) (?P<cv>\d[\w.]*) is incompatible with"  # noqa: E501
-    r"|this version of (?P<d>[\w-]+) is incompatible"
-)
-_FOUND = re.compile(
-    rf"(?:[Dd]etected an installation of version|but found version|[Gg]ot (?:\w+ )?|[Yy]ou have(?: version)?|detected version"  # noqa: E501
-    rf"|(?:is|was) at version|but found [\w.-]+==|your \w+ version is|\(version) ?'?(?P<v>{NUMBER})"
-)
-_NOT_NAMES = frozenset(
-    [
-        "version",
-        "versions",
-        "cuda",
-        "cudnn",
-        "gcc",
-        "driver",
-        "drivers",
-        "windows",
-        "macos",
-        "linux",
-        "ubuntu",
-        "glibc",
-        "protocol",
-        "format",
-        "file",
-        "model",
-        "the",
-        "this",
-        "that",
-        "it",
-        "a",
-        "an",
-        "or",
-        "and",
-        "at",
-        "than",
-        "to",
-        "of",
-        "is",
-        "with",
-        "using",
-        "value",
-        "size",
-        "dimension",
-        "shape",
-        "got",
-        "api",
-        "abi",
-        "compute",
-        "capability",
-        "line",
-        "openssl",
-        "requires",
-        "need",
-        "need",
-        "only",
-        "newer",
-        "older",
-        "required",
-        "installed",
-        "runtime",
-        "gencode",
-        "protoc",
-    ]
-)
 
 
 def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
     stated: set[tuple[str, str]] = set()
-    for match in _STEP.finditer(text.flat):
+    for match in pattern("step").finditer(text.flat):
         what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
         yield Changed(what=what, old=match["a"], new=match["b"], line=line)
         yield Have(what=what, version=match["b"], line=line)
@@ -96,7 +33,7 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
                 break
             around = text.flat[max(0, match.start() - 90) : match.end() + 90]
             near = text.flat[max(0, match.start() - 200) : match.end() + 200]
-            if not _ASKS.search(around) or _is_of_a_tool(near):
+            if not pattern("asks").search(around) or _is_of_a_tool(near):
                 continue
             fact = _fact(match, entry.get("range", ""), text, trace)
             if fact is None or (fact.what, "") in stated or (fact.what == PYTHON):
@@ -106,24 +43,10 @@ def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
             yield from _found(match, fact, text)
 
 
-_STEP = re.compile(
-    r"(?i)\b(?:upgrad|updat|downgrad|switch|mov|bump)\w* (?:from )?(?P<n>[A-Za-z][\w.-]{1,40}?) (?:from )?(?:version )?(?P<a>\d[\w.]*) to"  # noqa: E501
-    r" (?:version )?(?P<b>\d[\w.]*\w)"
-)
-
-
 def _is_of_a_tool(near: str) -> bool:
     """Whether an installer says it: those have grammars of their own."""
-    return (
-        bool(
-            re.search(
-                r"depends on|[Rr]equirement already|from versions|conflicting dependencies|satisfies the requirement|Requires-Python"  # noqa: E501
-                r"|ecause |but you(?:'ll)? have|was not found|pip install \S*[<>=]|Using cached|matches |Requirement\.parse",  # noqa: E501
-                near.replace("generated code", ""),
-            )
-        )
-        and "generated code" not in near
-    )
+    is_tools = pattern("of_a_tool").search(near.replace("generated code", "")) is not None
+    return is_tools and "generated code" not in near
 
 
 def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Requires | None:
@@ -131,7 +54,7 @@ def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Re
     name = groups["n"].strip(".-")
     if re.search(r"(?:from |-> ?|<)$", match.string[max(0, match.start() - 6) : match.start()]):
         return None
-    if name.lower() in _NOT_NAMES or "pb2" in name:
+    if name.lower() in grammar()["lists"]["no_name"] or "pb2" in name:
         return None
     what = package_of(name) if "-" not in name else str(canonicalize_name(name))
     wanted = groups.get("r") or ""
@@ -163,12 +86,12 @@ def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Re
 
 
 def _speaker(near: str, what: str) -> str:
-    for match in _WHO.finditer(near):
+    for match in pattern("speaker").finditer(near):
         who = next(filter(None, (match["a"], match["b"], match["c"], match["d"])))
         name = package_of(who) if " " not in who else who.lower().replace(" ", "-")
         if (
             name != what
-            and name not in _NOT_NAMES
+            and name not in grammar()["lists"]["no_name"]
             and who.lower() not in ("run", "using", "extension", "project", "we")
         ):
             return name
@@ -179,7 +102,7 @@ def _found(match: "re.Match[str]", fact: Requires, text: Text) -> Iterator[Fact]
     groups = match.groupdict()
     matched = groups.get("h")
     if not matched:
-        stated = _FOUND.search(text.flat, match.start(), match.end() + 160)
+        stated = pattern("found").search(text.flat, match.start(), match.end() + 160)
         matched = stated["v"] if stated else None
     if matched and version_of(matched):
         yield Have(what=fact.what, version=matched, line=fact.line)
