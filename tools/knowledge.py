@@ -5,6 +5,8 @@ Python, and published requirements.
     python tools/knowledge.py PACKAGE...          names, wheels and requirements
     python tools/knowledge.py --index PACKAGE...  wheels and requirements alone
     python tools/knowledge.py --python PATH...    of Python's own library, from interpreters
+    python tools/knowledge.py --known 1/6         a part of all that are known, again
+    python tools/knowledge.py --bounds FILE       corrections of bounds by conda-forge, as JSON
 
 Python sources are read out of wheels by range requests and parsed with `ast`; nothing is run. A file
 that a release shares with the one before is neither fetched nor parsed again.
@@ -26,6 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import requests
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 from remotezip import RemoteZip
 
@@ -289,6 +292,33 @@ def python(interpreters):
     write("python.api.xz", content_of("python", releases))
 
 
+def bounds(path):
+    """What conda-forge's maintainers added to requirements: for which releases, until which day."""
+    signs = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=="}
+    found = {}
+    for entry in json.loads(Path(path).read_text()):
+        when = entry["subject_when"]
+        clauses = [
+            f"{signs[k[8:]]}{v}" for k, v in when.items() if k[8:] in signs and k[:8] == "version_"
+        ]
+        lists = [[f"=={v}"] for v in when.get("version_in", ())] or [
+            [f"=={when['version']}"] if "version" in when else clauses
+        ]
+        day = (
+            time.strftime("%Y-%m-%d", time.gmtime(when.get("timestamp_lt", 0) / 1000))
+            if "timestamp_lt" in when
+            else ""
+        )
+        for clauses in lists:
+            try:
+                SpecifierSet(",".join(clauses)), SpecifierSet(entry["bound"])
+            except InvalidSpecifier:
+                continue
+            rows = found.setdefault(entry["subject"], [])
+            rows.append([",".join(clauses), day, entry["dependency"], entry["bound"]])
+    write("bounds.xz", found)
+
+
 def content_of(name, api):
     names, calls = packed([each for _, each in api])
     modules = sorted({m.partition(".")[0] for m in names})
@@ -359,14 +389,27 @@ def names_of_all():
     )
 
 
+def each(packages, is_read):
+    for package in packages:
+        try:
+            generate(package, is_read)
+        except Exception as error:
+            print(f"{package}: {type(error).__name__} {error}"[:300], flush=True)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--python"]:
-        python(sys.argv[2:])
-    else:
-        is_read = sys.argv[1] != "--index"
-        for each in sys.argv[1:] if is_read else sys.argv[2:]:
-            try:
-                generate(each, is_read)
-            except Exception as error:
-                print(f"{each}: {type(error).__name__} {error}"[:300], flush=True)
+    match sys.argv[1:]:
+        case ["--python", *paths]:
+            python(paths)
+        case ["--bounds", path]:
+            bounds(path)
+        case ["--known", part]:  # `2/6`: the second sixth of the packages that are known
+            number, count = map(int, part.split("/"))
+            known = sorted({path.name.split(".")[0] for path in FOLDER.glob("*.index.xz")})
+            for package in known[number - 1 :: count]:
+                each([package], (FOLDER / f"{package}.api.xz").exists())
+        case ["--index", *packages]:
+            each(packages, is_read=False)
+        case packages:
+            each(packages, is_read=True)
     names_of_all()

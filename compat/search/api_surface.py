@@ -183,13 +183,12 @@ class _Reader:
 
     def _assigned(self, target: ast.expr, value: ast.expr | None) -> None:
         match target:
-            case ast.Name(id="__all__"):
-                is_list = isinstance(value, ast.List | ast.Tuple)
-                if is_list or self.exports is not None:
-                    self.exports = (self.exports or set()) | set(
-                        _strings(getattr(value, "elts", []))
-                    )
             case ast.Name():
+                if target.id == "__all__" and (
+                    isinstance(value, ast.List | ast.Tuple) or self.exports is not None
+                ):
+                    listed = set(_strings(getattr(value, "elts", [])))
+                    self.exports = listed | (self.exports or set())
                 self.names[target.id] = None
                 if isinstance(value, ast.Name):
                     self.aliases[target.id] = (self.module, value.id)

@@ -39,6 +39,7 @@ from compat.advise.doctor.known import (
     PYTHONS,
     Presence,
     api,
+    corrected,
     index,
     owners,
     package_of_module,
@@ -265,10 +266,10 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         by, what = (culprit, beside) if known.asks(beside) else (beside, culprit)
         return _built_pair(case, by, what)
     if known is not None and other is not None and version in other.days:
-        pin = known.of_day(other.days[version], case.python)
-        if pin is not None and pin != case.versions.get(culprit):
+        newest = known.of_day(other.days[version], case.python)
+        if newest is not None and newest != case.versions.get(culprit):
             words = f"It is the newest of the day of {beside} {version} or before."
-            return {"pin": f"{culprit}=={pin}", "advice": words}
+            return {"pin": f"{culprit}=={newest}", "advice": words}
     asker = beside if beside and beside != PYTHON else culprit
     pin = case.pin(asker, ANY)
     if not pin or pin == f"{asker}=={case.versions.get(asker)}":
@@ -894,9 +895,8 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     )
     home = _provider(next((a or b for a, b in imported), top))
     keys = [last, f"{last}()", top if "." in name else ""]
-    takers = owners(f"{'.'.join(name.split('.')[-2:])}({argument}")
-    takers = takers or owners(f".{last}({argument}")
-    known_owners = takers or [owner for key in keys for owner in owners(key)]
+    sure = owners(f"{'.'.join(name.split('.')[-2:])}({argument}") or owners(f".{last}({argument}")
+    known_owners = sure or [owner for key in keys for owner in owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
     matched = _candidate(case, places, lambda known: _takes(known, name, argument))
     shown = f"the argument {fact.argument} of {name}"
@@ -1153,18 +1153,28 @@ def _unmet(case: Case) -> Made:
     pins = {name: f"=={version}" for name, version in case.installed.items()} | asked
     for who, wanted in pins.items():
         known, wish = index(who), specifier(wanted)
-        release = known.newest(wish) if known and wish is not None else None
-        if known is None or release is None:
+        release = known.newest(wish) if known and wish is not None else case.installed.get(who)
+        if release is None:
             continue
         for what, ours in pins.items():
-            needs = [] if what == who else known.requires(release, what, case.python)
+            if what == who:
+                continue
+            title = f"{who} {release}"
+            needs = known.requires(release, what, case.python) if known is not None else []
+            bound = corrected(who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
-                yield _conflict(case, what, ("", ours, 1), (f"{who} {release}", needs[-1], 1))
+                yield _conflict(case, what, ("", ours, 1), (title, needs[-1], 1))
+            elif bound and not _meet(what, bound, ours):
+                fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
+                words = {"who": title, "what": what, "one": _shown(ours), "wanted": bound}
+                yield _say("corrected", [what, who], [1], fields, **words)
+        if known is None:
+            continue
         if who in case.installed:
             yield from _old_release(case, who, release, pins)
         if case.python and not known.fits(release, case.python) and known.pythons(release):
             fields = _files_of(case, who, f"=={release}")
-            words = {"title": f"{who} {release}", "python": case.python}
+            words = {"title": f"{who} {release}", "python": str(case.python)}
             yield _say("no-file-for-python", [who, PYTHON], [1], fields, **words)
 
 

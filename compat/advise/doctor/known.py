@@ -39,6 +39,25 @@ def _names() -> Mapping[str, Any]:
     return matched
 
 
+@cache
+def _corrections() -> Mapping[str, list[list[str]]]:
+    matched: Mapping[str, list[list[str]]] = _data("bounds.xz") or {}
+    return matched
+
+
+def corrected(package: str, version: Version, name: str) -> str:
+    """The bound on another package that conda-forge's maintainers added to a release, until a day
+    where they say one.
+    """
+    known = index(package)
+    published = known.days.get(version, "") if known is not None else ""
+    for releases, day, what, bound in _corrections().get(package, ()):
+        is_of = SpecifierSet(releases).contains(version, prereleases=True)
+        if what == name and is_of and (not day or published < day):
+            return bound
+    return ""
+
+
 def package_of_module(module: str) -> str:
     """The package that has a top-level module, where one does that is known; else empty."""
     owner: str = _names().get("modules", {}).get(module.partition(".")[0], "")
@@ -371,6 +390,10 @@ class Index:
             if version.is_prerelease or (python is not None and not self.fits(version, python)):
                 continue
             asked = self.requires(version, name, python)
+            if not SpecifierSet(corrected(self.package, version, name)).contains(
+                wanted, prereleases=True
+            ):
+                continue
             is_older = not day or int(self.days[version][:4] or 0) + 1 < int(day[:4])
             if (
                 asked
