@@ -34,7 +34,7 @@ from remotezip import RemoteZip
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
-from compat.search.api_surface import Surface, joined, module_of, surface
+from compat.search.api_surface import Surface, module_of, surface
 
 FOLDER = Path(__file__).parent.parent / "compat" / "advise" / "doctor" / "data"
 SKIPPED = re.compile(
@@ -147,6 +147,58 @@ def from_sdist(url, cache, tops):
             cache[key] = surface(text, module, name.endswith("/__init__.py"))
         found[module] = cache[key]
     return found
+
+
+def joined(surfaces):
+    """Every name of a release as `module:name`, a module itself as `module:`, with what `import *`
+    brings; `module:?` where a module is open.
+    """
+    found = {}
+    for module, each in surfaces.items():
+        found[f"{module}:"] = None
+        names = dict(_with_stars(module, surfaces, frozenset()))
+        for name, parameters in names.items():
+            target = each.aliases.get(name)
+            if target is not None and parameters is None:
+                found[f"{module}:{name}"] = _followed(target, surfaces)
+                continue
+            found[f"{module}:{name}"] = parameters
+        if each.is_open:
+            found[f"{module}:?"] = None
+        for name, bases in each.bases.items():
+            found |= {f"{module}:{name}<{base.rpartition('.')[2]}": None for base in bases}
+    for module in surfaces:
+        above, _, name = module.rpartition(".")
+        if above in surfaces:
+            found.setdefault(f"{above}:{name}", None)
+    return found
+
+
+def _with_stars(module, surfaces, seen):
+    each = surfaces.get(module)
+    if each is None or module in seen:
+        return
+    for star in each.stars:
+        other = surfaces.get(star)
+        for name, parameters in _with_stars(star, surfaces, seen | {module}):
+            own = other is not None and name in other.names
+            hidden = own and other is not None and other.exports is not None
+            if "." not in name and (
+                name in (other.exports or ()) if hidden and other else not name.startswith("_")
+            ):
+                yield name, parameters
+    yield from each.names.items()
+
+
+def _followed(target, surfaces, depth=8):
+    module, name = target
+    each = surfaces.get(module)
+    if each is None or not depth:
+        return None
+    parameters = each.names.get(name)
+    if parameters is None and name in each.aliases:
+        return _followed(each.aliases[name], surfaces, depth - 1)
+    return parameters
 
 
 def spans(present, count):

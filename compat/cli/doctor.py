@@ -441,25 +441,10 @@ def _payload(
 
 
 def _finding(asked: _Asked, finding: Finding) -> dict[str, Any]:
-    return {
-        "cause": finding.cause,
-        "packages": finding.packages,
-        "direction": finding.direction,
-        "sentence": finding.sentence,
-        "advice": finding.advice,
-        "needs": finding.needs,
-        "command": _remedy(asked, finding),
-        "lines": finding.lines,
-        "is_fault": finding.is_fault,
-    }
+    names = ("cause", "packages", "direction", "sentence", "advice", "needs", "lines", "is_fault")
+    return {name: getattr(finding, name) for name in names} | {"command": _remedy(asked, finding)}
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    return {
-        "cause": problem.cause,
-        "packages": problem.packages,
-        "sentence": problem.sentence,
-        "ground": problem.ground,
-        "because": problem.because,
-        "link": problem.link,
-    }
+    names = ("cause", "packages", "sentence", "ground", "because", "link")
+    return {name: getattr(problem, name) for name in names}

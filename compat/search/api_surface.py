@@ -3,7 +3,7 @@ nothing is run.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from compat.value import Value
@@ -59,62 +59,6 @@ def module_of(path: str) -> str | None:
         return None
     parts = [*path.split("/")[:-1], *([] if stem == "__init__" else [stem])]
     return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
-
-
-def joined(surfaces: Mapping[str, Surface]) -> dict[str, Parameters]:
-    """Every name of a release as `module:name`, a module itself as `module:`, with what `import *`
-    brings; `module:?` where a module is open.
-    """
-    found: dict[str, Parameters] = {}
-    for module, each in surfaces.items():
-        found[f"{module}:"] = None
-        names = dict(_with_stars(module, surfaces, frozenset()))
-        for name, parameters in names.items():
-            target = each.aliases.get(name)
-            if target is not None and parameters is None:
-                found[f"{module}:{name}"] = _followed(target, surfaces)
-                continue
-            found[f"{module}:{name}"] = parameters
-        if each.is_open:
-            found[f"{module}:?"] = None
-        for name, bases in each.bases.items():
-            found |= {f"{module}:{name}<{base.rpartition('.')[2]}": None for base in bases}
-    for module in surfaces:
-        above, _, name = module.rpartition(".")
-        if above in surfaces:
-            found.setdefault(f"{above}:{name}", None)
-    return found
-
-
-def _with_stars(
-    module: str, surfaces: Mapping[str, Surface], seen: frozenset[str]
-) -> Iterator[tuple[str, Parameters]]:
-    each = surfaces.get(module)
-    if each is None or module in seen:
-        return
-    for star in each.stars:
-        other = surfaces.get(star)
-        for name, parameters in _with_stars(star, surfaces, seen | {module}):
-            own = other is not None and name in other.names
-            hidden = own and other is not None and other.exports is not None
-            if "." not in name and (
-                name in (other.exports or ()) if hidden and other else not name.startswith("_")
-            ):
-                yield name, parameters
-    yield from each.names.items()
-
-
-def _followed(
-    target: tuple[str, str], surfaces: Mapping[str, Surface], depth: int = 8
-) -> Parameters:
-    module, name = target
-    each = surfaces.get(module)
-    if each is None or not depth:
-        return None
-    parameters = each.names.get(name)
-    if parameters is None and name in each.aliases:
-        return _followed(each.aliases[name], surfaces, depth - 1)
-    return parameters
 
 
 class _Reader:
@@ -183,21 +127,21 @@ class _Reader:
 
     def _assigned(self, target: ast.expr, value: ast.expr | None) -> None:
         match target:
-            case ast.Name():
-                if target.id == "__all__" and (
+            case ast.Name(id=name):
+                if name == "__all__" and (
                     isinstance(value, ast.List | ast.Tuple) or self.exports is not None
                 ):
                     listed = set(_strings(getattr(value, "elts", [])))
                     self.exports = listed | (self.exports or set())
-                self.names[target.id] = None
+                self.names[name] = None
                 if isinstance(value, ast.Name):
-                    self.aliases[target.id] = (self.module, value.id)
-                if self.has_getattr and not any(word in target.id for word in _GONE):
+                    self.aliases[name] = (self.module, value.id)
+                if self.has_getattr and not any(word in name for word in _GONE):
                     self.names |= dict.fromkeys(_lazy_names(value))
             case ast.Tuple() | ast.List():
                 for part in target.elts:
                     self._assigned(part, None)
-            case ast.Subscript(value=ast.Name()) if self.has_getattr or "import" in target.value.id:
+            case ast.Subscript(value=ast.Name(id=name)) if self.has_getattr or "import" in name:
                 if isinstance(value, ast.List):
                     self.names |= dict.fromkeys(_strings(value.elts))
             case _:

@@ -11,7 +11,6 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from compat.advise.doctor.answer import case_of
 from compat.advise.doctor.facts import (
     MOST_READ,
     Absent,
@@ -24,10 +23,10 @@ from compat.advise.doctor.facts import (
     Text,
     specifier,
 )
-from compat.advise.doctor.infer import Finding, findings, wanted_by_source
+from compat.advise.doctor.infer import Finding, case_of, findings, wanted_by_source
 from compat.advise.doctor.known import api, index
+from compat.advise.doctor.python import read_traceback
 from compat.advise.doctor.resolvers import PYTHON_PATTERNS, VERSION_PATTERN, grammar
-from compat.advise.doctor.traceback import read_traceback
 from compat.advise.package_list import listed_versions, read_list
 
 if sys.version_info >= (3, 11):

@@ -45,7 +45,15 @@ from compat.advise.doctor.known import (
     package_of_module,
     packages_known,
 )
-from compat.advise.doctor.traceback import Frame, Traceback, is_users_own, package_of
+from compat.advise.doctor.python import (
+    Frame,
+    Traceback,
+    is_users_own,
+    package_of,
+    python_facts,
+    read_traceback,
+)
+from compat.advise.doctor.resolvers import resolver_facts, word_facts
 from compat.declare.toml import toml_document
 from compat.run.outcome import Cause
 from compat.value import Value
@@ -185,6 +193,20 @@ class Case:
         known = index(package)
         version = known.newest(wanted, self.python) if known and wanted is not None else None
         return f"{package}=={version}" if version is not None else ""
+
+
+def case_of(
+    text: str,
+    python: Version | None = None,
+    versions: Mapping[str, Version] | None = None,
+    ranges: Mapping[str, str] | None = None,
+) -> Case:
+    """The facts of a text. A Python, versions and ranges from a list beat what it says of them."""
+    read = Text(text)
+    trace = read_traceback(read)
+    listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
+    facts = (*listed, *python_facts(read, trace), *word_facts(read, trace), *resolver_facts(read))
+    return Case(read, trace, facts, python, versions)
 
 
 def findings(case: Case) -> list[Finding]:
@@ -415,20 +437,11 @@ def _toward(wish: SpecifierSet, installed: Version | None) -> Direction:
     """Where a range lies from what is there; without that, on which side it is open."""
     if installed is None:
         operators = {clause.operator for clause in wish}
-        return (
-            "newer"
-            if operators <= {">", ">="}
-            else "older"
-            if operators <= {"<", "<="}
-            else "other"
-        )
-    if any(installed < low for low in _bounds(wish, (">", ">=", "==", "~="))):
-        return "newer"
-    return (
-        "older"
-        if any(installed >= up for up in _bounds(wish, ("<", "<=", "==", "~=")))
-        else "other"
-    )
+        is_newer, is_older = operators <= {">", ">="}, operators <= {"<", "<="}
+    else:
+        is_newer = any(installed < low for low in _bounds(wish, (">", ">=", "==", "~=")))
+        is_older = any(installed >= up for up in _bounds(wish, ("<", "<=", "==", "~=")))
+    return "newer" if is_newer else "older" if is_older else "other"
 
 
 def _shown(text: str) -> str:
@@ -518,23 +531,19 @@ def _python_refused(case: Case) -> Made:
         if fact.what != PYTHON or not fact.range or wish is None:
             continue
         is_too_wide = bool(asked) and not _is_within(asked, wish)
-        if (
-            case.python is not None
-            and wish.contains(case.python, prereleases=True)
-            and not is_too_wide
-        ):
+        ours = case.python
+        if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
             continue
-        ours = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours
+        beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours
+        is_project = is_too_wide and re.search(r"[<>]", asked)
         fields = {
             "needs": f"python{wish}",
-            "pin": case.pin(fact.who, ANY) if case.python is not None else "",
-            "advice": f"Narrow the project's requires-python to {wish}."
-            if is_too_wide and re.search(r"[<>]", asked)
-            else "",
-            "rank": 2 if ours else 3,
+            "pin": case.pin(fact.who, ANY) if ours is not None else "",
+            "advice": f"Narrow the project's requires-python to {wish}." if is_project else "",
+            "rank": 2 if beside else 3,
         }
         who = _title(case, fact.who) if fact.who else "What is installed"
-        words = {"who": who, "wanted": _shown(fact.range), "ours": ours}
+        words = {"who": who, "wanted": _shown(fact.range), "ours": beside}
         yield _say("python-refused", [PYTHON, fact.who], [fact.line], fields, **words)
         return
 
@@ -796,10 +805,8 @@ def _of_library(
     """What a release of Python has or lacks in its own library."""
     ours, importer = case.python, case.innermost
     is_there = ours is not None and presence.place_of(ours) in presence.had
-    if presence.never or (cause and (presence.always or is_there)):
+    if presence.never or presence.always or is_there:
         return None
-    if presence.always or (is_there and ours is not None and ours >= presence.releases[1]):
-        return _say("always-there", [], [line], {}, name=name)
     wanted = presence.wanted(case.series)
     is_gone = "<" in wanted
     stand_in = package_of_module(name.rpartition(" ")[2])

@@ -5,7 +5,7 @@ Formats that say one thing are in `grammar.toml`; lists and chains are read here
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +19,7 @@ from compat.advise.doctor.facts import (
     RANGE,
     Absent,
     Asked,
+    Changed,
     Fact,
     Have,
     Refused,
@@ -28,31 +29,12 @@ from compat.advise.doctor.facts import (
     Unbuilt,
     grammar,
     pattern,
+    version_of,
 )
+from compat.advise.doctor.python import Traceback, package_of
 
-# The Python that a message names, the surest first, and a package with its version. The site's
-# script reads them, too: their syntax is that which Python and JavaScript share, a repetition has a
-# bound, and case does not count. Two groups are the two numbers of a tag.
-_OURS = r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)"
-_PLAIN = r"([23]\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]{0,8}(?:[*,<>+]| or | and |-))"
-PYTHON_PATTERNS = (
-    rf"requires a different python: {_OURS}",
-    rf"current python version \(?{_OURS}",
-    rf"using (?:cpython|python|python interpreter)[ :]{{1,3}}{_OURS}",
-    rf"cannot install on python version {_OURS}",
-    rf"(?:you require|you're using|youre using) cpython {_OURS}",
-    rf"interpreter (?:version|resolved to python) \(?{_OURS}",
-    rf"\(python {_OURS}\)",
-    r"(?<!different )(?<!requires )(?<!to )\bpython(?: ?version)?(?:[ =:]| is ){1,3}\(?(?:python )?"
-    + _PLAIN,
-    r"(?<!requires )\bpython[/\\-]?([23]\.\d{1,2})(?![\d.]{0,8}[*,<>])",
-    r"\b(?:cp|cpython-|python)([23])(\d{1,2})(?=[-_/\\.]\w|[/\\])",
-)
-VERSION_PATTERN = (
-    r"(?<![\w.=/-])([a-z][\w.-]{1,60}?)(?:\[[^\]]{0,80}\])?(?:==|(?: version)?:? {1,60}| \(|-)v?"
-    r"(\d{1,8}(?:\.\d{1,8}){1,6}(?:[\w+]{0,30}\w)?)(?! or )"
-    r"(?=[\s,;)']|-py|-cp|\.tar|\.whl|\.\s|\.$|$)"
-)
+PYTHON_PATTERNS: tuple[str, ...] = tuple(grammar()["site"]["pythons"])
+VERSION_PATTERN: str = grammar()["site"]["version"]
 _INSTALLED = re.compile(VERSION_PATTERN, re.IGNORECASE)
 
 
@@ -63,7 +45,7 @@ def resolver_facts(text: Text) -> Iterator[Fact]:
     for entry in grammar()["format"]:
         for match, line in _each(text, entry["pattern"]):
             for kind in entry["facts"]:
-                yield from _MADE[kind](_Match(match, entry, text.flat), line)
+                yield from _made(kind, _Match(match, entry, text.flat), line)
     yield from _asked_lists(text)
     yield from _conda(text)
     yield from _listed(text)
@@ -99,91 +81,47 @@ class _Match:
         return self.entry.get("what") or _name(self["n"])
 
 
-def _requires(match: _Match, line: int) -> Iterator[Fact]:
-    yield Requires(
-        who=_name(match["who"]),
-        version=match["w"],
-        what=match.what,
-        range=match.range,
-        line=line,
-        is_check=match.entry.get("check", False),
-    )
+def _made(kind: str, match: _Match, line: int) -> Iterator[Fact]:
+    """The fact of that kind that a match states."""
+    match kind:
+        case "Requires":
+            is_check = match.entry.get("check", False)
+            who = _name(match["who"])
+            yield Requires(who, match["w"], match.what, match.range, line, is_check=is_check)
+        case "Asked":
+            yield Asked(what=match.what, range=match.range, line=line)
+        case "Other":
+            yield Asked(what=_name(match["h"]), range=match["hv"], line=line)
+        case "Have" if match["h"]:
+            yield Have(what=_name(match["h"]), version=match["hv"], line=line)
+        case "Refused":
+            yield Refused(who="", version=match["v"], range=match["r"], line=line)
+        case "Unbuilt":
+            signs = (entry["sign"] for entry in grammar()["build"] if entry["sign"] in match.flat)
+            yield Unbuilt(what=match.what, version=match["v"], line=line, why=next(signs, ""))
+        case "Absent":
+            yield _absent(match, line)
+        case "Asker":  # of what pip does not find: `demo==1.0->-r requirements.txt`
+            first = match["origin"].partition("->")[0].strip()
+            asker = re.match(rf"({NAME}){EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
+            if asker and asker[1] not in ("r", "c"):
+                yield Requires(_name(asker[1]), asker[2] or "", match.what, match.range, line)
+        case "Joined":  # pip-tools joins the ranges of several askers, and saw releases
+            clauses = [clause for clause in match["r"].split(",") if clause]
+            for clause in clauses if len(clauses) > 1 and match["all"] else ():
+                yield Requires(who="", version="", what=match.what, range=clause, line=line)
 
 
-def _asked(match: _Match, line: int) -> Iterator[Fact]:
-    yield Asked(what=match.what, range=match.range, line=line)
-
-
-def _other(match: _Match, line: int) -> Iterator[Fact]:
-    yield Asked(what=_name(match["h"]), range=match["hv"], line=line)
-
-
-def _have(match: _Match, line: int) -> Iterator[Fact]:
-    if match["h"]:
-        yield Have(what=_name(match["h"]), version=match["hv"], line=line)
-
-
-def _refused(match: _Match, line: int) -> Iterator[Fact]:
-    yield Refused(who="", version=match["v"], range=match["r"], line=line)
-
-
-def _unbuilt(match: _Match, line: int) -> Iterator[Fact]:
-    signs = (entry["sign"] for entry in grammar()["build"] if entry["sign"] in match.flat)
-    yield Unbuilt(what=match.what, version=match["v"], line=line, why=next(signs, ""))
-
-
-def _absent(match: _Match, line: int) -> Iterator[Fact]:
-    name = match["n"]
-    if name.endswith(".txt") or match.what == PYTHON:
-        words = f"{name} names no package: the command or the list is not as pip takes it."
-        yield Trouble(kind="machine", sentence=words, line=line)
-        return
+def _absent(match: _Match, line: int) -> Fact:
+    if match["n"].endswith(".txt") or match.what == PYTHON:
+        words = f"{match['n']} names no package: the command or the list is not as pip takes it."
+        return Trouble(kind="machine", sentence=words, line=line)
     visited = match.groups.get("all")
     versions = None if visited is None else tuple(re.findall(r"(?:^|, ?)(\d[^,\s]*)", visited))
-    if match.groups.get("none") is not None:
-        versions = ()
-    yield Absent(
-        what=match.what,
-        range=match.range,
-        why=match.entry["why"],
-        line=line,
-        tags=tuple(re.findall(r"\w+", match["tags"].replace(" and ", " "))),
-        versions=versions,
-    )
-
-
-def _asker(match: _Match, line: int) -> Iterator[Fact]:
-    """Who asks for what pip does not find: `demo==1.0->-r requirements.txt`."""
-    first = match["origin"].partition("->")[0].strip()
-    who = re.match(rf"({NAME}){EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
-    if who and who[1] not in ("r", "c"):
-        yield Requires(
-            who=_name(who[1]),
-            version=who[2] or "",
-            what=match.what,
-            range=match.range,
-            line=line,
-        )
-
-
-def _joined(match: _Match, line: int) -> Iterator[Fact]:
-    """pip-tools joins the ranges of several askers, and saw releases."""
-    clauses = [clause for clause in match["r"].split(",") if clause]
-    for clause in clauses if len(clauses) > 1 and match["all"] else ():
-        yield Requires(who="", version="", what=match.what, range=clause, line=line)
-
-
-_MADE: dict[str, Callable[[_Match, int], Iterator[Fact]]] = {
-    "Requires": _requires,
-    "Asked": _asked,
-    "Other": _other,
-    "Have": _have,
-    "Refused": _refused,
-    "Unbuilt": _unbuilt,
-    "Absent": _absent,
-    "Asker": _asker,
-    "Joined": _joined,
-}
+    versions = versions if match.groups.get("none") is None else ()
+    tags = tuple(re.findall(r"\w+", match["tags"].replace(" and ", " ")))
+    why = match.entry["why"]
+    return Absent(match.what, match.range, why, line, tags=tags, versions=versions)
 
 
 def _asked_lists(text: Text) -> Iterator[Fact]:
@@ -270,3 +208,95 @@ def _listed(text: Text) -> Iterator[Fact]:
             name = match[1].lower()
             if name not in grammar()["lists"]["no_package"] and not name.endswith(".py"):
                 yield Have(what=_name(match[1]), version=match[2], line=number)
+
+
+# ---- what packages say in words of their own
+
+
+def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
+    stated: set[tuple[str, str]] = set()
+    for match in pattern("step").finditer(text.flat):
+        what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
+        yield Changed(what=what, old=match["a"], new=match["b"], line=line)
+        yield Have(what=what, version=match["b"], line=line)
+    for entry in grammar()["words"]:
+        for number, match in enumerate(entry["pattern"].finditer(text.flat)):
+            if number == 12:
+                break
+            around = text.flat[max(0, match.start() - 90) : match.end() + 90]
+            near = text.flat[max(0, match.start() - 200) : match.end() + 200]
+            if not pattern("asks").search(around) or _is_of_a_tool(near):
+                continue
+            fact = _fact(match, entry.get("range", ""), text, trace)
+            if fact is None or (fact.what, "") in stated or (fact.what == PYTHON):
+                continue
+            stated.add((fact.what, ""))
+            yield fact
+            yield from _found(match, fact, text)
+
+
+def _is_of_a_tool(near: str) -> bool:
+    """Whether an installer says it: those have grammars of their own."""
+    is_tools = pattern("of_a_tool").search(near.replace("generated code", "")) is not None
+    return is_tools and "generated code" not in near
+
+
+def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Requires | None:
+    groups = match.groupdict()
+    name = groups["n"].strip(".-")
+    if re.search(r"(?:from |-> ?|<)$", match.string[max(0, match.start() - 6) : match.start()]):
+        return None
+    if name.lower() in grammar()["lists"]["no_name"] or "pb2" in name:
+        return None
+    what = package_of(name) if "-" not in name else str(canonicalize_name(name))
+    wanted = groups.get("r") or ""
+    if groups.get("not"):
+        opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[groups["not"]]
+        wanted = opposite + groups["v"]
+    elif not wanted:
+        version = groups["v"]
+        if form.startswith("<=") and version.endswith(".x"):
+            version = version.replace(".x", ".99")
+        wanted = form.format(version.removeprefix("v").rstrip("."))
+    elif wanted[0].isdigit():
+        wanted = f"=={wanted}"
+    if groups.get("h") and "Gencode" in match[0]:
+        wanted += f",<{int(groups['v'].split('.')[0]) + 2}"
+    who = groups.get("who") or _speaker(
+        text.flat[max(0, match.start() - 120) : match.end() + 80], what
+    )
+    if not who:
+        who = next((p for p in trace.installed if p not in (what, PYTHON)), "")
+    return Requires(
+        who=str(canonicalize_name(who.replace(" ", "-"))) if who else "",
+        version="",
+        what=what,
+        range=wanted,
+        line=text.line_at(match.start()),
+        is_check=True,
+    )
+
+
+def _speaker(near: str, what: str) -> str:
+    for match in pattern("speaker").finditer(near):
+        who = next(filter(None, (match["a"], match["b"], match["c"], match["d"])))
+        name = package_of(who) if " " not in who else who.lower().replace(" ", "-")
+        if (
+            name != what
+            and name not in grammar()["lists"]["no_name"]
+            and who.lower() not in ("run", "using", "extension", "project", "we")
+        ):
+            return name
+    return ""
+
+
+def _found(match: "re.Match[str]", fact: Requires, text: Text) -> Iterator[Fact]:
+    groups = match.groupdict()
+    matched = groups.get("h")
+    if not matched:
+        stated = pattern("found").search(text.flat, match.start(), match.end() + 160)
+        matched = stated["v"] if stated else None
+    if matched and version_of(matched):
+        yield Have(what=fact.what, version=matched, line=fact.line)
+    if groups.get("who") and groups.get("v"):
+        yield Have(what=fact.who, version=groups["v"], line=fact.line)
