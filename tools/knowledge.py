@@ -5,6 +5,8 @@ Python, and published requirements.
     python tools/knowledge.py PACKAGE...          names, wheels and requirements
     python tools/knowledge.py --index PACKAGE...  wheels and requirements alone
     python tools/knowledge.py --python PATH...    of Python's own library, from interpreters
+    python tools/knowledge.py --known 1/6         a part of all that are known, again
+    python tools/knowledge.py --bounds FILE       corrections of bounds by conda-forge, as JSON
 
 Python sources are read out of wheels by range requests and parsed with `ast`; nothing is run. A file
 that a release shares with the one before is neither fetched nor parsed again.
@@ -26,12 +28,13 @@ from pathlib import Path
 from typing import Any
 
 import requests
-from api_surface import Surface, joined, module_of, surface
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 from remotezip import RemoteZip
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
+from compat.search.api_surface import Surface, module_of, surface
 
 FOLDER = Path(__file__).parent.parent / "compat" / "advise" / "doctor" / "data"
 SKIPPED = re.compile(
@@ -45,22 +48,24 @@ ONLY = {
     ),
     "torch": re.compile(r"^torch/(?:[a-z]\w*/)*\w+\.py$"),
 }
-MOST, GAP = 45, 200_000
+MOST, GAP = 28, 200_000
 SESSION = requests.Session()
 
 
 def sampled(versions):
-    """The first and the last release of each series, and of few releases all."""
+    """Of few releases all; of more the first and the last of each series, and some between."""
     final = [v for v in versions if not v.is_prerelease]
-    if len(final) > MOST:
-        series = {}
-        for version in final:
-            series.setdefault(version.release[:2], []).append(version)
-        final = sorted({v for group in series.values() for v in (group[0], group[-1])})
-    if len(final) > MOST * 2:  # the newest series in full, of older ones the last
-        series = {version.release[:2]: version for version in final}
-        final = sorted({*list(series.values()), *final[-MOST:]})
-    return final[-MOST * 2 :]
+    if len(final) <= MOST:
+        return final
+    series = {}
+    for version in final:
+        series.setdefault(version.release[:2], []).append(version)
+    step = max(1, len(final) // MOST)
+    chosen = {v for group in series.values() for v in (group[0], group[-1], *group[::step])}
+    if len(chosen) > MOST * 2:  # of older series the last
+        last = {version.release[:2]: version for version in final}
+        chosen = {*last.values(), *sorted(chosen)[-MOST:]}
+    return sorted(chosen)[-MOST * 2 :]
 
 
 def chosen(release):
@@ -142,6 +147,58 @@ def from_sdist(url, cache, tops):
             cache[key] = surface(text, module, name.endswith("/__init__.py"))
         found[module] = cache[key]
     return found
+
+
+def joined(surfaces):
+    """Every name of a release as `module:name`, a module itself as `module:`, with what `import *`
+    brings; `module:?` where a module is open.
+    """
+    found = {}
+    for module, each in surfaces.items():
+        found[f"{module}:"] = None
+        names = dict(_with_stars(module, surfaces, frozenset()))
+        for name, parameters in names.items():
+            target = each.aliases.get(name)
+            if target is not None and parameters is None:
+                found[f"{module}:{name}"] = _followed(target, surfaces)
+                continue
+            found[f"{module}:{name}"] = parameters
+        if each.is_open:
+            found[f"{module}:?"] = None
+        for name, bases in each.bases.items():
+            found |= {f"{module}:{name}<{base.rpartition('.')[2]}": None for base in bases}
+    for module in surfaces:
+        above, _, name = module.rpartition(".")
+        if above in surfaces:
+            found.setdefault(f"{above}:{name}", None)
+    return found
+
+
+def _with_stars(module, surfaces, seen):
+    each = surfaces.get(module)
+    if each is None or module in seen:
+        return
+    for star in each.stars:
+        other = surfaces.get(star)
+        for name, parameters in _with_stars(star, surfaces, seen | {module}):
+            own = other is not None and name in other.names
+            hidden = own and other is not None and other.exports is not None
+            if "." not in name and (
+                name in (other.exports or ()) if hidden and other else not name.startswith("_")
+            ):
+                yield name, parameters
+    yield from each.names.items()
+
+
+def _followed(target, surfaces, depth=8):
+    module, name = target
+    each = surfaces.get(module)
+    if each is None or not depth:
+        return None
+    parameters = each.names.get(name)
+    if parameters is None and name in each.aliases:
+        return _followed(each.aliases[name], surfaces, depth - 1)
+    return parameters
 
 
 def spans(present, count):
@@ -287,6 +344,33 @@ def python(interpreters):
     write("python.api.xz", content_of("python", releases))
 
 
+def bounds(path):
+    """What conda-forge's maintainers added to requirements: for which releases, until which day."""
+    signs = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "=="}
+    found = {}
+    for entry in json.loads(Path(path).read_text()):
+        when = entry["subject_when"]
+        clauses = [
+            f"{signs[k[8:]]}{v}" for k, v in when.items() if k[8:] in signs and k[:8] == "version_"
+        ]
+        lists = [[f"=={v}"] for v in when.get("version_in", ())] or [
+            [f"=={when['version']}"] if "version" in when else clauses
+        ]
+        day = (
+            time.strftime("%Y-%m-%d", time.gmtime(when.get("timestamp_lt", 0) / 1000))
+            if "timestamp_lt" in when
+            else ""
+        )
+        for clauses in lists:
+            try:
+                SpecifierSet(",".join(clauses)), SpecifierSet(entry["bound"])
+            except InvalidSpecifier:
+                continue
+            rows = found.setdefault(entry["subject"], [])
+            rows.append([",".join(clauses), day, entry["dependency"], entry["bound"]])
+    write("bounds.xz", found)
+
+
 def content_of(name, api):
     names, calls = packed([each for _, each in api])
     modules = sorted({m.partition(".")[0] for m in names})
@@ -307,28 +391,37 @@ def write(name, content):
 
 
 def names_of_all():
-    """Which package has a module, a class, or a function whose parameters changed."""
-    modules, found = {}, {}
+    """Which package has a module, a class, or a function whose parameters changed; and of classes
+    that several have, whose releases differ in a parameter: `Client(timeout`.
+    """
+    modules, found, takers = {}, {}, {}
     for path in sorted(FOLDER.glob("*.api.xz")):
         content = json.loads(lzma.decompress(path.read_bytes()))
         package = content["package"]
         if package == "python":
             continue
-        tops = [m for m in content["modules"] if not m.startswith("_")]
-        for top in tops:
-            if top not in modules or top.replace("_", "-") == package:
+        for top in content["modules"]:
+            if not top.startswith("_") and (top not in modules or top.replace("_", "-") == package):
                 modules[top] = package
         for module, by_spans in content["names"].items():
-            if "._vendor" in module:
-                continue
-            for names in by_spans.values():
-                for each in names.split(" "):
-                    if "." in each and "<" not in each:
-                        found.setdefault(each.partition(".")[0], set()).add(package)
-        for function in content["calls"]:
-            last = function.partition(":")[2].removesuffix(".__init__")
+            for each in " ".join(by_spans.values()).split(" ") if "._vendor" not in module else ():
+                if "." in each and "<" not in each:
+                    found.setdefault(each.partition(".")[0], set()).add(package)
+        for function, changed in content["calls"].items():
+            last = re.sub(r"\.__(?:init|new)__$", "", function.partition(":")[2])
             if "." not in last:
                 found.setdefault(f"{last}()", set()).add(package)
+            if not last.startswith("_"):
+                for each in changed:
+                    takers.setdefault(f"{last}({each}", set()).add(package)
+                    if "." in last and each[0] not in "!#*_":
+                        method = last.partition(".")[2]
+                        takers.setdefault(f".{method}({each}", set()).add(package)
+    for key, packages in takers.items():
+        head = key.partition("(")[0].partition(".")[0]
+        is_shared = len(found.get(head, ()) or found.get(f"{head}()", ())) > 1
+        if len(packages) < (4 if key[0] != "." else 2) and (is_shared or key[0] == "."):
+            found[key] = packages
     aliases = {
         "np": "numpy",
         "pd": "pandas",
@@ -348,14 +441,27 @@ def names_of_all():
     )
 
 
+def each(packages, is_read):
+    for package in packages:
+        try:
+            generate(package, is_read)
+        except Exception as error:
+            print(f"{package}: {type(error).__name__} {error}"[:300], flush=True)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--python"]:
-        python(sys.argv[2:])
-    else:
-        is_read = sys.argv[1] != "--index"
-        for each in sys.argv[1:] if is_read else sys.argv[2:]:
-            try:
-                generate(each, is_read)
-            except Exception as error:
-                print(f"{each}: {type(error).__name__} {error}"[:300], flush=True)
+    match sys.argv[1:]:
+        case ["--python", *paths]:
+            python(paths)
+        case ["--bounds", path]:
+            bounds(path)
+        case ["--known", part]:  # `2/6`: the second sixth of the packages that are known
+            number, count = map(int, part.split("/"))
+            known = sorted({path.name.split(".")[0] for path in FOLDER.glob("*.index.xz")})
+            for package in known[number - 1 :: count]:
+                each([package], (FOLDER / f"{package}.api.xz").exists())
+        case ["--index", *packages]:
+            each(packages, is_read=False)
+        case packages:
+            each(packages, is_read=True)
     names_of_all()

@@ -7,22 +7,13 @@ from collections.abc import Iterator, Mapping
 
 from packaging.version import Version
 
-from compat.advise.doctor.answer import case_of
-from compat.advise.doctor.facts import MOST_READ, Requires
-from compat.advise.doctor.infer import Finding, findings
+from compat.advise.doctor.facts import Requires, Text
+from compat.advise.doctor.infer import Finding, case_of, findings
 from compat.run.outcome import Failed
 from compat.value import Value
 
 # A text shows a cause when it holds all parts of one of its signs, as `flat` writes them.
 Sign = tuple[str, ...]
-_ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-_MARGINS = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501\"'`\u2018\u2019\u201c\u201d]")
-# A line that only notes something: a warning of Python, a notice of a library's log.
-_NOTICES = re.compile(
-    r"^(?![^\n]*Error)(?:[^\n]*\b(?!Import)[A-Z][a-z]+Warning: "
-    r"|[^\n]{0,80}?\b[IW]\d{0,4}\b[^\n]{0,120}?\.(?:cc|py):\d{1,6}\] )[^\n]*$",
-    re.MULTILINE,
-)
 _LINE = re.compile(r":\d+$")
 # What a traceback of each cause has beside its subject; a cause that is not here leaves no words of
 # its own.
@@ -68,7 +59,7 @@ def read_message(
     """
     case = case_of(text, python, versions, ranges)
     return Message(
-        text=legible(text[-MOST_READ:]),
+        text=legible(text),
         findings=tuple(findings(case)),
         requires=tuple(case.all(Requires)),
         python=case.python,
@@ -77,11 +68,8 @@ def read_message(
 
 
 def legible(text: str) -> str:
-    """Return a text as rules are matched in it: without notices, colours, quotes and the frames
-    that tools draw, its blanks single, its paths with slashes as on Linux.
-    """
-    plain = _MARGINS.sub("", _NOTICES.sub("", _ESCAPES.sub("", text)))
-    return re.sub(r"\s+", " ", re.sub(r"\\+", "/", plain)).strip()
+    """Return a text as signs are looked for in it: as it is parsed, without quotes."""
+    return Text(text).flat.replace("'", "")
 
 
 def flat(text: str) -> str:

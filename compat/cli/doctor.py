@@ -301,8 +301,6 @@ def _print_findings(asked: _Asked, told: tuple[Finding, ...], is_alone: bool) ->
     if command:
         say("  Smallest known fix (untested):")
         say(f"    {command}")
-    elif told and not told[0].advice:
-        say("  No fix is known: which releases fit is not in what this command carries.")
 
 
 def _remedy(asked: _Asked, finding: Finding) -> str:
@@ -310,12 +308,14 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
     range, or another Python.
     """
     if finding.pin:
-        return f"{asked.installer} {quote(finding.pin)}"
-    if finding.needs.startswith(f"{PYTHON}=="):
-        return f"uv venv --python {finding.needs.removeprefix(f'{PYTHON}==').removesuffix('.*')}"
-    if finding.needs.startswith(PYTHON):
-        return f"uv venv --python {quote(finding.needs.removeprefix(PYTHON))}"
-    return f"{asked.installer} {quote(finding.needs)}" if finding.needs else ""
+        return f"{asked.installer} {' '.join(map(quote, finding.pin.split()))}"
+    if finding.python:
+        return f"uv venv --python {finding.python}"
+    if finding.direction == "rebuild" and finding.needs:
+        return f"{asked.installer} --force-reinstall --no-cache-dir {quote(finding.needs)}"
+    if not finding.needs or finding.needs.startswith(PYTHON):
+        return ""
+    return f"{asked.installer} {quote(finding.needs)}"
 
 
 def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:
@@ -441,25 +441,10 @@ def _payload(
 
 
 def _finding(asked: _Asked, finding: Finding) -> dict[str, Any]:
-    return {
-        "cause": finding.cause,
-        "packages": finding.packages,
-        "direction": finding.direction,
-        "sentence": finding.sentence,
-        "advice": finding.advice,
-        "needs": finding.needs,
-        "command": _remedy(asked, finding),
-        "lines": finding.lines,
-        "is_fault": finding.is_fault,
-    }
+    names = ("cause", "packages", "direction", "sentence", "advice", "needs", "lines", "is_fault")
+    return {name: getattr(finding, name) for name in names} | {"command": _remedy(asked, finding)}
 
 
 def _problem(problem: Problem) -> dict[str, Any]:
-    return {
-        "cause": problem.cause,
-        "packages": problem.packages,
-        "sentence": problem.sentence,
-        "ground": problem.ground,
-        "because": problem.because,
-        "link": problem.link,
-    }
+    names = ("cause", "packages", "sentence", "ground", "because", "link")
+    return {name: getattr(problem, name) for name in names}

@@ -1,31 +1,22 @@
 """Which object of a package a release lacks or changed, as its sources tell: nothing is run."""
 
-from __future__ import annotations
-
-import logging
+import builtins
 import re
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
 
+from compat.search.api_surface import Surface, module_of, surface
 from compat.value import Value
-
-if TYPE_CHECKING:
-    import griffe
 
 # `f() got an unexpected keyword argument 'x'`, `f() missing 1 required positional argument: 'x'`,
 # `f() takes 2 positional arguments but 3 were given`, with a class before the name or not.
 _CALLED = re.compile(
     r"(?P<name>[\w.]+)\(\) (?:got an unexpected|got multiple|missing \d|takes |got some positional)"
 )
-# It warns of annotations that it cannot read; without a handler that goes to stderr.
-logging.getLogger("griffe").addHandler(logging.NullHandler())
 _QUOTED = re.compile(r"'(\w+)'")
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*")
-
-
-T = TypeVar("T")
-_Found: TypeAlias = "griffe.Object | griffe.Alias"
+_DEEPEST = 12
 
 
 class ApiChange(Value, frozen=True, kw_only=True):
@@ -33,7 +24,8 @@ class ApiChange(Value, frozen=True, kw_only=True):
 
     It was `added` later where the failing release is the older one. Of what takes other parameters
     there, `lost` are those that only the working release takes and `new` those that only the
-    failing one takes. `file` is where the working release has it, below the environment's packages.
+    failing one takes or requires. `file` is where the working release has it, below the
+    environment's packages.
     """
 
     name: str
@@ -53,18 +45,15 @@ def api_change(
     top-level modules of the first. Both are read, and never imported. `is_older` says that the
     failing release is the older one.
     """
+    working, failing = _Release(good), _Release(bad)
     called = _CALLED.search(text)
     if called is not None:
-        changed = _changed_calls(good, bad, modules, called["name"])
+        changed = _changed_calls(working, failing, modules, called["name"])
         return next((change for change in changed if _explains(change, text)), None)
     for name in _candidates(text, modules):
-        # What cannot be read has lost nothing that anybody knows of.
-        if _loaded(bad, name.partition(".")[0], is_whole=False) is None:
-            continue
-        working = _found(good, name)
-        if working is not None and _found(bad, name) is None:
-            kind: Literal["removed", "added"] = "added" if is_older else "removed"
-            return ApiChange(name=name, kind=kind, file=_file(working, good))
+        file = working.place(name)
+        if file and failing.place(name) == "":
+            return ApiChange(name=name, kind="added" if is_older else "removed", file=file)
     return None
 
 
@@ -83,103 +72,91 @@ def _candidates(text: str, modules: tuple[str, ...]) -> Iterator[str]:
         yield from (f"{module}.{rest}" for module in modules if dot)
 
 
-def _found(folder: str, name: str) -> _Found | None:
-    """The object of that dotted name, found as an import would find it; None where there is
-    none.
-    """
-    top, *path = name.split(".")
-    # A whole package takes many seconds, and its first module often tells.
-    for is_whole in (False, True):
-        module = _loaded(folder, top, is_whole)
-        member = None if module is None else _member(module, path)
-        if member is not None:
-            return member
-    return None
+class _Release:
+    """The sources of one release in a folder; each module is read when it is asked for."""
 
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+        self._read: dict[str, Surface] = {}
 
-def _loaded(folder: str, name: str, is_whole: bool) -> _Found | None:
-    """A module and, where it is a whole package, all below it; None where it cannot be read."""
-    import griffe
+    def file(self, module: str) -> str:
+        """The file of a module, below the folder; empty where there is none."""
+        stem = module.replace(".", "/")
+        places = (f"{stem}/__init__.py", f"{stem}.py")
+        return next((each for each in places if (self.folder / each).is_file()), "")
 
-    loader = griffe.GriffeLoader(search_paths=[folder], allow_inspection=False)
+    def surface(self, module: str, file: str) -> Surface:
+        if module not in self._read:
+            is_package = file.endswith("/__init__.py")
+            self._read[module] = surface((self.folder / file).read_bytes(), module, is_package)
+        return self._read[module]
 
-    def load() -> _Found:
-        loaded = loader.load(name, submodules=is_whole, try_relative_path=False)
-        if is_whole:
-            loader.resolve_aliases(implicit=True, external=False)
-        return loaded
+    def modules(self, top: str) -> Iterator[tuple[str, str]]:
+        """Every module below a top-level one, with its file."""
+        for path in sorted((self.folder / top).rglob("*.py")) or [self.folder / f"{top}.py"]:
+            file = path.relative_to(self.folder).as_posix()
+            module = module_of(file)
+            if module and path.is_file():
+                yield module, file
 
-    return _guarded(load)
+    def place(self, dotted: str, depth: int = _DEEPEST) -> str | None:
+        """The file that has an object; empty where none has it, None where the sources leave that
+        open: another package, a `__getattr__`, a file that does not parse.
+        """
+        parts = dotted.split(".")
+        lengths = range(len(parts), 0, -1)
+        found = ((n, file) for n in lengths if (file := self.file(".".join(parts[:n]))))
+        length, file = next(found, (0, ""))
+        if not file or length == len(parts):
+            return file or None  # without the package itself nothing is known of its names
+        module = ".".join(parts[:length])
+        each, name = self.surface(module, file), ".".join(parts[length:])
+        if name in each.names:
+            return file
+        if not depth:
+            return None
+        head, _, rest = name.partition(".")
+        elsewhere = [f"{star}.{name}" for star in each.stars]
+        if rest and head in each.aliases:
+            elsewhere.append(".".join((*each.aliases[head], rest)))
+        bases = each.bases.get(head, ()) if rest else ()
+        elsewhere += [f"{module}.{b}.{rest}" for b in bases if not hasattr(builtins, b)]
+        places = [self.place(other, depth - 1) for other in elsewhere]
+        is_open = each.is_open or None in places
+        return next(filter(None, places), None if is_open else "")
 
-
-def _member(parent: _Found, path: list[str]) -> _Found | None:
-    reached: _Found | None = parent
-    for name in path:
-        if reached is not None:
-            reached = _guarded(partial(_step, reached, name))
-    return reached
-
-
-def _step(parent: _Found, name: str) -> _Found | None:
-    member: _Found | None = parent.members.get(name)
-    return member
+    def functions(self, top: str, wanted: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """Each function of that name, or constructor of such a class: its dotted name, its file,
+        and its parameters as `api_surface` writes them.
+        """
+        for module, file in self.modules(top):
+            for name, parameters in self.surface(module, file).names.items():
+                owner, _, last = name.rpartition(".")
+                is_constructor = last == "__init__" and owner == wanted
+                if parameters is not None and (last == wanted or is_constructor):
+                    is_class = name in self.surface(module, file).bases
+                    if not is_class:
+                        yield f"{module}.{name}", file, parameters
 
 
 def _changed_calls(
-    good: str, bad: str, modules: tuple[str, ...], called: str
+    working: _Release, failing: _Release, modules: tuple[str, ...], called: str
 ) -> Iterator[ApiChange]:
     wanted = called.removesuffix(".__init__").rpartition(".")[2]
-    for module in modules:
-        working = _loaded(good, module, is_whole=True)
-        failing = _loaded(bad, module, is_whole=True)
-        if working is None or failing is None:
-            continue
-        by_path = {function.path: function for function in _functions(failing, wanted)}
-        for function in _functions(working, wanted):
-            other = by_path.get(function.path)
-            if other is not None and _parameters(function) != _parameters(other):
-                works, fails = ([p.name for p in f.parameters] for f in (function, other))
+    for top in modules:
+        other = {name: takes for name, _, takes in failing.functions(top, wanted)}
+        for name, file, takes in working.functions(top, wanted):
+            if name in other and takes != other[name]:
                 yield ApiChange(
-                    name=function.path,
+                    name=name,
                     kind="signature",
-                    file=_file(function, good),
-                    lost=tuple(name for name in works if name not in fails),
-                    new=tuple(name for name in fails if name not in works),
+                    file=file,
+                    lost=_only(takes, other[name], ""),
+                    new=_only(other[name], takes, "!"),
                 )
 
 
-def _functions(parent: _Found, wanted: str) -> Iterator[griffe.Function]:
-    import griffe
-
-    for name, member in parent.members.items():
-        if isinstance(member, griffe.Alias):
-            continue
-        if isinstance(member, griffe.Function):
-            is_constructor = name == "__init__" and parent.name == wanted
-            if name == wanted or is_constructor:
-                yield member
-        else:
-            yield from _functions(member, wanted)
-
-
-def _parameters(function: griffe.Function) -> str:
-    return ", ".join(
-        parameter.name if parameter.default is None else f"{parameter.name}=..."
-        for parameter in function.parameters
-    )
-
-
-def _file(found_object: _Found, folder: str) -> str:
-    # What a module imports from another is told by the module that offers it.
-    path = _guarded(lambda: str(found_object.filepath)) or _guarded(
-        lambda: str(found_object.parent and found_object.parent.filepath)
-    )
-    return "" if path is None else path.removeprefix(f"{folder}/")
-
-
-def _guarded(load: Callable[[], T]) -> T | None:
-    """What is loaded; None where sources that somebody else wrote cannot be read."""
-    try:
-        return load()
-    except Exception:
-        return None
+def _only(takes: tuple[str, ...], other: tuple[str, ...], sign: str) -> tuple[str, ...]:
+    """The parameters that only one of two functions takes, or with `!` requires."""
+    lone = (each for each in takes if each not in other and each[0] not in "#*")
+    return tuple(dict.fromkeys(each.removeprefix(sign) for each in lone if sign or each[0] != "!"))

@@ -350,7 +350,6 @@ def test_a_cell_that_the_plan_rules_out_is_shown_with_its_obstacle_and_not_offer
     ("module", "extra", "words"),
     [
         ("PIL", "site", ("publish",)),
-        ("griffe", "sources", ("blame", "demo", CELL)),
         ("vermin", "sources", ("find", "reason", "demo", "python", "--write")),
     ],
 )

@@ -2,28 +2,69 @@
 
 import re
 from bisect import bisect_right
-from typing import Literal
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import InvalidVersion, Version
 
+from compat.declare.toml import toml_document
 from compat.value import Value
 
 # Of a longer message the end is read: there tools say what went wrong.
 MOST_READ = 50_000
 PYTHON = "python"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
-# Frames and arrows that tools draw, and what pytest and others put before each line.
-_MARGIN = re.compile(
-    r"^(?:INTERNALERROR>|\[[\w.]{3,60}\]:|E  |\[\d{4}-\d\d-\d\dT[\d:.Z]{8,20}\]|[xX×] (?=No solution)|`->)?"  # noqa: E501, RUF001
-)
 _DRAWN = re.compile("[\u2500-\u257f\u25b6\u00d7\u276f\u2501]+>?")
 _QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
-# What a program only notes: a warning of Python, a notice of a library's log.
-_NOTICE = re.compile(
-    r"^(?!.*Error)(?:.*\b(?!Import)[A-Z][a-z]+Warning: |.{0,80}?\b[IWF]\d{0,4}\b.{0,120}?\.(?:cc|py):\d{1,6}\] )"  # noqa: E501
-    r"|^[IW]\d{4} \d\d:|: [IW] \w"
-)
+
+NAME = r"[A-Za-z](?:[\w.-]{0,80}\w)?"
+EXTRAS = r"(?:\[[\w.,\s-]{1,80}\])?"
+CLAUSE = r"(?:[<>=!~^]=?=? ?\d[\w.*+!-]{0,40}|\*)"
+RANGE = rf"(?:{CLAUSE}(?:(?:, ?| and |\|){CLAUSE}){{0,12}})"
+_PY = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[ab]\d|rc\d)?"
+NUMBER = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
+_PART = rf"[<>=!~]=?=? ?{NUMBER}(?:\.\*)?"
+_WORDS = {
+    "%NUMBER": NUMBER,
+    "%SPAN": rf"{_PART}(?:(?:, ?| and ){_PART}){{0,5}}",
+    "%PART": _PART,
+    "%OF": r"(?: package| library| module)?(?: versions?)?",
+    "%NAME": NAME,
+    "%EXTRAS": EXTRAS,
+    "%RANGE": RANGE,
+    "%VERSION": r"v?\d[\w.+!-]{0,40}?",
+    "%BARE": r"(?:[<>=!~]=?=?[\w.*+!]+(?:,[<>=!~]=?=?[\w.*+!]+)*)?",
+    "%PY": _PY,
+    "%N": r"'?(?P<n>[A-Za-z][\w.-]{1,40}?)(?:\[[\w,]+\])?'?",
+    "%V": rf"'?(?P<v>{NUMBER})'?",
+}
+
+
+@cache
+def grammar() -> dict[str, Any]:
+    """The tables of formats, each with its pattern compiled, and the named patterns and lists."""
+    content = (files("compat.advise.doctor") / "grammar.toml").read_bytes()
+    tables = toml_document(content, "grammar.toml")
+    tables["patterns"] = {name: _compiled(text) for name, text in tables["patterns"].items()}
+    tables["lists"] = {name: frozenset(text.split()) for name, text in tables["lists"].items()}
+    for table in tables.values():
+        for entry in table if isinstance(table, list) else ():
+            if "pattern" in entry:
+                entry["pattern"] = _compiled(entry["pattern"])
+    return tables
+
+
+def _compiled(text: str) -> "re.Pattern[str]":
+    for word, meaning in _WORDS.items():
+        text = text.replace(word, meaning)
+    return re.compile(text)
+
+
+def pattern(name: str) -> "re.Pattern[str]":
+    found: re.Pattern[str] = grammar()["patterns"][name]
+    return found
 
 
 class Requires(Value, frozen=True):
@@ -174,12 +215,14 @@ class Text:
         # A word longer than any name or path is no part of a format, and would cost its square.
         text = re.sub(r"\S{300,}", lambda word: f"{word[0][:150]} {word[0][-150:]}", text)
         self.lines = [] if not text.strip() else [_bare(line) for line in text.split("\n")]
-        self.notices = [line for line in self.lines if _NOTICE.search(line)]
+        self.notices = [line for line in self.lines if pattern("notice").search(line)]
         self._starts: list[int] = []
         pieces: list[str] = []
         length = 0
         for line in self.lines:
-            piece = "" if _NOTICE.search(line) else " ".join(_QUOTES.sub("'", line).split())
+            piece = (
+                "" if pattern("notice").search(line) else " ".join(_QUOTES.sub("'", line).split())
+            )
             self._starts.append(length)
             if piece:
                 pieces.append(piece)
@@ -193,7 +236,7 @@ class Text:
 
 def _bare(line: str) -> str:
     plain = _DRAWN.sub(" ", line)
-    return _MARGIN.sub(
+    return pattern("margin").sub(
         "", plain.strip("\u2502| ") if plain.strip()[:1] in "\u2502|" else plain.rstrip()
     )
 

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal, TypeVar
 
-import vermin  # type: ignore[import-untyped]
+import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -30,12 +30,30 @@ from compat.advise.doctor.facts import (
     Text,
     Trouble,
     Unbuilt,
+    grammar,
+    pattern,
     specifier,
     version_of,
 )
-from compat.advise.doctor.known import PYTHONS, Presence, api, index, owners, package_of_module
-from compat.advise.doctor.resolvers import grammar
-from compat.advise.doctor.traceback import Frame, Traceback, is_users_own, package_of
+from compat.advise.doctor.known import (
+    PYTHONS,
+    Presence,
+    api,
+    corrected,
+    index,
+    owners,
+    package_of_module,
+    packages_known,
+)
+from compat.advise.doctor.python import (
+    Frame,
+    Traceback,
+    is_users_own,
+    package_of,
+    python_facts,
+    read_traceback,
+)
+from compat.advise.doctor.resolvers import resolver_facts, word_facts
 from compat.declare.toml import toml_document
 from compat.run.outcome import Cause
 from compat.value import Value
@@ -68,9 +86,9 @@ ANY = SpecifierSet()
 class Finding(Value, frozen=True):
     """A problem: the package at fault first, `python` for the interpreter, then those beside it.
 
-    `needs` is the requirement that mends it, `wanted` the one that no file meets, `pin` a release
-    that was checked against the known files. `lines` are those of the facts; the lower the `rank`,
-    the surer.
+    `needs` is the requirement that mends it, `wanted` the one that no file meets. `pin` names
+    releases and `python` a series that were checked against the known files; without either,
+    `advice` says why. `lines` are those of the facts; the lower the `rank`, the surer.
     """
 
     cause: Cause
@@ -81,6 +99,7 @@ class Finding(Value, frozen=True):
     needs: str = ""
     wanted: str = ""
     pin: str = ""
+    python: str = ""
     advice: str = ""
     rank: int = 5
     is_fault: bool = True
@@ -153,7 +172,6 @@ class Case:
 
     @property
     def innermost(self) -> str:
-        """The package of the innermost frame that is not Python's own; empty where there is none."""  # noqa: E501
         return next(iter(self.trace.installed), "")
 
     def beside(self, *packages: str) -> str:
@@ -177,6 +195,20 @@ class Case:
         return f"{package}=={version}" if version is not None else ""
 
 
+def case_of(
+    text: str,
+    python: Version | None = None,
+    versions: Mapping[str, Version] | None = None,
+    ranges: Mapping[str, str] | None = None,
+) -> Case:
+    """The facts of a text. A Python, versions and ranges from a list beat what it says of them."""
+    read = Text(text)
+    trace = read_traceback(read)
+    listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
+    facts = (*listed, *python_facts(read, trace), *word_facts(read, trace), *resolver_facts(read))
+    return Case(read, trace, facts, python, versions)
+
+
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
@@ -193,7 +225,92 @@ def findings(case: Case) -> list[Finding]:
     first: dict[tuple[str, ...], Finding] = {}
     for finding in matched:
         first.setdefault((finding.cause, *(finding.packages[:1] or (finding.sentence,))), finding)
-    return list(first.values())
+    return [_mended(case, finding) if finding.is_fault else finding for finding in first.values()]
+
+
+# ---- the change that mends it
+
+
+def _mended(case: Case, finding: Finding) -> Finding:
+    """A finding with a change that the known files admit, or with the reason why there is none."""
+    if finding.pin:
+        return finding
+    name, culprit = re.split(r"[<>=!~]", finding.needs)[0], finding.packages[0]
+    wish = specifier(finding.needs[len(name) :])
+    changed: dict[str, str] = {}
+    if name == PYTHON and wish is not None:
+        changed["python"] = _python_in(case, finding, wish)
+    elif name:
+        known = index(name)
+        changed["pin"] = case.pin(name, wish)
+        if known is not None and not changed["pin"]:
+            changed |= _files_of(case, name, finding.needs[len(name) :])
+    elif finding.direction not in ("drop", "python"):
+        changed |= _of_one_time(case, finding)
+    if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
+        about = name or culprit
+        lacking = "no release that fits is known" if index(about) else f"the files of {about} are"
+        lacking += "" if index(about) else " not in the data that this command carries"
+        changed["advice"] = f"{finding.advice} No change was checked: {lacking}.".strip()
+    needs = changed.pop("needs", "")
+    if needs.startswith(f"{PYTHON}==") and not changed.get("pin"):
+        changed["python"] = needs.removeprefix(f"{PYTHON}==").removesuffix(".*")
+    return msgspec.structs.replace(finding, **{k: v for k, v in changed.items() if v})
+
+
+def _python_in(case: Case, finding: Finding, wish: SpecifierSet) -> str:
+    """The series in a range that is nearest to what is there and has files of all packages of a
+    finding whose release is known.
+    """
+    fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
+    for package in finding.packages:
+        known, version = index(package), case.versions.get(package)
+        if known is not None and package != PYTHON:
+            version = version if version in known.versions else None
+            fitting = [
+                p for p in fitting if (known.fits(version, p) if version else known.newest(ANY, p))
+            ] or fitting
+    if not fitting:
+        return ""
+    ours = case.series
+    is_newer = fitting[0] > ours if ours is not None else str(wish)[:1] == ">"
+    return str(fitting[0] if is_newer else fitting[-1])
+
+
+def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
+    """Releases of one time, where only is known who does not fit whom: those of the day of the
+    release that is there, else the newest of who asks, which is written for the newest other one.
+    """
+    culprit, beside = finding.packages[0], next(iter(finding.packages[1:]), "")
+    known, other = index(culprit), index(beside)
+    version = case.versions.get(beside)
+    if finding.cause == "binary-incompatible" and known is not None and other is not None:
+        by, what = (culprit, beside) if known.asks(beside) else (beside, culprit)
+        return _built_pair(case, by, what)
+    if known is not None and other is not None and version in other.days:
+        newest = known.of_day(other.days[version], case.python)
+        if newest is not None and newest != case.versions.get(culprit):
+            words = f"It is the newest of the day of {beside} {version} or before."
+            return {"pin": f"{culprit}=={newest}", "advice": words}
+    asker = beside if beside and beside != PYTHON else culprit
+    pin = case.pin(asker, ANY)
+    if not pin or pin == f"{asker}=={case.versions.get(asker)}":
+        return {}
+    return {"pin": pin, "advice": f"The newest {asker} is written for the newest {culprit}."}
+
+
+def _built_pair(case: Case, by: str, what: str) -> dict[str, str]:
+    """A release that is compiled for what is there, as its requirement says; else both."""
+    maker, target, version = index(by), index(what), case.versions.get(what)
+    if maker is None or target is None:
+        return {}
+    if version in target.days:
+        matched = maker.admitting(what, version, target.days[version], case.python)
+        return {} if matched is None else {"pin": f"{by}=={matched}"}
+    newest = maker.newest(ANY, case.python)
+    asked = maker.requires(newest, what, case.python) if newest is not None else []
+    fitting = case.pin(what, specifier(asked[-1])) if asked else ""
+    return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
 
 
 # ---- 1: ranges that do not meet
@@ -320,20 +437,11 @@ def _toward(wish: SpecifierSet, installed: Version | None) -> Direction:
     """Where a range lies from what is there; without that, on which side it is open."""
     if installed is None:
         operators = {clause.operator for clause in wish}
-        return (
-            "newer"
-            if operators <= {">", ">="}
-            else "older"
-            if operators <= {"<", "<="}
-            else "other"
-        )
-    if any(installed < low for low in _bounds(wish, (">", ">=", "==", "~="))):
-        return "newer"
-    return (
-        "older"
-        if any(installed >= up for up in _bounds(wish, ("<", "<=", "==", "~=")))
-        else "other"
-    )
+        is_newer, is_older = operators <= {">", ">="}, operators <= {"<", "<="}
+    else:
+        is_newer = any(installed < low for low in _bounds(wish, (">", ">=", "==", "~=")))
+        is_older = any(installed >= up for up in _bounds(wish, ("<", "<=", "==", "~=")))
+    return "newer" if is_newer else "older" if is_older else "other"
 
 
 def _shown(text: str) -> str:
@@ -423,32 +531,21 @@ def _python_refused(case: Case) -> Made:
         if fact.what != PYTHON or not fact.range or wish is None:
             continue
         is_too_wide = bool(asked) and not _is_within(asked, wish)
-        if (
-            case.python is not None
-            and wish.contains(case.python, prereleases=True)
-            and not is_too_wide
-        ):
+        ours = case.python
+        if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
             continue
-        ours = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours
+        beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours
+        is_project = is_too_wide and re.search(r"[<>]", asked)
         fields = {
             "needs": f"python{wish}",
-            "pin": case.pin(fact.who, ANY) if case.python is not None else "",
-            "advice": f"Narrow the project's requires-python to {wish}."
-            if is_too_wide and re.search(r"[<>]", asked)
-            else _use_python(wish),
-            "rank": 2 if ours else 3,
+            "pin": case.pin(fact.who, ANY) if ours is not None else "",
+            "advice": f"Narrow the project's requires-python to {wish}." if is_project else "",
+            "rank": 2 if beside else 3,
         }
         who = _title(case, fact.who) if fact.who else "What is installed"
-        words = {"who": who, "wanted": _shown(fact.range), "ours": ours}
+        words = {"who": who, "wanted": _shown(fact.range), "ours": beside}
         yield _say("python-refused", [PYTHON, fact.who], [fact.line], fields, **words)
         return
-
-
-def _use_python(wish: SpecifierSet) -> str:
-    fitting = [p for p in PYTHONS if any(wish.contains(f"{p}.{patch}") for patch in (0, 5, 20))]
-    if not fitting:
-        return "Use another Python."
-    return f"Use Python {fitting[0] if str(wish)[:1] == '>' else fitting[-1]}."
 
 
 def _is_within(asked: str, wish: SpecifierSet) -> bool:
@@ -484,7 +581,11 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         fields["pin"] = f"{what}=={nearest}"
         fields["advice"] = f"Of the releases that are offered here, {nearest} is the nearest."
     if saw == () and index(what) is None:
-        visited = " Check the name, too: the index lists no release of it here."
+        known_names = get_close_matches(what, packages_known(), n=1, cutoff=0.8)
+        meant = f" Did you mean {known_names[0]}?" if known_names else ""
+        if not askers and not fact.range:  # nothing but the name is known, which may be wrong
+            return _say("no-such-name", [], [fact.line], {}, what=what, meant=meant)
+        visited = f" Check the name, too: the index lists no release of it here.{meant}"
     fields["direction"] = "python" if fields.get("needs", "").startswith(PYTHON) else "other"
     fields["wanted"] = f"{what}{specifier(fact.range) or ''}"
     why = next((f.why for f in facts if f.why == "platform"), fact.why)
@@ -506,11 +607,15 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
         return {"advice": f"Use a Python for which {what} has a file."}
     version, current = known.newest(wish), known.newest(ANY, case.python)
     if version is None:
-        words = f"The index has no {what}{_shown(wanted)} any more; the newest is {current}."
-        return {"advice": words, "pin": f"{what}=={current}" if current else ""}
+        bounds = _bounds(wish, (">", ">=", "==", "~=", "<", "<="))
+        final = (v for v in sorted(known.versions) if not v.is_prerelease)
+        later = (v for v in final if bounds and v >= max(bounds))
+        near = next((v for v in later if not case.python or known.fits(v, case.python)), current)
+        words = f"The index has no {what}{_shown(wanted)} any more; the nearest is {near}."
+        return {"advice": words, "pin": f"{what}=={near}" if near else ""}
     pythons = known.pythons(version)
     if case.python is not None and known.fits(version, case.python):
-        words = f"The index has {what} {version} for this Python: the platform or an old pip is in the way."  # noqa: E501
+        words = f"The index has {what} {version} for this Python: this platform or pip is too old."
         return {"advice": words, "pin": f"{what}=={version}"}
     if not pythons:
         return {"advice": f"{what} {version} has files for Pythons before {PYTHONS[0]} alone."}
@@ -567,7 +672,7 @@ def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
 def _refused_by_python(case: Case, fact: Absent, refused: list[Refused]) -> Finding:
     newest = max(refused, key=lambda each: version_of(each.version) or Version("0"))
     wish = specifier(newest.range) or ANY
-    fields = {"needs": f"python{wish}", "advice": _use_python(wish), "rank": 1}
+    fields = {"needs": f"python{wish}", "rank": 1}
     ours = case.yours or ", and yours is none of these"
     words = {"who": f"{fact.what} {newest.version}", "wanted": _shown(newest.range), "ours": ours}
     return _say("python-refused", [PYTHON, fact.what], [newest.line, fact.line], fields, **words)
@@ -587,7 +692,7 @@ def _not_built(case: Case) -> Made:
     sign: dict[str, str] = next((b for b in grammar()["build"] if b["sign"] == why), {})
     tool = sign.get("needs", "")
     fields = {"needs": tool}
-    if known is not None and (version is not None or case.python is not None):
+    if known is not None:
         wanted = f"=={version}" if version else ""
         fields |= _files_of(case, fact.what, wanted)
     elif tool:
@@ -641,7 +746,8 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
             presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
             return _say("always-there", [], [fact.line], {}, name=shown)
-        if not presence.had and not (importer or fact.since or fact.file):
+        is_inner = fact.module.count(".") > 1 or "._" in fact.module
+        if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None  # a typo, or a name that is made up when it is asked for
         if presence.is_known:
             return _moved(case, presence, shown, fact.line, importer)
@@ -666,6 +772,9 @@ def _moved(
     if installed in presence.releases and presence.place_of(installed) in presence.had:
         return None  # the list refutes it
     wish = SpecifierSet(presence.wanted(installed))
+    if installed is not None and presence.place_of(installed) in presence.had:
+        # The releases between those that were read: it went before the one that is there.
+        wish = SpecifierSet(f"<{installed}")
     first, end = presence.spans()[-1]
     is_gone = end is not None and (installed is None or installed >= first)
     when = " and ".join(
@@ -676,6 +785,8 @@ def _moved(
         else f"from {start} to before {stop}"
         for start, stop in presence.spans()[:3]
     )
+    if str(wish) == f"<{installed}":
+        when = f"before {installed}"
     toward = _toward(wish, installed) if installed else "older" if is_gone else "newer"
     fields = {
         "cause": cause,
@@ -694,10 +805,8 @@ def _of_library(
     """What a release of Python has or lacks in its own library."""
     ours, importer = case.python, case.innermost
     is_there = ours is not None and presence.place_of(ours) in presence.had
-    if presence.never or (cause and (presence.always or is_there)):
+    if presence.never or presence.always or is_there:
         return None
-    if presence.always or (is_there and ours is not None and ours >= presence.releases[1]):
-        return _say("always-there", [], [line], {}, name=name)
     wanted = presence.wanted(case.series)
     is_gone = "<" in wanted
     stand_in = package_of_module(name.rpartition(" ")[2])
@@ -778,7 +887,7 @@ def _wrong_calls(case: Case) -> Made:
 
 
 def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
-    argument = ("!" if fact.kind == "!" else "") + fact.argument
+    argument = (fact.kind if fact.kind in "!#" else "") + fact.argument
     name = _called(case, fact.function.replace(".<locals>", ""))
     if not name:
         return None
@@ -787,13 +896,16 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         return None  # a misspelt argument
     last, top = name.rpartition(".")[2], name.partition(".")[0]
     imported = re.findall(
-        rf"\b(?:import ([\w.]+) as {re.escape(top)}\b|from ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b)",  # noqa: E501
+        rf"\bimport ([\w.]+) as {re.escape(top)}\b"
+        rf"|\bfrom ([\w.]+) import [^#]{{0,80}}\b{re.escape(top)}\b",
         case.text.flat,
     )
     home = _provider(next((a or b for a, b in imported), top))
     keys = [last, f"{last}()", top if "." in name else ""]
-    places = dict.fromkeys([*([home] if api(home) else []), *(o for k in keys for o in owners(k))])
-    matched = _candidate(case, places, lambda known: _takes(known, name, argument, fact))
+    sure = owners(f"{'.'.join(name.split('.')[-2:])}({argument}") or owners(f".{last}({argument}")
+    known_owners = sure or [owner for key in keys for owner in owners(key)]
+    places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
+    matched = _candidate(case, places, lambda known: _takes(known, name, argument))
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
@@ -823,7 +935,8 @@ def _unplaced_call(
     is_library = (
         home != package_of(top).lower() or home in case.versions or bool(package_of_module(top))
     )
-    is_called = top != last == fact.function.rpartition(".")[2] and top not in ("self", "cls")
+    is_called = fact.function.rpartition(".")[2] in (last, "")
+    is_called &= top != last and top not in ("self", "cls")
     is_imported = re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)
     third = home if home != PYTHON and is_called and (is_library or is_imported) else ""
     single = {owner for key in keys[:2] for owner in owners(key) if case.mentions(owner)}
@@ -837,10 +950,10 @@ def _unplaced_call(
     return _say("bad-call", packages, [fact.line], {}, **words) if package else None
 
 
-def _takes(known: Any, name: str, argument: str, fact: BadCall) -> Presence | None:
+def _takes(known: Any, name: str, argument: str) -> Presence | None:
     """Which releases take a call."""
     for each in dict.fromkeys((name, ".".join(name.split(".")[-2:]), name.rpartition(".")[2])):
-        presence: Presence | None = known.accepts(each, argument) if fact.kind != "#" else None
+        presence: Presence | None = known.accepts(each, argument)
         if presence is not None:
             return presence
     return None
@@ -902,7 +1015,8 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
             if presence.is_known:
                 return _moved(case, presence, shown, fact.line, importer, "missing-module")
     is_own = is_users_own(fact.module, case.trace)
-    if is_inner and (importer or not is_own):
+    is_seen = known is not None or index(package) is not None or package in case.versions
+    if is_inner and (importer or (is_seen and not is_own)):
         who = importer or "the code that imports it"
         words = {"package": package, "name": fact.module, "who": who}
         return _say("lacks-module", [package, importer], [fact.line], {}, **words)
@@ -925,7 +1039,7 @@ def _binaries(case: Case) -> Made:
     for fact in case.all(Binary):
         if fact.kind == "array":
             yield _array(case, fact)
-        elif fact.by:  # else it is a file of the user's own
+        elif fact.by or fact.kind == "generated":  # else it is a file of the user's own
             beside = fact.what if fact.what != fact.by else ""
             beside = beside or case.beside(fact.by)
             is_system = fact.kind == "library"
@@ -933,10 +1047,15 @@ def _binaries(case: Case) -> Made:
             what = "C library" if "GLIBC" in fact.needs else fact.what
             words = {"by": fact.by, "what": what if is_system else beside or "library"}
             packages = [fact.by, "" if kind != "symbol" else beside]
+            if kind == "generated":
+                packages = [fact.what, fact.by]
             if kind == "symbol" and fact.what and not index(fact.by):
                 packages.reverse()
             present = case.there(beside, " ({})")
-            yield _say(kind, packages, [fact.line], {}, there=present, needs=fact.needs, **words)
+            fields = {"needs": fact.by} if kind == "symbol" else {}
+            yield _say(
+                kind, packages, [fact.line], fields, there=present, needs=fact.needs, **words
+            )
 
 
 def _array(case: Case, fact: Binary) -> Finding:
@@ -990,19 +1109,19 @@ def _unparsed(case: Case) -> Made:
         return
 
 
-_PYTHON_2 = re.compile(
-    r"^\s*print\s+[\"'\w%]|^\s*exec\s+[\"'\w]|^\s*except\s+[\w., ()]+,\s*\w+\s*:|<>|\braise\s+\w+\s*,"  # noqa: E501
-    r"|(?<![\w.])0[0-7]{2,}\b|\bur['\"]"
-)
 _RESERVED = re.compile(r"\b(?:async|await)\b(?!\s+(?:def|for|with|\w))")
 
 
 def wanted_by_source(source: str) -> str:
     """Which Python a line is written for, where that can be told: a range, or empty."""
-    if _PYTHON_2.search(source):
+    if pattern("python2").search(source):
         return "<3"
     if _RESERVED.search(source):
         return "<3.7"
+    try:
+        import vermin  # type: ignore[import-untyped]
+    except ImportError:  # the extra `sources` brings it
+        return ""
     for whole in (source, f"{source}\n    pass", f"{source}\n    case _: pass"):
         try:
             matched = vermin.visit(whole).minimum_versions()
@@ -1041,18 +1160,28 @@ def _unmet(case: Case) -> Made:
     pins = {name: f"=={version}" for name, version in case.installed.items()} | asked
     for who, wanted in pins.items():
         known, wish = index(who), specifier(wanted)
-        release = known.newest(wish) if known and wish is not None else None
-        if known is None or release is None:
+        release = known.newest(wish) if known and wish is not None else case.installed.get(who)
+        if release is None:
             continue
         for what, ours in pins.items():
-            needs = [] if what == who else known.requires(release, what, case.python)
+            if what == who:
+                continue
+            title = f"{who} {release}"
+            needs = known.requires(release, what, case.python) if known is not None else []
+            bound = corrected(who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
-                yield _conflict(case, what, ("", ours, 1), (f"{who} {release}", needs[-1], 1))
+                yield _conflict(case, what, ("", ours, 1), (title, needs[-1], 1))
+            elif bound and not _meet(what, bound, ours):
+                fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
+                words = {"who": title, "what": what, "one": _shown(ours), "wanted": bound}
+                yield _say("corrected", [what, who], [1], fields, **words)
+        if known is None:
+            continue
         if who in case.installed:
             yield from _old_release(case, who, release, pins)
         if case.python and not known.fits(release, case.python) and known.pythons(release):
             fields = _files_of(case, who, f"=={release}")
-            words = {"title": f"{who} {release}", "python": case.python}
+            words = {"title": f"{who} {release}", "python": str(case.python)}
             yield _say("no-file-for-python", [who, PYTHON], [1], fields, **words)
 
 

@@ -7,14 +7,15 @@ file for which Python. It is read from data files beside this module, one a pack
 import json
 import lzma
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
 
-from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.advise.doctor.facts import specifier
@@ -38,10 +39,34 @@ def _names() -> Mapping[str, Any]:
     return matched
 
 
+@cache
+def _corrections() -> Mapping[str, list[list[str]]]:
+    matched: Mapping[str, list[list[str]]] = _data("bounds.xz") or {}
+    return matched
+
+
+def corrected(package: str, version: Version, name: str) -> str:
+    """The bound on another package that conda-forge's maintainers added to a release, until a day
+    where they say one.
+    """
+    known = index(package)
+    published = known.days.get(version, "") if known is not None else ""
+    for releases, day, what, bound in _corrections().get(package, ()):
+        is_of = SpecifierSet(releases).contains(version, prereleases=True)
+        if what == name and is_of and (not day or published < day):
+            return bound
+    return ""
+
+
 def package_of_module(module: str) -> str:
     """The package that has a top-level module, where one does that is known; else empty."""
     owner: str = _names().get("modules", {}).get(module.partition(".")[0], "")
     return owner
+
+
+def packages_known() -> list[str]:
+    """The packages whose files are known."""
+    return sorted(set(_names().get("modules", {}).values()))
 
 
 def owners(name: str) -> tuple[str, ...]:
@@ -212,6 +237,10 @@ class Api:
                 called = path.partition(":")[2].removesuffix(".__init__").removesuffix(".__new__")
                 # A function with `**` takes any.
                 open_to = "" if argument[:1] in "!#" else changed.get("**", "")
+                if argument[:1] == "#":  # so many are taken where the most is not less
+                    most = [p for p in changed if p[0] == "#" and int(p[1:]) >= int(argument[1:])]
+                    open_to = ",".join([*(changed[p] for p in most), changed.get("*", "")])
+                    open_to = open_to if any(p[0] in "#*" for p in changed) else ""
                 if (called == last or called.endswith(f".{last}")) and (
                     argument in changed or open_to
                 ):
@@ -237,16 +266,49 @@ class Api:
                 yield self._presence([changed[argument]])
 
 
-def _may_hold(marker: Marker | None, python: Version | None) -> bool:
-    """Whether a marker holds on a Linux machine, for a Python or for any of them."""
-    if marker is None or "platform" in str(marker) or "implementation" in str(marker):
-        return marker is None
+@cache
+def _requirement(line: str) -> Requirement | None:
+    try:
+        return Requirement(line)
+    except (InvalidRequirement, InvalidVersion):
+        return None
+
+
+@cache
+def _may_hold(need: Requirement, python: Version | None) -> bool:
+    """Whether a requirement's marker holds on a Linux machine, for a Python or for any of them."""
+    marker = str(need.marker or "")
+    if need.marker is None or "platform" in marker or "implementation" in marker:
+        return need.marker is None
     return any(
-        marker.evaluate(
+        need.marker.evaluate(
             {"python_version": str(each), "python_full_version": f"{each}.9", "extra": ""}
         )
         for each in ([Version(f"{python.major}.{python.minor}")] if python else PYTHONS)
     )
+
+
+@cache
+def _fits(row: str, python: Version) -> bool:
+    tags, _, rest = row.partition("|")
+    requires = specifier(rest.split("|")[1])
+    series = Version(f"{python.major}.{python.minor}")
+    patch = python if python.micro else Version(f"{series}.9")
+    if requires is not None and not requires.contains(patch, prereleases=True):
+        return False
+    if not tags:
+        return "s" in rest.split("|")[2]
+    tag = f"cp{series.major}{series.minor}"
+    for each in tags.split():
+        if (
+            each in (tag, f"py{series.major}", "py2.py3")
+            or each == f"py{series.major}{series.minor}"
+        ):
+            return True
+        abi3 = re.fullmatch(r"cp3(\d+)\+", each)
+        if abi3 and series.major == 3 and int(abi3[1]) <= series.minor:
+            return True
+    return False
 
 
 class Index:
@@ -262,6 +324,7 @@ class Index:
             self._rows[Version(version)] = row
             self.days[Version(version)] = day
         self._requires = {Version(v): lines for v, lines in content["requires"].items()}
+        self._stated = sorted(self._requires)
 
     @property
     def versions(self) -> list[Version]:
@@ -269,25 +332,7 @@ class Index:
 
     def fits(self, version: Version, python: Version) -> bool:
         """Whether a release admits a Python and has a wheel for it, or no wheel at all."""
-        tags, _, rest = self._rows.get(version, "|||").partition("|")
-        requires = specifier(rest.split("|")[1])
-        series = Version(f"{python.major}.{python.minor}")
-        patch = python if python.micro else Version(f"{series}.9")
-        if requires is not None and not requires.contains(patch, prereleases=True):
-            return False
-        if not tags:
-            return "s" in rest.split("|")[2]
-        tag = f"cp{series.major}{series.minor}"
-        for each in tags.split():
-            if (
-                each in (tag, f"py{series.major}", "py2.py3")
-                or each == f"py{series.major}{series.minor}"
-            ):
-                return True
-            abi3 = re.fullmatch(r"cp3(\d+)\+", each)
-            if abi3 and series.major == 3 and int(abi3[1]) <= series.minor:
-                return True
-        return False
+        return _fits(self._rows.get(version, "|||"), python)
 
     def years(self, old: Version, new: Version) -> int:
         """How many years lie between two releases."""
@@ -311,16 +356,29 @@ class Index:
         """What a release requires of another package, a range for each marker that may hold; empty
         where it asks for none, or that is not known.
         """
-        known = [each for each in self._requires if each <= version]
+        place = bisect_right(self._stated, version)
         ranges = []
-        for line in self._requires[max(known)] if known and version in self._rows else ():
-            try:
-                need = Requirement(line)
-            except (InvalidRequirement, InvalidVersion):
-                continue
-            if need.name.lower().replace("_", "-") == name and _may_hold(need.marker, python):
+        for line in (
+            self._requires[self._stated[place - 1]] if place and version in self._rows else ()
+        ):
+            stem = line[: len(name)].lower().replace("_", "-").replace(".", "-")
+            need = _requirement(line) if stem == name else None
+            if (
+                need is not None
+                and canonicalize_name(need.name) == name
+                and _may_hold(need, python)
+            ):
                 ranges.append(str(need.specifier))
         return [] if "" in ranges else ranges
+
+    def asks(self, name: str) -> bool:
+        """Whether some release requires another package."""
+        return any(self.requires(version, name) for version in self._stated)
+
+    def of_day(self, day: str, python: Version | None) -> Version | None:
+        """The newest final release that was there on a day."""
+        final = (v for v, when in self.days.items() if when <= day and not v.is_prerelease)
+        return max((v for v in final if not python or self.fits(v, python)), default=None)
 
     def admitting(
         self, name: str, wanted: Version, day: str, python: Version | None
@@ -332,6 +390,10 @@ class Index:
             if version.is_prerelease or (python is not None and not self.fits(version, python)):
                 continue
             asked = self.requires(version, name, python)
+            if not SpecifierSet(corrected(self.package, version, name)).contains(
+                wanted, prereleases=True
+            ):
+                continue
             is_older = not day or int(self.days[version][:4] or 0) + 1 < int(day[:4])
             if (
                 asked

@@ -1,9 +1,12 @@
-"""What CPython, the loader and the compiler print when something does not fit, as facts. The formats
-are in `grammar.toml`.
-"""  # noqa: E501
+"""What CPython, IPython, pytest, the loader and the compiler print when something does not fit:
+tracebacks, and one fact for each format of `grammar.toml`.
+"""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from packaging.utils import canonicalize_name
 
 from compat.advise.doctor.facts import (
     PYTHON,
@@ -15,15 +18,171 @@ from compat.advise.doctor.facts import (
     Syntax,
     Text,
     Trouble,
+    grammar,
+    pattern,
 )
 from compat.advise.doctor.known import index, package_of_module
-from compat.advise.doctor.resolvers import grammar
-from compat.advise.doctor.traceback import Traceback, package_of
+from compat.advise.module_names import is_own_name, module_package
+from compat.value import Value
+
+_CELL = re.compile(r"^\s*(?P<path><(?:ipython-input|stdin|string)[^>]*>)")
+_ARROW = re.compile(r"^\s*-+> ?(?P<line>\d+) (?P<source>.*)")
+_PACKAGES = re.compile(r"(?:site|dist)-packages[/\\]+(?:(\w+)-[\w.]+\.egg[/\\]+)?([\w.]+)")
+_PYTHON = re.compile(
+    r"(?:/|\\)lib(?:64)?(?:/|\\)(?:python\d[\d.]*(?:/|\\))?\w+(?:/|\\)?[\w/\\]*\.py$|^<frozen ",
+    re.I,
+)
+
+
+class Frame(Value, frozen=True):
+    """One place: its file, what stands there, and whose it is: a package, `python`, or empty for the
+    user's own.
+    """  # noqa: E501
+
+    path: str
+    source: str
+    package: str
+    line: int
+
+
+class Raised(Value, frozen=True):
+    """What was raised, as its last line says; `text` has the lines that follow, too."""
+
+    type: str
+    text: str
+    line: int
+
+
+class Traceback(Value, frozen=True):
+    """All frames of a message in their order, outermost first, and all that was raised."""
+
+    frames: tuple[Frame, ...]
+    raised: tuple[Raised, ...]
+
+    @property
+    def installed(self) -> list[str]:
+        """The packages in whose files it happened, the innermost first."""
+        return list(
+            dict.fromkeys(
+                f.package for f in reversed(self.frames) if f.package and f.package != "python"
+            )
+        )
+
+    @property
+    def own_stems(self) -> frozenset[str]:
+        """The names of the user's own files and of the folders in which they lie."""
+        parts = (
+            part.removesuffix(".py")
+            for frame in self.frames
+            if not frame.package and not frame.path.startswith("<")
+            for part in re.split(r"[/\\]", frame.path)
+        )
+        return frozenset(part for part in parts if part)
+
+    def importer(self, module: str) -> str:
+        """The innermost package that is not that of the module, whose line asks for it."""
+        provider = package_of(module)
+        return next((p for p in self.installed if p != provider), "")
+
+
+def package_of(module: str) -> str:
+    """The distribution of a dotted module, by normalised name."""
+    return (
+        package_of_module(module) or str(canonicalize_name(module_package(module)))
+        if module
+        else ""
+    )
+
+
+def read_traceback(text: Text) -> Traceback:
+    frames: list[Frame] = []
+    raised: list[Raised] = []
+    for number, line in enumerate(text.lines, 1):
+        where = (
+            pattern("file").search(line)
+            or pattern("ipython").match(line)
+            or _CELL.match(line)
+            or pattern("short").match(line)
+        )
+        if where is not None and (error := pattern("raised").match(line)) is None:
+            frames.append(_frame(where["path"], _source(text.lines, number), number))
+            continue
+        error = pattern("raised").match(line)
+        if error is not None:
+            more = " ".join(l.strip() for l in _following(text.lines, number))  # noqa: E741
+            raised.append(
+                Raised(
+                    type=error["type"], text=f"{error['text'] or ''} {more}".strip(), line=number
+                )
+            )
+    return Traceback(frames=tuple(frames), raised=tuple(raised))
+
+
+def _frame(path: str, source: str, number: int) -> Frame:
+    matched = _PACKAGES.search(path)
+    package = ""
+    if matched:
+        module = matched[2].removesuffix(".py")
+        package = package_of(module.partition(".")[0])
+    elif re.search(r"/usr/src/(\w+)/\1/", path):
+        package = package_of(path.split("/")[3])
+    elif _PYTHON.search(path.replace("\\", "/")) or path.startswith("<frozen"):
+        package = "python"
+    return Frame(path=path.replace("\\", "/"), source=source, package=package, line=number)
+
+
+def _source(lines: list[str], number: int) -> str:
+    """What stands at a frame: the next line, or the one that an arrow points to."""
+    for line in lines[number : number + 12]:
+        arrow = _ARROW.match(line)
+        if arrow:
+            return arrow["source"].strip()
+        if (
+            pattern("file").search(line)
+            or pattern("ipython").match(line)
+            or pattern("raised").match(line)
+        ):
+            break
+    following = lines[number].strip() if number < len(lines) else ""
+    inline = lines[number - 1].partition(".py:")[2].partition(" ")[2]
+    if inline and not inline.startswith("in "):
+        return inline.strip()
+    return (
+        ""
+        if pattern("raised").match(following) or pattern("file").search(following)
+        else re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
+    )
+
+
+def _following(lines: list[str], number: int) -> Iterator[str]:
+    for line in lines[number : number + 8]:
+        if (
+            not line.strip()
+            or pattern("file").search(line)
+            or pattern("raised").match(line)
+            or pattern("short").match(line)
+        ):
+            return
+        yield line
+
+
+def is_users_own(module: str, trace: Traceback) -> bool:
+    """Whether a module may be the user's: it has such a name, or that of one of his files."""
+    top = module.partition(".")[0]
+    return is_own_name(package_of(module)) or (
+        top in trace.own_stems and package_of(module) not in trace.installed
+    )
+
+
+# ---- facts
 
 Match = re.Match[str]
 Made = Iterator[Fact]
 # Which library a mangled C++ name is of: those that extensions of other packages link to.
 _NAMESPACES = {"at": "torch", "c10": "torch", "caffe2": "torch", "torch": "torch"}
+_READS = re.compile(
+    r"\b(?:load_model|model_from_\w+|(?:cls\.|_)?from_config|deserialize\w*|\w*unpickle\w*|__setstate__)\("
+)
 _CARET = re.compile(r"^\s*[\^~]+\s*$")
 
 
@@ -34,10 +193,7 @@ def python_facts(text: Text, trace: Traceback) -> Made:
             if number == 8:
                 break
             line = text.line_at(match.start())
-            if entry["make"] == "array":
-                yield _array(match, line, trace, entry.get("needs", ""))
-            else:
-                yield from _MAKERS[entry["make"]](match, line, trace)
+            yield from _made(entry, match, line, trace)
     for entry in tables["python"]:
         for match in entry["pattern"].finditer(text.flat):
             line = text.line_at(match.start())
@@ -48,11 +204,83 @@ def python_facts(text: Text, trace: Traceback) -> Made:
             line = text.line_at(matched.start())
             yield Trouble(kind=entry["kind"], sentence=entry["sentence"], line=line)
     yield from _syntax(text)
+    yield from _written_by_another(trace)
     for notice in text.notices:
         stated = re.search(r"([\w-]+)[/\\]\w+\.py:.* from version \S+ when using version", notice)
         if stated and trace.raised:
             line = text.lines.index(notice) + 1
             yield Binary(kind="saved", what="", by=package_of(stated[1]), line=line)
+
+
+def _made(entry: Mapping[str, Any], match: Match, line: int, trace: Traceback) -> Made:
+    """The facts of one format, by its `make`."""
+    groups = match.groupdict(default="")
+    innermost = next(iter(trace.installed), "")
+    by = _of_file(groups.get("file", ""), trace) or innermost
+    match entry["make"]:
+        case "cannot_import":
+            yield from _cannot_import(match, line, trace)
+        case "module_lacks":
+            yield from _module_lacks(match, line)
+        case "class_lacks" if groups["name"].endswith("cython__"):  # parts of two builds are mixed
+            by = package_of(groups["module"].partition(".")[0])
+            yield Binary(kind="loader", what="", by=by, line=line)
+        case "class_lacks":
+            yield LacksName(groups["module"], groups["name"], line, is_class=True)
+        case "said_removed":
+            module, _, name = groups["dotted"].rpartition(".")
+            yield LacksName(module, name, line, since=groups["version"])
+        case "said_moved":
+            module, dot, _ = groups["raised"].partition(".")
+            module = module if dot else innermost.replace("-", "_")
+            if module:
+                yield LacksName(module, groups["name"], line, file="-packages")
+        case "not_defined":
+            yield LacksName("builtins", groups["name"], line)
+        case "no_module":
+            yield _no_module(match, line)
+        case "called" if groups["missing"]:
+            for name in re.findall(r"'(\w+)'", groups["missing"]):
+                yield BadCall(groups["function"], "!", name, line)
+        case "called" if groups["unexpected"]:
+            yield BadCall(groups["function"], "+", groups["unexpected"], line)
+        case "called":
+            yield BadCall(groups["function"], "#", groups["given"], line)
+        case "symbol":
+            yield _symbol(groups["symbol"], _of_file(groups["file"], trace), line)
+        case "loader":
+            yield Binary(kind="loader", what="", by=by, line=line)
+        case "library":
+            yield Binary("library", groups["library"], by, line, needs=groups["version"])
+        case "instruction":
+            imported = re.findall(
+                r"\b(?:import|from) ([A-Za-z_]\w*)", match.string[: match.start()]
+            )
+            by = package_of(imported[-1]) if imported else innermost
+            yield Binary(kind="instruction", what="", by=by, line=line)
+        case "saved":
+            yield Binary(kind="saved", what="", by=package_of(groups["n"]), line=line)
+        case "array":
+            yield _array(groups, line, trace, entry.get("needs", ""))
+
+
+def _written_by_another(trace: Traceback) -> Made:
+    """An error below the frames that read back what another release wrote: a saved model or object,
+    or code that a compiler generated for its runtime.
+    """
+    kinds = ("TypeError", "KeyError", "ValueError", "AttributeError", "ModuleNotFoundError")
+    if not trace.raised or trace.raised[-1].type.rpartition(".")[2] not in kinds:
+        return
+    line = trace.raised[-1].line
+    for entry in grammar()["generated"]:
+        places = [f for f in trace.frames if entry["pattern"].search(f.path)]
+        if places:
+            yield Binary(kind="generated", what=entry["by"], by=places[-1].package, line=line)
+    readers = [
+        f for f in trace.frames[-6:] if f.package not in ("", PYTHON) and _READS.search(f.source)
+    ]
+    if readers and trace.frames[-1].package:
+        yield Binary(kind="saved", what="", by=readers[0].package, line=line)
 
 
 def _shadow(line: int) -> Trouble:
@@ -86,7 +314,7 @@ def _absolute(relative: str, path: str) -> str:
     return ".".join([*inside[: len(inside) - dots], *([rest] if rest else [])])
 
 
-def _module_lacks(match: Match, line: int, trace: Traceback) -> Made:
+def _module_lacks(match: Match, line: int) -> Made:
     module, name = match["module"] or "", match["name"]
     if match["partial"] or match["circular"]:
         yield _shadow(line)
@@ -101,66 +329,25 @@ def _module_lacks(match: Match, line: int, trace: Traceback) -> Made:
         yield LacksName(module=module, name=name, line=line)
 
 
-def _class_lacks(match: Match, line: int, trace: Traceback) -> Made:
-    if match["name"].endswith("cython__"):  # parts of two builds are mixed
-        by = package_of(match["module"].partition(".")[0])
-        yield Binary(kind="loader", what="", by=by, line=line)
-    else:
-        yield LacksName(module=match["module"], name=match["name"], line=line, is_class=True)
-
-
-def _said_removed(match: Match, line: int, trace: Traceback) -> Made:
-    module, _, name = match["dotted"].rpartition(".")
-    yield LacksName(module=module, name=name, line=line, since=match["version"] or "")
-
-
-def _not_defined(match: Match, line: int, trace: Traceback) -> Made:
-    yield LacksName(module="builtins", name=match["name"], line=line)
-
-
-def _no_module(match: Match, line: int, trace: Traceback) -> Made:
-    module = match["module"].rstrip(".")
+def _no_module(match: Match, line: int) -> Fact:
+    module = str(match["module"]).rstrip(".")
     if match["package"]:
-        yield _shadow(line)
-        return
+        return _shadow(line)
     if "." not in module:  # Python 2 gives the last part alone
         above = match.string[: match.start()]
         whole = re.findall(rf"\b(?:from|import) ([\w.]+\.{re.escape(module)})\b", above)
         parts = re.findall(rf"\bfrom ([\w.]+) import {re.escape(module)}\b", above)
         module = whole[-1] if whole else f"{parts[-1]}.{module}" if parts else module
-    yield NoModule(module=module, line=line)
+    return NoModule(module=module, line=line)
 
 
-def _called(match: Match, line: int, trace: Traceback) -> Made:
-    function = match["function"] or ""
-    if match["unexpected"]:
-        yield BadCall(function=function, kind="+", argument=match["unexpected"], line=line)
-    elif match["missing"]:
-        for name in re.findall(r"'(\w+)'", match["missing"]):
-            yield BadCall(function=function, kind="!", argument=name, line=line)
-    else:
-        yield BadCall(function=function, kind="#", argument=match["given"], line=line)
-
-
-def _symbol(match: Match, line: int, trace: Traceback) -> Made:
-    what, symbol = "", match["symbol"]
+def _symbol(symbol: str, by: str, line: int) -> Binary:
+    what = "torch" if symbol.startswith("TH") else ""
     mangled = re.match(r"_ZNK?S?t?(\d+)([A-Za-z_]\w*)", symbol)
     if mangled:
         space = mangled[2][: int(mangled[1])]
         what = _NAMESPACES.get(space, package_of(space) if len(space) > 4 else "")
-    elif symbol.startswith("TH"):
-        what = "torch"
-    yield Binary(kind="symbol", what=what, by=_of_file(match["file"], trace), line=line)
-
-
-def _loader(match: Match, line: int, trace: Traceback) -> Made:
-    by = _of_file(match["file"], trace) or _innermost(trace)
-    yield Binary(kind="loader", what="", by=by, line=line)
-
-
-def _library(match: Match, line: int, trace: Traceback) -> Made:
-    by = _of_file(match["file"] or "", trace) or _innermost(trace)
-    yield Binary(kind="library", what=match["library"], by=by, line=line, needs=match["version"])
+    return Binary(kind="symbol", what=what, by=by, line=line)
 
 
 def _of_file(path: str, trace: Traceback) -> str:
@@ -178,12 +365,7 @@ def _of_file(path: str, trace: Traceback) -> str:
     return package_of(folders[0]) if folders and folders[0].isidentifier() else ""
 
 
-def _innermost(trace: Traceback) -> str:
-    return (trace.installed or [""])[0]
-
-
-def _array(match: Match, line: int, trace: Traceback, needs: str) -> Binary:
-    groups = match.groupdict()
+def _array(groups: Mapping[str, str], line: int, trace: Traceback, needs: str) -> Binary:
     built, got = groups.get("built") or "", groups.get("got") or ""
     if built.startswith("0x"):
         needs = "newer" if int(built, 16) > int(got, 16) else "older"
@@ -191,32 +373,6 @@ def _array(match: Match, line: int, trace: Traceback, needs: str) -> Binary:
         needs = {("96", "88"): "<2", ("88", "96"): ">=2"}.get((built, got), "")
     by = next((p for p in trace.installed if p != "numpy"), "")
     return Binary(kind="array", what="numpy", by=by, line=line, needs=needs)
-
-
-def _instruction(match: Match, line: int, trace: Traceback) -> Made:
-    imported = re.findall(r"\b(?:import|from) ([A-Za-z_]\w*)", match.string[: match.start()])
-    by = package_of(imported[-1]) if imported else _innermost(trace)
-    yield Binary(kind="instruction", what="", by=by, line=line)
-
-
-def _saved(match: Match, line: int, trace: Traceback) -> Made:
-    yield Binary(kind="saved", what="", by=package_of(match["n"]), line=line)
-
-
-_MAKERS: dict[str, Callable[[Match, int, Traceback], Made]] = {
-    "cannot_import": _cannot_import,
-    "module_lacks": _module_lacks,
-    "class_lacks": _class_lacks,
-    "said_removed": _said_removed,
-    "not_defined": _not_defined,
-    "no_module": _no_module,
-    "called": _called,
-    "symbol": _symbol,
-    "loader": _loader,
-    "library": _library,
-    "instruction": _instruction,
-    "saved": _saved,
-}
 
 
 def _syntax(text: Text) -> Made:

@@ -5,18 +5,21 @@ Formats that say one thing are in `grammar.toml`; lists and chains are read here
 """
 
 import re
-from collections.abc import Callable, Iterator
-from functools import cache
-from importlib.resources import files
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 from packaging.utils import canonicalize_name
 
 from compat.advise.doctor.facts import (
+    CLAUSE,
+    EXTRAS,
+    NAME,
     PYTHON,
+    RANGE,
     Absent,
     Asked,
+    Changed,
     Fact,
     Have,
     Refused,
@@ -24,139 +27,34 @@ from compat.advise.doctor.facts import (
     Text,
     Trouble,
     Unbuilt,
+    grammar,
+    pattern,
+    version_of,
 )
-from compat.declare.toml import toml_document
+from compat.advise.doctor.python import Traceback, package_of
 
-_NAME = r"[A-Za-z](?:[\w.-]{0,80}\w)?"
-_EXTRAS = r"(?:\[[\w.,\s-]{1,80}\])?"
-_CLAUSE = r"(?:[<>=!~^]=?=? ?\d[\w.*+!-]{0,40}|\*)"
-_RANGE = rf"(?:{_CLAUSE}(?:(?:, ?| and |\|){_CLAUSE}){{0,12}})"
-_PY = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[ab]\d|rc\d)?"
-NUMBER = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
-_PART = rf"[<>=!~]=?=? ?{NUMBER}(?:\.\*)?"
-_WORDS = {
-    "%NUMBER": NUMBER,
-    "%SPAN": rf"{_PART}(?:(?:, ?| and ){_PART}){{0,5}}",
-    "%PART": _PART,
-    "%OF": r"(?: package| library| module)?(?: versions?)?",
-    "%NAME": _NAME,
-    "%EXTRAS": _EXTRAS,
-    "%RANGE": _RANGE,
-    "%VERSION": r"v?\d[\w.+!-]{0,40}?",
-    "%BARE": r"(?:[<>=!~]=?=?[\w.*+!]+(?:,[<>=!~]=?=?[\w.*+!]+)*)?",
-    "%PY": _PY,
-    "%N": r"'?(?P<n>[A-Za-z][\w.-]{1,40}?)(?:\[[\w,]+\])?'?",
-    "%V": rf"'?(?P<v>{NUMBER})'?",
-}
-# The Python that a message names, the surest first, and a package with its version. The site's
-# script reads them, too: their syntax is that which Python and JavaScript share, a repetition has a
-# bound, and case does not count. Two groups are the two numbers of a tag.
-_OURS = r"(\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)"
-_PLAIN = r"([23]\.\d{1,2}(?:\.\d{1,2})?)(?![\d.]{0,8}(?:[*,<>+]| or | and |-))"
-PYTHON_PATTERNS = (
-    rf"requires a different python: {_OURS}",
-    rf"current python version \(?{_OURS}",
-    rf"using (?:cpython|python|python interpreter)[ :]{{1,3}}{_OURS}",
-    rf"cannot install on python version {_OURS}",
-    rf"(?:you require|you're using|youre using) cpython {_OURS}",
-    rf"interpreter (?:version|resolved to python) \(?{_OURS}",
-    rf"\(python {_OURS}\)",
-    r"(?<!different )(?<!requires )(?<!to )\bpython(?: ?version)?(?:[ =:]| is ){1,3}\(?(?:python )?"
-    + _PLAIN,
-    r"(?<!requires )\bpython[/\\-]?([23]\.\d{1,2})(?![\d.]{0,8}[*,<>])",
-    r"\b(?:cp|cpython-|python)([23])(\d{1,2})(?=[-_/\\.]\w|[/\\])",
-)
-VERSION_PATTERN = (
-    r"(?<![\w.=/-])([a-z][\w.-]{1,60}?)(?:\[[^\]]{0,80}\])?(?:==|(?: version)?:? {1,60}| \(|-)v?"
-    r"(\d{1,8}(?:\.\d{1,8}){1,6}(?:[\w+]{0,30}\w)?)(?! or )"
-    r"(?=[\s,;)']|-py|-cp|\.tar|\.whl|\.\s|\.$|$)"
-)
+PYTHON_PATTERNS: tuple[str, ...] = tuple(grammar()["site"]["pythons"])
+VERSION_PATTERN: str = grammar()["site"]["version"]
 _INSTALLED = re.compile(VERSION_PATTERN, re.IGNORECASE)
-# Words before a version that name no package.
-_NO_PACKAGE = frozenset(
-    [
-        "version",
-        "versions",
-        "python",
-        "line",
-        "than",
-        "least",
-        "in",
-        "to",
-        "at",
-        "of",
-        "or",
-        "and",
-        "is",
-        "the",
-        "a",
-        "an",
-        "with",
-        "from",
-        "by",
-        "for",
-        "cuda",
-        "cudnn",
-        "gcc",
-        "v",
-        "release",
-        "newer",
-        "older",
-        "upgrade",
-        "downgrade",
-        "got",
-        "now",
-        "about",
-        "windows",
-        "macos",
-        "ubuntu",
-        "linux",
-        "total",
-        "mode",
-        "used",
-        "using",
-        "requires",
-        "require",
-        "needs",
-        "size",
-        "api",
-        "level",
-        "tried",
-    ]
-)
-
-
-@cache
-def grammar() -> dict[str, Any]:
-    """The tables of formats, each with its pattern compiled."""
-    tables = toml_document(
-        (files("compat.advise.doctor") / "grammar.toml").read_bytes(), "grammar.toml"
-    )
-    for entry in (entry for table in tables.values() for entry in table if "pattern" in entry):
-        text = entry["pattern"]
-        for word, meaning in _WORDS.items():
-            text = text.replace(word, meaning)
-        entry["pattern"] = re.compile(text)
-    return tables
 
 
 def resolver_facts(text: Text) -> Iterator[Fact]:
-    for pattern in PYTHON_PATTERNS:
-        for match, line in _each(text, f"(?i){pattern}", 1):
+    for stated in PYTHON_PATTERNS:
+        for match, line in _each(text, f"(?i){stated}", 1):
             yield Have(what=PYTHON, version=".".join(filter(None, match.groups())), line=line)
     for entry in grammar()["format"]:
         for match, line in _each(text, entry["pattern"]):
             for kind in entry["facts"]:
-                yield from _MADE[kind](_Match(match, entry, text.flat), line)
+                yield from _made(kind, _Match(match, entry, text.flat), line)
     yield from _asked_lists(text)
     yield from _conda(text)
     yield from _listed(text)
 
 
 def _each(
-    text: Text, pattern: "str | re.Pattern[str]", most: int = 400
+    text: Text, form: "str | re.Pattern[str]", most: int = 400
 ) -> Iterator[tuple["re.Match[str]", int]]:
-    for number, match in enumerate(re.finditer(pattern, text.flat)):
+    for number, match in enumerate(re.finditer(form, text.flat)):
         if number == most:
             return
         yield match, text.line_at(match.start())
@@ -183,124 +81,78 @@ class _Match:
         return self.entry.get("what") or _name(self["n"])
 
 
-def _requires(match: _Match, line: int) -> Iterator[Fact]:
-    yield Requires(
-        who=_name(match["who"]),
-        version=match["w"],
-        what=match.what,
-        range=match.range,
-        line=line,
-        is_check=match.entry.get("check", False),
-    )
+def _made(kind: str, match: _Match, line: int) -> Iterator[Fact]:
+    """The fact of that kind that a match states."""
+    match kind:
+        case "Requires":
+            is_check = match.entry.get("check", False)
+            who = _name(match["who"])
+            yield Requires(who, match["w"], match.what, match.range, line, is_check=is_check)
+        case "Asked":
+            yield Asked(what=match.what, range=match.range, line=line)
+        case "Other":
+            yield Asked(what=_name(match["h"]), range=match["hv"], line=line)
+        case "Have" if match["h"]:
+            yield Have(what=_name(match["h"]), version=match["hv"], line=line)
+        case "Refused":
+            yield Refused(who="", version=match["v"], range=match["r"], line=line)
+        case "Unbuilt":
+            signs = (entry["sign"] for entry in grammar()["build"] if entry["sign"] in match.flat)
+            yield Unbuilt(what=match.what, version=match["v"], line=line, why=next(signs, ""))
+        case "Absent":
+            yield _absent(match, line)
+        case "Asker":  # of what pip does not find: `demo==1.0->-r requirements.txt`
+            first = match["origin"].partition("->")[0].strip()
+            asker = re.match(rf"({NAME}){EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
+            if asker and asker[1] not in ("r", "c"):
+                yield Requires(_name(asker[1]), asker[2] or "", match.what, match.range, line)
+        case "Joined":  # pip-tools joins the ranges of several askers, and saw releases
+            clauses = [clause for clause in match["r"].split(",") if clause]
+            for clause in clauses if len(clauses) > 1 and match["all"] else ():
+                yield Requires(who="", version="", what=match.what, range=clause, line=line)
 
 
-def _asked(match: _Match, line: int) -> Iterator[Fact]:
-    yield Asked(what=match.what, range=match.range, line=line)
-
-
-def _other(match: _Match, line: int) -> Iterator[Fact]:
-    yield Asked(what=_name(match["h"]), range=match["hv"], line=line)
-
-
-def _have(match: _Match, line: int) -> Iterator[Fact]:
-    if match["h"]:
-        yield Have(what=_name(match["h"]), version=match["hv"], line=line)
-
-
-def _refused(match: _Match, line: int) -> Iterator[Fact]:
-    yield Refused(who="", version=match["v"], range=match["r"], line=line)
-
-
-def _unbuilt(match: _Match, line: int) -> Iterator[Fact]:
-    signs = (entry["sign"] for entry in grammar()["build"] if entry["sign"] in match.flat)
-    yield Unbuilt(what=match.what, version=match["v"], line=line, why=next(signs, ""))
-
-
-def _absent(match: _Match, line: int) -> Iterator[Fact]:
-    name = match["n"]
-    if name.endswith(".txt") or match.what == PYTHON:
-        words = f"{name} names no package: the command or the list is not as pip takes it."
-        yield Trouble(kind="machine", sentence=words, line=line)
-        return
+def _absent(match: _Match, line: int) -> Fact:
+    if match["n"].endswith(".txt") or match.what == PYTHON:
+        words = f"{match['n']} names no package: the command or the list is not as pip takes it."
+        return Trouble(kind="machine", sentence=words, line=line)
     visited = match.groups.get("all")
     versions = None if visited is None else tuple(re.findall(r"(?:^|, ?)(\d[^,\s]*)", visited))
-    if match.groups.get("none") is not None:
-        versions = ()
-    yield Absent(
-        what=match.what,
-        range=match.range,
-        why=match.entry["why"],
-        line=line,
-        tags=tuple(re.findall(r"\w+", match["tags"].replace(" and ", " "))),
-        versions=versions,
-    )
-
-
-def _asker(match: _Match, line: int) -> Iterator[Fact]:
-    """Who asks for what pip does not find: `demo==1.0->-r requirements.txt`."""
-    first = match["origin"].partition("->")[0].strip()
-    who = re.match(rf"({_NAME}){_EXTRAS}(?:==(\d[\w.+!-]*)$)?", first)
-    if who and who[1] not in ("r", "c"):
-        yield Requires(
-            who=_name(who[1]),
-            version=who[2] or "",
-            what=match.what,
-            range=match.range,
-            line=line,
-        )
-
-
-def _joined(match: _Match, line: int) -> Iterator[Fact]:
-    """pip-tools joins the ranges of several askers, and saw releases."""
-    clauses = [clause for clause in match["r"].split(",") if clause]
-    for clause in clauses if len(clauses) > 1 and match["all"] else ():
-        yield Requires(who="", version="", what=match.what, range=clause, line=line)
-
-
-_MADE: dict[str, Callable[[_Match, int], Iterator[Fact]]] = {
-    "Requires": _requires,
-    "Asked": _asked,
-    "Other": _other,
-    "Have": _have,
-    "Refused": _refused,
-    "Unbuilt": _unbuilt,
-    "Absent": _absent,
-    "Asker": _asker,
-    "Joined": _joined,
-}
+    versions = versions if match.groups.get("none") is None else ()
+    tags = tuple(re.findall(r"\w+", match["tags"].replace(" and ", " ")))
+    why = match.entry["why"]
+    return Absent(match.what, match.range, why, line, tags=tags, versions=versions)
 
 
 def _asked_lists(text: Text) -> Iterator[Fact]:
     """What the user asks for where a tool lists it: pip's `Cannot install`, uv's `you require`."""
     for match, line in _each(text, r"Cannot install (.{3,600}?) because these package versions"):
-        pinned = rf"(?<![\w-])({_NAME}){_EXTRAS}(?:==| )({_RANGE}|\d[\w.*+!]{{0,30}})"
+        pinned = rf"(?<![\w-])({NAME}){EXTRAS}(?:==| )({RANGE}|\d[\w.*+!]{{0,30}})"
         for name, wanted in re.findall(pinned, match[1]):
             if name not in ("line", "and", "r"):
                 yield Asked(what=_name(name), range=wanted, line=line)
-        for name in re.findall(rf"(?:^|, | and )({_NAME})(?=,| and |$)", match[1]):
+        for name in re.findall(rf"(?:^|, | and )({NAME})(?=,| and |$)", match[1]):
             if name != "and":
                 yield Asked(what=_name(name), range="", line=line)
-    ends = r"(?=,? (?:we can|and (?:the|because|we|only|there)|but)|, we|$)"
-    stated = rf"(?<!conclude that )(?:you require|your project (?:depends on|requires)) (.{{2,400}}?){ends}"  # noqa: E501
-    term = rf"({_NAME}){_EXTRAS}(?:\{{[^}}]*\}})?({_RANGE})?\.?(?=,| and |$| \()"
-    for match, line in _each(text, stated):
+    term = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
+    for match, line in _each(text, pattern("you_require")):
         for name, wanted in re.findall(term, match[1]):
             if name != "and":
                 yield Asked(what=_name(name), range=wanted, line=line)
     for match, line in _each(
         text, r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)"
     ):
-        asked = rf"(?:^| )'?({_NAME}){_EXTRAS} ?({_CLAUSE}(?:,{_CLAUSE})*)'?(?= |$)"
+        asked = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
         for name, wanted in re.findall(asked, match[1]):
             yield Asked(what=_name(name), range=wanted, line=line)
     for match, line in _each(
-        text, rf"requested Python version \(([^)]+)\) does not satisfy Python({_RANGE})"
+        text, rf"requested Python version \(([^)]+)\) does not satisfy Python({RANGE})"
     ):
         yield Asked(what=PYTHON, range=match[1], line=line)
         tail = text.flat[match.end() : match.end() + 200]
-        who = re.match(rf" and ({_NAME}){_EXTRAS}(?:==(\d[\w.]*))? depends on Python", tail)
+        who = re.match(rf" and ({NAME}){EXTRAS}(?:==(\d[\w.]*))? depends on Python", tail)
         before = text.flat[max(0, match.start() - 700) : match.start()]
-        listed = re.findall(rf"({_NAME})\{{[^}}]*\}}[<>=]", before)
+        listed = re.findall(rf"({NAME})\{{[^}}]*\}}[<>=]", before)
         name = who[1] if who else listed[-1] if listed else ""
         version = (who[2] or "") if who else ""
         yield Requires(who=_name(name), version=version, what=PYTHON, range=match[2], line=line)
@@ -341,7 +193,7 @@ def _conda_spec(text: str) -> tuple[str, str]:
 
 def _listed(text: Text) -> Iterator[Fact]:
     """Versions that a text mentions, and lines of a list of requirements."""
-    pinned = rf"\s*({_NAME}){_EXTRAS} ?((?:[<>~!]=?|>=)\s?\d[\w.*]*(?:, ?{_CLAUSE})*)(?: ?;.*)?"
+    pinned = rf"\s*({NAME}){EXTRAS} ?((?:[<>~!]=?|>=)\s?\d[\w.*]*(?:, ?{CLAUSE})*)(?: ?;.*)?"
     for number, line in enumerate(text.lines, 1):
         wish = re.fullmatch(pinned, line)
         if wish and "ecause" not in text.flat:
@@ -354,5 +206,97 @@ def _listed(text: Text) -> Iterator[Fact]:
             continue  # the versions are those that a resolver weighed
         for match in list(_INSTALLED.finditer(line))[:40]:
             name = match[1].lower()
-            if name not in _NO_PACKAGE and not name.endswith(".py"):
+            if name not in grammar()["lists"]["no_package"] and not name.endswith(".py"):
                 yield Have(what=_name(match[1]), version=match[2], line=number)
+
+
+# ---- what packages say in words of their own
+
+
+def word_facts(text: Text, trace: Traceback) -> Iterator[Fact]:
+    stated: set[tuple[str, str]] = set()
+    for match in pattern("step").finditer(text.flat):
+        what, line = str(canonicalize_name(match["n"])), text.line_at(match.start())
+        yield Changed(what=what, old=match["a"], new=match["b"], line=line)
+        yield Have(what=what, version=match["b"], line=line)
+    for entry in grammar()["words"]:
+        for number, match in enumerate(entry["pattern"].finditer(text.flat)):
+            if number == 12:
+                break
+            around = text.flat[max(0, match.start() - 90) : match.end() + 90]
+            near = text.flat[max(0, match.start() - 200) : match.end() + 200]
+            if not pattern("asks").search(around) or _is_of_a_tool(near):
+                continue
+            fact = _fact(match, entry.get("range", ""), text, trace)
+            if fact is None or (fact.what, "") in stated or (fact.what == PYTHON):
+                continue
+            stated.add((fact.what, ""))
+            yield fact
+            yield from _found(match, fact, text)
+
+
+def _is_of_a_tool(near: str) -> bool:
+    """Whether an installer says it: those have grammars of their own."""
+    is_tools = pattern("of_a_tool").search(near.replace("generated code", "")) is not None
+    return is_tools and "generated code" not in near
+
+
+def _fact(match: "re.Match[str]", form: str, text: Text, trace: Traceback) -> Requires | None:
+    groups = match.groupdict()
+    name = groups["n"].strip(".-")
+    if re.search(r"(?:from |-> ?|<)$", match.string[max(0, match.start() - 6) : match.start()]):
+        return None
+    if name.lower() in grammar()["lists"]["no_name"] or "pb2" in name:
+        return None
+    what = package_of(name) if "-" not in name else str(canonicalize_name(name))
+    wanted = groups.get("r") or ""
+    if groups.get("not"):
+        opposite = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[groups["not"]]
+        wanted = opposite + groups["v"]
+    elif not wanted:
+        version = groups["v"]
+        if form.startswith("<=") and version.endswith(".x"):
+            version = version.replace(".x", ".99")
+        wanted = form.format(version.removeprefix("v").rstrip("."))
+    elif wanted[0].isdigit():
+        wanted = f"=={wanted}"
+    if groups.get("h") and "Gencode" in match[0]:
+        wanted += f",<{int(groups['v'].split('.')[0]) + 2}"
+    who = groups.get("who") or _speaker(
+        text.flat[max(0, match.start() - 120) : match.end() + 80], what
+    )
+    if not who:
+        who = next((p for p in trace.installed if p not in (what, PYTHON)), "")
+    return Requires(
+        who=str(canonicalize_name(who.replace(" ", "-"))) if who else "",
+        version="",
+        what=what,
+        range=wanted,
+        line=text.line_at(match.start()),
+        is_check=True,
+    )
+
+
+def _speaker(near: str, what: str) -> str:
+    for match in pattern("speaker").finditer(near):
+        who = next(filter(None, (match["a"], match["b"], match["c"], match["d"])))
+        name = package_of(who) if " " not in who else who.lower().replace(" ", "-")
+        if (
+            name != what
+            and name not in grammar()["lists"]["no_name"]
+            and who.lower() not in ("run", "using", "extension", "project", "we")
+        ):
+            return name
+    return ""
+
+
+def _found(match: "re.Match[str]", fact: Requires, text: Text) -> Iterator[Fact]:
+    groups = match.groupdict()
+    matched = groups.get("h")
+    if not matched:
+        stated = pattern("found").search(text.flat, match.start(), match.end() + 160)
+        matched = stated["v"] if stated else None
+    if matched and version_of(matched):
+        yield Have(what=fact.what, version=matched, line=fact.line)
+    if groups.get("who") and groups.get("v"):
+        yield Have(what=fact.who, version=groups["v"], line=fact.line)

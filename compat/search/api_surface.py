@@ -3,7 +3,7 @@ nothing is run.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from compat.value import Value
@@ -18,14 +18,16 @@ _COMPILED = (".so", ".pyd")
 
 class Surface(Value, frozen=True):
     """What one module defines. `names` includes `Class.member`; `stars` and `aliases` point into
-    other modules; `bases` are those of its classes. `is_open` says that more names may come at run
-    time than the source shows.
+    other modules; `bases` are those of its classes. `exports` is what `import *` gives of its own
+    names, where `__all__` says it. `is_open` says that more names may come at run time than the
+    source shows.
     """
 
     names: dict[str, Parameters]
     stars: tuple[str, ...]
     aliases: dict[str, tuple[str, str]]
     bases: dict[str, tuple[str, ...]]
+    exports: tuple[str, ...] | None = None
     is_open: bool = False
 
 
@@ -45,6 +47,7 @@ def surface(source: bytes, module: str, is_package: bool) -> Surface:
         stars=tuple(reader.stars),
         aliases=reader.aliases,
         bases=reader.bases,
+        exports=None if reader.exports is None else tuple(sorted(reader.exports)),
         is_open=reader.is_open,
     )
 
@@ -58,57 +61,6 @@ def module_of(path: str) -> str | None:
     return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
 
 
-def joined(surfaces: Mapping[str, Surface]) -> dict[str, Parameters]:
-    """Every name of a release as `module:name`, a module itself as `module:`, with what `import *`
-    brings; `module:?` where a module is open.
-    """
-    found: dict[str, Parameters] = {}
-    for module, each in surfaces.items():
-        found[f"{module}:"] = None
-        names = dict(_with_stars(module, surfaces, frozenset()))
-        for name, parameters in names.items():
-            target = each.aliases.get(name)
-            if target is not None and parameters is None:
-                found[f"{module}:{name}"] = _followed(target, surfaces)
-                continue
-            found[f"{module}:{name}"] = parameters
-        if each.is_open:
-            found[f"{module}:?"] = None
-        for name, bases in each.bases.items():
-            found |= {f"{module}:{name}<{base.rpartition('.')[2]}": None for base in bases}
-    for module in surfaces:
-        above, _, name = module.rpartition(".")
-        if above in surfaces:
-            found.setdefault(f"{above}:{name}", None)
-    return found
-
-
-def _with_stars(
-    module: str, surfaces: Mapping[str, Surface], seen: frozenset[str]
-) -> Iterator[tuple[str, Parameters]]:
-    each = surfaces.get(module)
-    if each is None or module in seen:
-        return
-    for star in each.stars:
-        for name, parameters in _with_stars(star, surfaces, seen | {module}):
-            if not name.startswith("_") and "." not in name:
-                yield name, parameters
-    yield from each.names.items()
-
-
-def _followed(
-    target: tuple[str, str], surfaces: Mapping[str, Surface], depth: int = 8
-) -> Parameters:
-    module, name = target
-    each = surfaces.get(module)
-    if each is None or not depth:
-        return None
-    parameters = each.names.get(name)
-    if parameters is None and name in each.aliases:
-        return _followed(each.aliases[name], surfaces, depth - 1)
-    return parameters
-
-
 class _Reader:
     def __init__(self, module: str, is_package: bool) -> None:
         self.module = module
@@ -117,6 +69,7 @@ class _Reader:
         self.stars: list[str] = []
         self.aliases: dict[str, tuple[str, str]] = {}
         self.bases: dict[str, tuple[str, ...]] = {}
+        self.exports: set[str] | None = None
         self.has_getattr = self.is_open = False
 
     def read(self, body: list[ast.stmt]) -> None:
@@ -174,16 +127,21 @@ class _Reader:
 
     def _assigned(self, target: ast.expr, value: ast.expr | None) -> None:
         match target:
-            case ast.Name():
-                self.names[target.id] = None
+            case ast.Name(id=name):
+                if name == "__all__" and (
+                    isinstance(value, ast.List | ast.Tuple) or self.exports is not None
+                ):
+                    listed = set(_strings(getattr(value, "elts", [])))
+                    self.exports = listed | (self.exports or set())
+                self.names[name] = None
                 if isinstance(value, ast.Name):
-                    self.aliases[target.id] = (self.module, value.id)
-                if self.has_getattr and not any(word in target.id for word in _GONE):
+                    self.aliases[name] = (self.module, value.id)
+                if self.has_getattr and not any(word in name for word in _GONE):
                     self.names |= dict.fromkeys(_lazy_names(value))
             case ast.Tuple() | ast.List():
                 for part in target.elts:
                     self._assigned(part, None)
-            case ast.Subscript(value=ast.Name()) if self.has_getattr or "import" in target.value.id:
+            case ast.Subscript(value=ast.Name(id=name)) if self.has_getattr or "import" in name:
                 if isinstance(value, ast.List):
                     self.names |= dict.fromkeys(_strings(value.elts))
             case _:
