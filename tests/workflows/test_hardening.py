@@ -167,7 +167,8 @@ class TestEveryFile:
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
         r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |git ls-files |mkdir |touch "
-        r"|rm -rf \"matrices/|sudo |--(print cells|smoke )|python -m pip install |PYTHONPATH=\"\$place\" python "
+        r"|rm -rf \"matrices/|sudo |--(print cells|smoke )|python -m pip install "
+        r"|PYTHONPATH=\"\$place\" python "
     )
     shell = re.compile(
         r"exit 1|if (grep|\[ -d|\[ -n \"\$(CELLS|SMOKE)\" \]; then compat run )|for lock|done$|fi$"
