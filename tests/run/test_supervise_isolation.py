@@ -2,6 +2,7 @@ import json
 import os
 import pwd
 import socket
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -167,6 +168,16 @@ class TestASandbox:
         assert [path.relative_to(tmp_path) for path in tmp_path.rglob("new")] == [
             Path("cells/one/new")
         ]
+
+    def test_starts_however_the_interpreter_of_compat_was_called(
+        self, sandboxed: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "project").mkdir()
+        command = sandboxed.script("")
+        called = os.path.relpath(sys.executable, tmp_path / "project")
+        monkeypatch.setattr(sys, "executable", f"{tmp_path}/project/{called}")
+        ended = run_limited(command, sandboxed.room(), PLENTY, level="L3")
+        assert ended.exit_code == 0, sandboxed.log.read_text()
 
     def test_cannot_undo_its_mounts(self, sandboxed: Place) -> None:
         ended = sandboxed.run("""
