@@ -199,6 +199,8 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
     outcome, lock = record.outcome, checkout.locks.get(record.cell)
     is_installed = isinstance(outcome, Passed) or outcome.stage in ("import", "collect", "test")
     pins = {(pin.name, str(pin.version)) for pin in lock.pins} if lock is not None else set()
+    if record.lock_digest and not record.attempts:
+        return "is of a run, but lists no attempt"
     if is_installed and {(item.name, item.version) for item in record.installed} != pins:
         return "says that other packages were installed than the lock pins"
     if isinstance(outcome, Passed) and not any(

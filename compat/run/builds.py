@@ -132,7 +132,7 @@ def build_all(
     """
     wheels: list[Path] = []
     for order in orders:
-        wheel = _kept_wheel(shop.shelf, order)
+        wheel = next(iter(sorted(Path(shop.shelf, order.key).glob("*.whl"))), None)
         if wheel is None:
             part = log.with_suffix(".part.log")
             ended = build(order, place / order.pin.name, part, shop, cancel)
@@ -160,10 +160,6 @@ def _built_wheel(place: Path, pin: Pin) -> Path:
             if _is_wheel_of(name, pin) and stat.S_ISREG(path.lstat().st_mode):
                 return path
     raise ToolFailed.of(f"the build of {pin.name} {pin.version} left no wheel")
-
-
-def _kept_wheel(shelf: str, order: Order) -> Path | None:
-    return next(iter(sorted(Path(shelf, order.key).glob("*.whl"))), None)
 
 
 def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:

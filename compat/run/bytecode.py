@@ -162,19 +162,16 @@ class _Folders:
         seem to be.
         """
         if folder not in self.plain:
-            cache = os.path.join(self.site, folder, "__pycache__")
+            path = os.path.join(self.site, folder) if folder else self.site
+            cache = os.path.join(path, "__pycache__")
             self.plain[folder] = False
-            if self._is_there(folder):
+            if os.path.isdir(path) and os.path.realpath(path) == path:
                 try:
                     os.makedirs(cache, exist_ok=True)
                     self.plain[folder] = not os.path.islink(cache)
                 except OSError:
                     pass
         return self.plain[folder]
-
-    def _is_there(self, folder: str) -> bool:
-        path = os.path.join(self.site, folder) if folder else self.site
-        return os.path.isdir(path) and os.path.realpath(path) == path
 
 
 def _lent(site_packages: Path, source: Source, tag: str, place: Path) -> bool:

@@ -166,7 +166,8 @@ class CellRun:
         )
         if set(facts.installed) != set(expected):
             return facts
-        facts = msgspec.structs.replace(facts, postponed=self._postpone(), lent=self._lend())
+        postponed = postpone_in(self.cell, self.environment.site, self.job.postponed)
+        facts = msgspec.structs.replace(facts, postponed=postponed, lent=self._lend())
         self._prepare()
         seconds, raised = self._import()
         facts = msgspec.structs.replace(
@@ -184,7 +185,6 @@ class CellRun:
         if self._learn("import.json"):
             self._lend()
             self._settle()
-        self._join()
         report = self._suite()
         facts = msgspec.structs.replace(
             facts, **msgspec.structs.asdict(report), modified_files=self._changed()
@@ -269,12 +269,6 @@ class CellRun:
         if self.runner is not None:
             self.runner.settle("venv")
 
-    def _join(self) -> None:
-        """Put the packages of the suite and of pytest behind those of the library."""
-        if self.runner is not None:
-            self.environment.join(self.runner)
-            self.steps.readable = (self.runner.cell,)
-
     def _undeclared(self, raised: Raised | None) -> tuple[str, ...]:
         """Name the package that the import missed and that the tests alone would have brought."""
         lost = "" if raised is None else missing_module(raised).partition(".")[0]
@@ -320,9 +314,6 @@ class CellRun:
         )
         return sum(new) > 0
 
-    def _postpone(self) -> tuple[str, ...]:
-        return postpone_in(self.cell, self.environment.site, self.job.postponed)
-
     def _lend(self) -> int:
         """Lend the cell the bytecode of its sources; the time counts as part of the install."""
         begin = time.monotonic()
@@ -347,6 +338,10 @@ class CellRun:
         return read_probe(self.cell, "home/import.json")
 
     def _suite(self) -> SuiteReport:
+        # The packages of the suite and of pytest stand behind those of the library.
+        if self.runner is not None:
+            self.environment.join(self.runner)
+            self.steps.readable = (self.runner.cell,)
         suite = self.cell / "suite"
         variables = self._variables() | {"COMPAT_EVENTS": str(self.cell / EVENTS)}
         if self.job.tier == "smoke":

@@ -475,7 +475,8 @@ def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, s
         members: dict[tuple[str, ...], set[str]] = {}
         for distribution in held:
             for name in _modules_at(distribution, depth):
-                if name[:-1] in shared and (depth > 1 or _is_renamed(name[0], distribution)):
+                is_renamed = canonicalize_name(name[0]) != distribution.name
+                if name[:-1] in shared and (depth > 1 or is_renamed):
                     members.setdefault(name, set()).add(distribution.name)
         shared = {name for name, packages in members.items() if len(packages) > 1}
         owners |= members
@@ -484,10 +485,6 @@ def renamed_modules(distributions: Iterable[Distribution]) -> tuple[tuple[str, s
         for name, packages in sorted(owners.items())
         if len(packages) == 1 or len(name) == 1
     )
-
-
-def _is_renamed(module: str, distribution: Distribution) -> bool:
-    return canonicalize_name(module) != distribution.name
 
 
 def bringing(distributions: Iterable[Distribution], module: str) -> str:

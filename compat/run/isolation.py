@@ -81,7 +81,9 @@ def wrapped(
     """
     network = "on" if room.network else "off"
     place = str(Path(keeper.__file__).parents[2])
-    argv = [sys.executable, "-I", "-S", "-B", "-c", _KEEPER, place, level, network, bounds]
+    # As it was called it may name folders that a sandbox does not have: ../.venv/bin/python.
+    python = Path(sys.executable).parent.resolve() / Path(sys.executable).name
+    argv = [str(python), "-I", "-S", "-B", "-c", _KEEPER, place, level, network, bounds]
     argv += command
     match level:
         case "L3":

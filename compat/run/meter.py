@@ -228,13 +228,13 @@ def _divided(members: Iterable[Process], held: Held) -> int:
     """
     total = 0
     for member in members:
+        # What it maps is read first: a process that ends or takes more between the two readings
+        # must not count what is held a second time.
+        mapped = held.mapped(member)
         text = _read(member, "smaps_rollup")
+        shared = max(_kilobytes(text, b"Pss_Shmem:") - mapped, 0)
         # Who forbids to be looked at counts in full.
-        total += (
-            _kilobytes(text, b"Pss_Anon:") + _kilobytes(text, b"Pss_Shmem:") - held.mapped(member)
-            if text
-            else _own([member])
-        )
+        total += _kilobytes(text, b"Pss_Anon:") + shared if text else _own([member])
     return total
 
 

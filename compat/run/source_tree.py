@@ -58,7 +58,10 @@ def copied_source(source: str, place: Path, environ: Mapping[str, str]) -> Sourc
         hint = "a project's folder, a wheel, a .tar.gz, or git+https://..."
         raise UsageError.of("there is no such source to build", path=source, hint=hint)
     _refuse_without_project(path, source)
-    return _in_git(path.resolve(), place, environ) or _plain(path, place)
+    if (copy := _in_git(path.resolve(), place, environ)) is not None:
+        return copy
+    shutil.copytree(path, place, symlinks=True, ignore=_LEFT_OUT)
+    return SourceCopy(path=place)
 
 
 def _refuse_without_project(folder: Path, source: str) -> None:
@@ -68,11 +71,6 @@ def _refuse_without_project(folder: Path, source: str) -> None:
             path=without_credentials(source),
             hint="--subject-from FOLDER names the project's own folder",
         )
-
-
-def _plain(folder: Path, place: Path) -> SourceCopy:
-    shutil.copytree(folder, place, symlinks=True, ignore=_LEFT_OUT)
-    return SourceCopy(path=place)
 
 
 def _in_git(folder: Path, place: Path, environ: Mapping[str, str]) -> SourceCopy | None:

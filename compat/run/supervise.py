@@ -104,7 +104,8 @@ def _bounds(limits: Limits, level: Isolation, group: cgroup.Group) -> str:
     RLIMIT_NPROC counts per user namespace since Linux 5.14, and never limits the real root, see
     getrlimit(2). The margin lets the meter see too many tasks before the first is refused.
     """
-    is_counted = level in ("L3", "L2") and os.getuid() != 0 and _kernel() >= (5, 14)
+    kernel = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+    is_counted = level in ("L3", "L2") and os.getuid() != 0 and kernel >= (5, 14)
     tasks = cgroup.tasks(limits) + _MARGIN if is_counted and "pids" not in group.controllers else 0
     priority = os.getpriority(os.PRIO_PROCESS, 0)
     bounds = (limits.wall_seconds, priority, tasks, limits.memory_mb, *group.handles)
@@ -138,10 +139,6 @@ def _sizes(bwrap: str) -> bool:
     except (OSError, subprocess.SubprocessError):
         return False
     return tuple(map(int, re.findall(r"\d+", done.stdout)[:2])) >= (0, 7)
-
-
-def _kernel() -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
 
 
 def _works(level: Isolation, folder: Path, environ: Mapping[str, str]) -> bool:

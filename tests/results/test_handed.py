@@ -236,6 +236,10 @@ class TestAForgedRecord:
         put(tmp_path, sound(told="install-fail:network", installed=(), capabilities=()))
         assert list(map(type, look(tmp_path).values())) == [Record]
 
+    def test_of_a_run_without_an_attempt_is_refused(self, tmp_path: Path) -> None:
+        put(tmp_path, msgspec.structs.replace(sound(), attempts=()))
+        assert "lists no attempt" in complaint(tmp_path)
+
     def test_whose_attempts_say_something_else_is_refused(self, tmp_path: Path) -> None:
         # Whoever forges one knows how its digest is made.
         for number, (change, why) in enumerate(
@@ -250,7 +254,8 @@ class TestAForgedRecord:
     def test_of_another_level_than_was_asked_for_is_refused(
         self, asked: Isolation | None, is_taken: bool, tmp_path: Path
     ) -> None:
-        put(tmp_path, msgspec.structs.replace(sound(), isolation="L1", attempts=()))
+        attempts = [msgspec.structs.replace(each, isolation="L1") for each in sound().attempts]
+        put(tmp_path, msgspec.structs.replace(sound(), isolation="L1", attempts=tuple(attempts)))
         [found] = look(tmp_path, msgspec.structs.replace(HERE, isolation=asked)).values()
         assert isinstance(found, Record) is is_taken
 

@@ -1,3 +1,4 @@
+import mmap
 import os
 import signal
 import threading
@@ -285,6 +286,31 @@ class TestMemory:
         )
         assert ended.by == "exit"
         assert 120 <= ended.peak_memory_mb < 200
+
+    @pytest.mark.parametrize("missing", ["smaps", "smaps_rollup", "status"])
+    def test_what_is_held_counts_once_when_its_process_ends_between_two_readings(
+        self, monkeypatch: pytest.MonkeyPatch, missing: str
+    ) -> None:
+        """Each reading is the last that finds the process, whichever order they have."""
+        myself = processes.process(os.getpid())
+        assert myself is not None
+        descriptor = os.memfd_create("m")
+        try:
+            os.ftruncate(descriptor, 64 << 20)
+            with mmap.mmap(descriptor, 64 << 20) as taken:
+                taken.write(b"x" * (64 << 20))
+                held, read, gone = meter.Held(), meter._read, []
+                held.add_files(myself)
+
+                def ending(member: processes.Process, name: str) -> bytes:
+                    gone.extend([name] if name == missing else [])
+                    return b"" if gone else read(member, name)
+
+                whole = meter._divided([myself], held)
+                monkeypatch.setattr(meter, "_read", ending)
+                assert meter._divided([myself], held) <= whole + (4 << 10)
+        finally:
+            os.close(descriptor)
 
     def test_shared_memory_of_each_process_counts(self, place: Place) -> None:
         ended = place.run(

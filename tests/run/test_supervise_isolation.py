@@ -2,6 +2,8 @@ import json
 import os
 import pwd
 import socket
+import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -167,6 +169,16 @@ class TestASandbox:
             Path("cells/one/new")
         ]
 
+    def test_starts_however_the_interpreter_of_compat_was_called(
+        self, sandboxed: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "project").mkdir()
+        command = sandboxed.script("")
+        called = os.path.relpath(sys.executable, tmp_path / "project")
+        monkeypatch.setattr(sys, "executable", f"{tmp_path}/project/{called}")
+        ended = run_limited(command, sandboxed.room(), PLENTY, level="L3")
+        assert ended.exit_code == 0, sandboxed.log.read_text()
+
     def test_cannot_undo_its_mounts(self, sandboxed: Place) -> None:
         ended = sandboxed.run("""
             import ctypes
@@ -207,3 +219,40 @@ def test_files_move_between_folders_at_every_level(level: Isolation, tmp_path: P
         os.link("a/x", "b/y"), os.rename("a/x", "b/x")
         """)
     assert ended.exit_code == 0
+
+
+@pytest.mark.parametrize("level", EACH_LEVEL)
+def test_files_elsewhere_stay_as_they_are_at_every_level(
+    level: Isolation, tmp_path: Path, landlock: int
+) -> None:
+    """Such as the caches of L3, the notes of wheels, and records; in /tmp they would be open."""
+    if level != "L3" and landlock < 3:
+        pytest.skip("this kernel has no Landlock that governs how files are cut")
+    with tempfile.TemporaryDirectory(dir=Path.home()) as folder:
+        kept = Path(folder) / "kept"
+        kept.write_text("kept")
+        own = Place(tmp_path, level)
+        ended = own.run(f"""
+            kept, own = {str(kept)!r}, {str(tmp_path)!r} + "/own"
+            open(own, "w").close()
+            open("/dev/null", "w").close()
+            acts = (
+                lambda: open(kept, "a").write("changed"),
+                lambda: os.truncate(kept, 0),
+                lambda: os.remove(kept),
+                lambda: os.rename(kept, kept + "2"),
+                lambda: os.rename(own, kept),
+                lambda: os.symlink(own, kept + "3"),
+                lambda: (os.link(kept, own + "4"), open(own + "4", "a").write("changed")),
+                lambda: os.mkdir(kept + "5"),
+                lambda: os.mknod(own + "6", 0o600 | 0o060000, 0xFE00),
+            )
+            for number, act in enumerate(acts):
+                try:
+                    act()
+                    print("worked:", number)
+                except OSError:
+                    pass
+            """)
+        assert (ended.exit_code, own.log.read_text()) == (0, "")
+        assert (os.listdir(folder), kept.read_text()) == (["kept"], "kept")

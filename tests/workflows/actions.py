@@ -86,6 +86,8 @@ class Forge:
         self.origin = origin
         self.artifacts = place / "artifacts"
         self.jobs: dict[str, Job] = {}
+        # What GitHub was asked to sign: lines of sha256sum.
+        self.attested: list[str] = []
         # Those of the reusable workflow that was called.
         self.called: dict[str, Job] = {}
         self.inputs = inputs
@@ -93,6 +95,7 @@ class Forge:
             "ref_name": "main",
             "token": "not-a-token",
             "event.repository.default_branch": "main",
+            "event.repository.private": "false",
             "event_name": "schedule",
         }
         tools = place / "tools"
@@ -308,6 +311,14 @@ class Runner:
                 return self._download(given)
             case "actions/upload-pages-artifact":
                 return self._upload("github-pages", [given["path"]], "error")
+            case "actions/attest-build-provenance":
+                permissions = {"id-token": "write", "attestations": "write"}
+                assert self.spec["permissions"] == permissions
+                path = self.folder / given["subject-checksums"]
+                subjects = path.read_text(encoding="utf-8").splitlines()
+                assert 0 < len(subjects) <= 1024, "GitHub takes no more at once"
+                self.forge.attested += subjects
+                return True, ""
             case "actions/deploy-pages":
                 self.steps[step["id"]] = {"page_url": "https://someone.github.io/compat/"}
                 return any(_files(self.forge.artifacts / "github-pages")), ""

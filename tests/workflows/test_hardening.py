@@ -21,6 +21,7 @@ except ModuleNotFoundError:
 PINNED = re.compile(r"\s*-? *uses: (?P<action>[\w./-]+)@(?P<sha>[0-9a-f]{40}) # v\d+\.\d+\.\d+")
 WRITERS = {
     ("cells", "record"),
+    ("cells", "attest"),
     ("library", "cells"),
     ("library", "deploy"),
     ("matrix", "library"),
@@ -165,14 +166,15 @@ class TestEveryFile:
 
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
-        r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |rm -rf \"matrices/|mkdir |touch |sudo "
-        r"|--(print cells|smoke )|python -m pip install |PYTHONPATH=\"\$place\" python "
+        r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |git ls-files |mkdir |touch "
+        r"|rm -rf \"matrices/|sudo |--(print cells|smoke )|python -m pip install "
+        r"|PYTHONPATH=\"\$place\" python "
     )
     shell = re.compile(
         r"exit 1|if (grep|\[ -d|\[ -n \"\$(CELLS|SMOKE)\" \]; then compat run )|for lock|done$|fi$"
-        r"|(shards|site|token|jobs|place|own|SITE)=|case|esac|[a-z |]+\) own="
+        r"|(shards|site|token|jobs|place|own|SITE|lists)=|case|esac|[a-z |]+\) own="
         r"|if \[ \"\$COMMAND\" = publish"
-        r"|echo \"(shards|sound|jobs|::|\$PLAN\" > plan|\$lock )"
+        r"|echo \"(shards|sound|jobs|lists|::|\$PLAN\" > plan|\$lock )"
     )
     for path in FILES:
         for step in steps(path):

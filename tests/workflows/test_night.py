@@ -3,6 +3,7 @@ repository with a ferry that calls the reusable workflow and the action.
 """
 
 import datetime
+import hashlib
 import json
 import os
 import shutil
@@ -122,7 +123,7 @@ def night(forge: Forge) -> Forge:
 def recorded(night: Forge, tmp_path_factory: pytest.TempPathFactory) -> Forge:
     """A copy of that forge after the job that records, too."""
     forge = night.copy(tmp_path_factory.mktemp("recorded"))
-    forge.call(WORKFLOW, "cells", ["record"])
+    forge.call(WORKFLOW, "cells", ["record", "attest"])
     return forge
 
 
@@ -178,7 +179,7 @@ def test_a_shard_that_hands_on_more_than_sound_records_is_found_out_and_the_soun
         "raise SystemExit\n", encoding="utf-8"
     )
     (forged.artifacts / "records-2" / "token.json").symlink_to("/etc/passwd")
-    forged.call(WORKFLOW, "cells", ["record"])
+    forged.call(WORKFLOW, "cells", ["record", "attest"])
     assert forged.called["record"].result == "failure"
     assert (forged.jobs["cells"].result, forged.jobs["cells"].outputs) == ("failure", {"sound": ""})
     # The pages tell what is known; nothing is proposed before people looked.
@@ -217,7 +218,7 @@ def test_a_shard_that_hands_on_what_another_was_to_run_or_another_run_made_is_fo
         forged.artifacts / "records-1",
         dirs_exist_ok=True,
     )
-    forged.call(WORKFLOW, "cells", ["record"])
+    forged.call(WORKFLOW, "cells", ["record", "attest"])
     said = forged.called["record"].said["Keep the sound records"]
     assert f"does not lie in records-2/{another[0].name}/" in said
     assert "says that it started at" in said
@@ -237,7 +238,7 @@ def test_where_the_branch_is_protected_what_was_learnt_becomes_a_pull_request(
     )
     hook.chmod(0o755)
     before = git("rev-parse", "main", cwd=guarded.origin)
-    guarded.call(WORKFLOW, "cells", ["record"])
+    guarded.call(WORKFLOW, "cells", ["record", "attest"])
     assert guarded.called["record"].result == "success", guarded.called["record"].said
     assert git("rev-parse", "main", cwd=guarded.origin) == before
     (branch,) = git(
@@ -264,7 +265,7 @@ def test_a_plan_that_hands_on_more_than_sound_locks_is_found_out_and_nothing_els
     pins = text[text.index("\n", text.index("# digest")) + 1 :].replace(digest, "ab" * 32)
     head = text[: text.index("# digest")]
     first.write_text(f"{head}# digest: {lock_digest(decode_pins(pins))}\n{pins}", encoding="utf-8")
-    forged.call(WORKFLOW, "cells", ["record"])
+    forged.call(WORKFLOW, "cells", ["record", "attest"])
     assert forged.called["record"].result == "failure"
     said = forged.called["record"].said
     assert "to files that the index does not list" in said["Keep the sound locks"]
@@ -283,7 +284,7 @@ def test_a_plan_that_hands_on_a_forged_answer_is_found_out_and_the_sound_ones_ar
     text = path.read_text(encoding="utf-8")
     cell, other = sorted(plain_of(night))
     path.write_text(text.replace(cell, f"py{SERIES}-boat1.0-ferry1.0"), encoding="utf-8")
-    forged.call(WORKFLOW, "cells", ["record"])
+    forged.call(WORKFLOW, "cells", ["record", "attest"])
     assert forged.called["record"].result == "failure"
     said = forged.called["record"].said["Keep the sound answers about plain installs"]
     assert "is not a plain install of this matrix" in said
@@ -318,6 +319,12 @@ def test_the_records_are_committed_and_the_pages_are_published(
     red = {cell for cell, outcome in outcomes.items() if outcome.startswith("test-fail:assertion")}
     assert {record.run_url for cell in store.cells() for record in store.records(cell)} == {
         "https://github.com/someone/compat/actions/runs/7"
+    }
+    # Of each record GitHub signs that this workflow took the file that is in the commit.
+    assert {line.split("  ")[1]: line.split("  ")[0] for line in recorded.attested} == {
+        name: hashlib.sha256((clone / name).read_bytes()).hexdigest()
+        for name in changed
+        if "/records/" in name
     }
     assert red == {cell for cell in cells_of(recorded) if "boat2.0" in cell}
     assert {outcome for cell, outcome in outcomes.items() if cell not in red} == {"pass"}
@@ -393,7 +400,7 @@ def test_a_cell_that_waits_for_a_first_run_runs_the_core_in_a_shard_and_no_other
     assert [row["shard"] for row in rows if cell in row["smoke"].split()]
     assert cell not in cells_of(later)
     forged = later.copy(tmp_path / "forged")
-    later.call(WORKFLOW, "cells", ["record"])
+    later.call(WORKFLOW, "cells", ["record", "attest"])
     assert later.called["record"].result == "success", later.called["record"].said
     main = f"main:matrices/ferry/records/{cell}"
     [name] = git("ls-tree", "--name-only", main, cwd=later.origin).split()
@@ -409,7 +416,7 @@ def test_a_cell_that_waits_for_a_first_run_runs_the_core_in_a_shard_and_no_other
     RecordFiles(tmp_path / "forger" / "ferry").add(msgspec.structs.replace(kept, tier="full"))
     made = tmp_path / "forger" / "ferry" / "records" / cell
     shutil.copytree(made, path.parent, dirs_exist_ok=True)
-    forged.call(WORKFLOW, "cells", ["record"])
+    forged.call(WORKFLOW, "cells", ["record", "attest"])
     said = forged.called["record"].said["Keep the sound records"]
     assert "is of a run at tier full, and the plan asks for tier smoke" in said
 
