@@ -97,8 +97,8 @@ def record_command(
         ways = (
             "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
             " takes locks, --plain FILE takes answers about plain installs, --learnt FOLDER takes"
-            " clauses, --platforms FOLDER takes answers about other platforms, --withdraw DIGEST takes"
-            " a record back"
+            " clauses, --platforms FOLDER takes answers about other platforms, --withdraw DIGEST"
+            " takes a record back"
         )
         raise UsageError.of(f"{ways}: one of the seven")
     if withdraw:
