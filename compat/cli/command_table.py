@@ -60,7 +60,7 @@ MORE = {
     "verify": ("verify", "Check that a published site is complete and unchanged."),
     "keep": ("upkeep", "Commit and push the catalogue, locks and records of a matrix."),
     "record": ("record", "Judge cached evidence again, or import records of other machines."),
-    "convert": ("record", "Convert records and locks of earlier releases."),
+    "convert": ("record", "Convert records of earlier releases."),
     "health": ("health", "Report how fresh the results are."),
     "watchdog": ("upkeep", "Check that a scheduled workflow still runs."),
     "clean": ("clean", "Remove what has not been used for long from the cache."),

@@ -144,7 +144,7 @@ def _withdraw(workspace: Workspace, digest: str, because: str, as_json: bool) ->
 
 
 def convert_command(matrix: MatrixName, as_json: Json = False, root: Root = None) -> None:
-    """Convert records and locks of earlier releases.
+    """Convert records of earlier releases.
 
     Records move into a file for each day. A file of the earlier form goes when its content is on
     the disk in the new one; what cannot be read stays and is named (exit 1).
