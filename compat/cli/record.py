@@ -6,14 +6,11 @@ from typing import Annotated
 import typer
 
 from compat import pipeline
-from compat.cli.learnt_intake import take_learnt
-from compat.cli.lock_intake import take_locks
+from compat.cli.intake import take_learnt, take_locks, take_platforms, take_records
 from compat.cli.machine import without_places
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, report, say
 from compat.cli.plain import take_plain
-from compat.cli.platform_intake import take_platforms
-from compat.cli.shard_intake import take
 from compat.errors import UsageError
 from compat.results.older import convert_records
 from compat.run.evidence import Isolation
@@ -116,7 +113,7 @@ def record_command(
     if learnt is not None:
         raise typer.Exit(take_learnt(workspace, learnt, as_json))
     if source is not None:
-        raise typer.Exit(take(workspace, source, as_json, plan, made_by, level))
+        raise typer.Exit(take_records(workspace, source, as_json, plan, made_by, level))
     result = pipeline.rejudged(workspace, without_places)
     for record in result.suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
