@@ -267,6 +267,29 @@ def lock(path: Path) -> int | None:
     return None
 
 
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[int]:
+    """Open a file to add to its end, made if need be, and hold its lock; wait for whoever has it.
+
+    Raises OSError where it cannot be opened, or is no regular file.
+    """
+    how = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    is_ours = False
+    while not is_ours:
+        handle = os.open(path, how, 0o644)
+        try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise OSError(0, "it is no regular file")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            # Whoever held the lock before may have put another file in its place.
+            with contextlib.suppress(FileNotFoundError):
+                is_ours = os.path.samestat(os.fstat(handle), os.stat(path))
+            if is_ours:
+                yield handle
+        finally:
+            os.close(handle)
+
+
 def remove_tree(path: Path) -> None:
     """Remove the folder and all that is in it; links are removed, never followed.
 

@@ -41,7 +41,6 @@ from compat.results.durations import Durations, durations_by_tier
 from compat.results.known_answers import with_answers
 from compat.results.platform_files import PlatformFiles
 from compat.results.record import Record
-from compat.results.record_batches import BATCHES
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.verdict import EvaluationContext, Verdict, verdict
@@ -86,7 +85,6 @@ class Workspace:
         self._options = index or IndexOptions()
         self._notify = notify
         self._facts: dict[int, Feasibility] = {}
-        self._packed = -1
 
     @property
     def name(self) -> str:
@@ -261,29 +259,20 @@ class Workspace:
         return self._table_of(self.day)
 
     def _table_of(self, day: datetime.date) -> AnswerTable:
-        # Before the files are looked at: of a batch that comes meanwhile is asked again.
-        self._packed = self.store.batches.state
         table = AnswerTable(self._cache() / ANSWERS, self.store, day)
         table.refresh()
         return table
-
-    @property
-    def _table_now(self) -> AnswerTable:
-        if self._packed != self.store.batches.state:
-            self.__dict__.pop("_table", None)
-        return self._table
 
     @cached_property
     def runs(self) -> RunsByCell:
         return self._table.runs
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        files = self._table_now.files_on(cell)
-        return self.store.records(cell, [path for path in files if path.parent.name == BATCHES])
+        return self.store.records(cell)
 
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
         """Yield the records of a cell on a lock, or on any, newest first; each is read in turn."""
-        ours = self.store.of_files(cell, self._table_now.files_on(cell, lock_digest))
+        ours = self.store.of_files(cell, self._table.files_on(cell, lock_digest))
         return (record for record in ours if lock_digest in (None, record.lock_digest))
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:

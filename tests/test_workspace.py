@@ -53,11 +53,12 @@ def test_one_question_looks_at_the_files_of_records_once(
         assert len(demo.records(NEW)) == 1
         now = datetime.datetime.combine(DAY, datetime.time(23), datetime.timezone.utc)
         assert demo.damaged(now) == ()
-        assert len(looked) == 1
-        (path,) = (demo.store.folder / OLD).iterdir()
-        path.write_text("{}")
+        assert len(looked) == 2  # the table and the records of one cell
+        ((name, _), *_) = demo.store.states()
+        path = demo.store.folder / name
+        path.write_text("{}\n")
         demo.refresh()
-        assert [fault.path for fault in demo.damaged(now)] == [demo.store.name(path)]
+        assert [fault.path for fault in demo.damaged(now)] == [f"{demo.store.name(path)}:1"]
 
 
 def verdicts(root: Path, cache: Path, day: datetime.date = DAY) -> dict[str, Verdict]:

@@ -60,7 +60,7 @@ MORE = {
     "verify": ("verify", "Check that a published site is complete and unchanged."),
     "keep": ("upkeep", "Commit and push the catalogue, locks and records of a matrix."),
     "record": ("record", "Judge cached evidence again, or import records of other machines."),
-    "pack": ("pack", "Pack the records of past days into batches."),
+    "convert": ("record", "Convert records of earlier releases."),
     "health": ("health", "Report how fresh the results are."),
     "watchdog": ("upkeep", "Check that a scheduled workflow still runs."),
     "clean": ("clean", "Remove what has not been used for long from the cache."),
@@ -90,7 +90,7 @@ GROUPS = {
         {
             "push": "keep",
             "record": "record",
-            "pack": "pack",
+            "convert": "convert",
             "health": "health",
             "watchdog": "watchdog",
         },

@@ -6,17 +6,16 @@ from typing import Annotated
 import typer
 
 from compat import pipeline
-from compat.cli.learnt_intake import take_learnt
-from compat.cli.lock_intake import take_locks
+from compat.cli.intake import take_learnt, take_locks, take_platforms, take_records
 from compat.cli.machine import without_places
 from compat.cli.options import Json, MatrixName, Root, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, note, report, say
 from compat.cli.plain import take_plain
-from compat.cli.platform_intake import take_platforms
-from compat.cli.shard_intake import take
 from compat.errors import UsageError
+from compat.results.older import convert_records
 from compat.run.evidence import Isolation
 from compat.site.wording import count
+from compat.workspace import Workspace
 
 Rejudge = Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")]
 Source = Annotated[
@@ -42,14 +41,15 @@ PlainFile = Annotated[
     Path | None,
     typer.Option("--plain", help="Take the sound answers about plain installs of this file."),
 ]
-
-
+Withdrawn = Annotated[
+    str,
+    typer.Option("--withdraw", metavar="DIGEST", help="Take back the record of this digest."),
+]
+Because = Annotated[str, typer.Option("--because", help="Why it is withdrawn.")]
 LearntFolder = Annotated[
     Path | None,
     typer.Option("--learnt", help="Take the sound clauses and probes of this folder."),
 ]
-
-
 PlatformsFolder = Annotated[
     Path | None,
     typer.Option("--platforms", help="Take the sound answers about other platforms below this."),
@@ -67,6 +67,8 @@ def record_command(
     plain: PlainFile = None,
     learnt: LearntFolder = None,
     platforms: PlatformsFolder = None,
+    withdraw: Withdrawn = "",
+    because: Because = "",
     as_json: Json = False,
     root: Root = None,
 ) -> None:
@@ -81,17 +83,23 @@ def record_command(
     of the last days and newer than the one here; a clause, or a refusal, when a resolver refuses
     the same again. The others are named and refused (exit 1).
 
+    A withdrawn record keeps its line, and no question reads it; 12 digits of its digest suffice.
+
     Examples: compat ci record tff --rejudge; compat ci record tff --from handed --plan plan.json;
-    compat ci record tff --locks planned/locks; compat ci record tff --plain planned/plain.json
+    compat ci record tff --locks planned/locks; compat ci record tff --plain planned/plain.json;
+    compat ci record tff --withdraw 0a1b2c3d4e5f --because "the suite read a file of its own"
     """
     ways_taken = (way is not None for way in (source, locks, plain, learnt, platforms))
-    if sum((rejudge, *ways_taken)) != 1:
+    if sum((rejudge, bool(withdraw), *ways_taken)) != 1:
         ways = (
             "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
             " takes locks, --plain FILE takes answers about plain installs, --learnt FOLDER takes"
-            " clauses, --platforms FOLDER takes answers about other platforms"
+            " clauses, --platforms FOLDER takes answers about other platforms, --withdraw DIGEST"
+            " takes a record back"
         )
-        raise UsageError.of(f"{ways}: one of the six")
+        raise UsageError.of(f"{ways}: one of the seven")
+    if withdraw:
+        raise typer.Exit(_withdraw(workspace_of(matrix, root), withdraw, because, as_json))
     if source is None and (plan is not None or made_by or level):
         about = "whose records they are about"
         raise UsageError.of(f"--plan, --run-url and --isolation need --from FOLDER, {about}")
@@ -105,7 +113,7 @@ def record_command(
     if learnt is not None:
         raise typer.Exit(take_learnt(workspace, learnt, as_json))
     if source is not None:
-        raise typer.Exit(take(workspace, source, as_json, plan, made_by, level))
+        raise typer.Exit(take_records(workspace, source, as_json, plan, made_by, level))
     result = pipeline.rejudged(workspace, without_places)
     for record in result.suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
@@ -117,3 +125,33 @@ def record_command(
         say(f"{record.cell}  {record.outcome}")
     differing = count(len(result.changed), "record differs", "records differ")
     note(f"{differing} when judged again")
+
+
+def _withdraw(workspace: Workspace, digest: str, because: str, as_json: bool) -> int:
+    if len(digest) < 12 or not because:
+        raise UsageError.of("--withdraw needs 12 digits of a digest at least, and --because TEXT")
+    withdrawn = workspace.store.withdraw(digest, because)
+    if as_json:
+        envelope({"withdrawn": [record.cell for record in withdrawn]})
+    for record in () if as_json else withdrawn:
+        say(f"{record.cell}  {record.outcome} of {record.started:%Y-%m-%d %H:%M} is withdrawn")
+    if not withdrawn:
+        note(f"no record has a digest that begins with {digest}")
+    return 0 if withdrawn else 1
+
+
+def convert_command(matrix: MatrixName, as_json: Json = False, root: Root = None) -> None:
+    """Convert records of earlier releases.
+
+    Records move into a file for each day. A file of the earlier form goes when its content is on
+    the disk in the new one; what cannot be read stays and is named (exit 1).
+
+    Example: compat ci convert tff
+    """
+    records, faults = convert_records(workspace_of(matrix, root).store)
+    if as_json:
+        envelope({"matrix": matrix, "records": records}, faults)
+    else:
+        say(f"{matrix}: {count(records, 'record')} converted")
+        report(faults)
+    raise typer.Exit(1 if faults else 0)

@@ -182,7 +182,7 @@ class Batch:
 
         `locks` are locks under names that are no cells of the matrix.
         """
-        self._workspace.store.sweep(self._machine.clock())
+        self._workspace.store.sweep()
         # All locks are read before anything runs, so that a damaged one stops the command at once.
         # One that asks what the declarations asked once is made again, like one that is not there;
         # so is one whose import failed by a package that may move.

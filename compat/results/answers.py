@@ -26,7 +26,7 @@ from packaging.version import Version
 
 from compat.declare.load import Declared
 from compat.declare.suite_table import Tier
-from compat.errors import CompatError, Fault, RecordError
+from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, Coordinate, Recipe, is_in_lane
 from compat.plan.obstacle import Obstacle
@@ -37,8 +37,7 @@ from compat.results.entry import CellRuns, Entry
 from compat.results.plain_answers import KnownRefusal, PlainAnswer
 from compat.results.ran import Run
 from compat.results.record import Capability, Record
-from compat.results.record_batches import BATCHES
-from compat.results.record_files import RecordFiles
+from compat.results.record_files import DayFile, RecordFiles
 from compat.results.run_group import Kind
 from compat.results.run_overview import RunOverview
 from compat.results.score import CapabilityFault, Score
@@ -191,16 +190,12 @@ class AnswerTable:
 
     def damaged(self, now: datetime.datetime) -> tuple[Fault, ...]:
         """Return what is wrong in the store, stray files and future dates included; only a file
-        of which the table knows nothing is read.
+        with a fault, or of which the table knows nothing, is read.
         """
-        rows = self.rows("SELECT path, newest, fault FROM files")
-        newest = {path: (moment, fault) for path, moment, fault in rows}
+        newest = dict(self.rows("SELECT path, newest FROM files WHERE fault IS NULL"))
 
-        def known(name: str) -> datetime.datetime | Fault | None:
-            moment, fault = newest.get(name, (None, None))
-            if fault is not None:
-                path = self._store.name(self._store.folder / name)
-                return Fault(code=RecordError.code, path=path, message=fault)
+        def known(name: str) -> datetime.datetime | None:
+            moment = newest.get(name)
             return moment and datetime.datetime.fromtimestamp(moment, datetime.timezone.utc)
 
         return self._store.damaged(now, known)
@@ -316,31 +311,21 @@ class AnswerTable:
             path: (number, state)
             for path, number, *state in self.execute("SELECT path, id, size, mtime_ns FROM files")
         }
-        # Before the batches: what is put into one meanwhile is found there.
         present = dict(self._store.states())
-        present |= {f"{BATCHES}/{path.name}": state for path, state in self._store.batches.states()}
+        gone = [path for path in known if path not in present]
         changed = {
             path: state
             for path, state in present.items()
             if path not in known or known[path][1] != list(state)
         }
-        spoilt = [path for path in known if path not in present or path in changed]
-        if any(path.startswith(BATCHES) for path in spoilt):
-            # Only a checkout of another state takes a batch away. What it held may stand elsewhere,
-            # too, so everything is read again.
-            spoilt, changed = list(known), present
-        if spoilt or changed:
-            numbers = [known[path][0] for path in spoilt]
-            read = [(path, state, self._records_in(path)) for path, state in changed.items()]
+        if gone or changed:
+            numbers = [known[path][0] for path in gone]
+            read = [
+                (path, state, self._store.read(self._store.folder / path))
+                for path, state in changed.items()
+            ]
             self._change(partial(_with_records, numbers=numbers, read=read))
-        return len({*spoilt, *changed})
-
-    def _records_in(self, path: str) -> Fault | list[tuple[str, Record]]:
-        full = self._store.folder / path
-        if path.startswith(BATCHES):
-            return self._store.batches.every(full)
-        record = self._store.read(full)
-        return record if isinstance(record, Fault) else [(full.name, record)]
+        return len(gone) + len(changed)
 
     def _derive(
         self, sources: Sources, state: Mapping[str, bytes], derive: Callable[[Before], Snapshot]
@@ -424,8 +409,13 @@ class RunsByCell(Mapping[str, CellRuns]):
 
     @cached_property
     def _cells(self) -> dict[str, None]:
-        rows = self._table.rows("SELECT DISTINCT cell FROM runs")
-        return dict.fromkeys(cell for (cell,) in rows)
+        def read() -> dict[str, None]:
+            cells = [cell for (cell,) in self._table.execute("SELECT DISTINCT cell FROM runs")]
+            if not all(isinstance(cell, str) for cell in cells):
+                raise sqlite3.DatabaseError("a row is damaged")
+            return dict.fromkeys(cells)
+
+        return self._table.ask(read)
 
     def __getitem__(self, cell: str) -> CellRuns:
         if cell not in self._runs:
@@ -715,9 +705,11 @@ class _Numbers:
 def _with_records(
     connection: sqlite3.Connection,
     numbers: Sequence[int],
-    read: Sequence[tuple[str, tuple[int, int], Fault | list[tuple[str, Record]]]],
+    read: Sequence[tuple[str, tuple[int, int], DayFile]],
 ) -> None:
-    """Take away the runs of those files, and add those of others."""
+    """Take away the runs of files that are gone, and bring those of others to what they hold now:
+    cells whose runs are the same are not touched.
+    """
     touched: set[str] = set()
     for number in numbers:
         rows = connection.execute("SELECT DISTINCT cell FROM runs WHERE file = ?", (number,))
@@ -725,17 +717,28 @@ def _with_records(
         connection.execute("DELETE FROM runs WHERE file = ?", (number,))
         connection.execute("DELETE FROM files WHERE id = ?", (number,))
     shared = _Numbers(connection)
-    for path, state, records in read:
-        fault = records.message if isinstance(records, Fault) else None
-        sound = [] if isinstance(records, Fault) else records
-        newest = max((record.started.timestamp() for _, record in sound), default=None)
-        values = (path, *state, newest, fault)
-        asked = "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?)"
-        number = connection.execute(asked, values).lastrowid or 0
-        touched.update(record.cell for _, record in sound)
+    for path, state, day in read:
+        newest = max((record.started.timestamp() for _, record in day.records), default=None)
+        fault = day.faults[0].message if day.faults else None
+        asked = (
+            "INSERT INTO files VALUES (NULL, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET"
+            " size = excluded.size, mtime_ns = excluded.mtime_ns, newest = excluded.newest,"
+            " fault = excluded.fault"
+        )
+        connection.execute(asked, (path, *state, newest, fault))
+        ((number,),) = connection.execute("SELECT id FROM files WHERE path = ?", (path,))
+        before = set(connection.execute("SELECT cell, name FROM runs WHERE file = ?", (number,)))
+        sound = {(record.cell, name): record for name, record in day.records}
+        touched.update(cell for cell, _ in before ^ sound.keys())
+        connection.executemany(
+            "DELETE FROM runs WHERE cell = ? AND name = ?", before - sound.keys()
+        )
         connection.executemany(
             "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?)",
-            ((r.cell, name, number, _sealed(_encoded_run(r, shared))) for name, r in sound),
+            (
+                (*key, number, _sealed(_encoded_run(sound[key], shared)))
+                for key in sound.keys() - before
+            ),
         )
     connection.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((c,) for c in touched))
 

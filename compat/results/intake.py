@@ -1,25 +1,28 @@
 """The `results` room's gate: records made elsewhere, looked at before they stand here."""
 
 import datetime
+import hashlib
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from compat import files
 from compat.declare.capabilities import SuiteIds
 from compat.declare.suite_table import Tier
-from compat.errors import Fault, RecordError
+from compat.errors import Fault, RecordError, reason
 from compat.lock.lockfile import Lock
-from compat.results.record import Record, encode_record, record_digest
-from compat.results.record_files import RecordFiles, read_record, record_names
+from compat.results.record import Record, decode_line, encode_line
+from compat.results.record_files import ATTRIBUTES, RecordFiles, about, lines_of
 from compat.run.evidence import Isolation
 from compat.run.outcome import Cause, Passed
 from compat.value import Value
 
-MOST_FILES = 20_000
+MOST_LINES = 20_000
 # No reader of records looks below a name that begins with a dot.
 SET_ASIDE = ".set-aside"
 MOST_DEPTH = 5
@@ -69,77 +72,77 @@ class StoreWatch:
 
     def __init__(self, store: RecordFiles) -> None:
         self._store = store
-        self._known = set(self._names())
+        self._known = {_sha256(line) for path in self._paths() for line in _lines(path)}
 
     def own(self, record: Record) -> Record:
-        digest = record_digest(encode_record(record))
-        self._known |= {f"{record.cell}/{name}" for name in record_names(record, digest)}
+        self._known.add(_sha256(encode_line(record)))
         return record
 
     def set_aside(self) -> tuple[str, ...]:
-        """Move what is not of this run out of the store, into `.set-aside` below it, and return
-        what it was.
+        """Move lines that are not of this run out of the store, into `.set-aside` below it, and
+        return where each stands now.
         """
-        foreign = {path for name, path in self._names().items() if name not in self._known}
-        names = sorted(path.relative_to(self._store.folder).as_posix() for path in foreign)
-        for name in names:
-            place = self._store.folder / SET_ASIDE / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(self._store.folder / name, place)
+        names: list[str] = []
+        for path in self._paths():
+            with files.locked(path):
+                lines = list(_lines(path))
+                foreign = [line for line in lines if _sha256(line) not in self._known]
+                if foreign:
+                    aside = self._store.folder / SET_ASIDE / path.name
+                    before = list(_lines(aside)) if aside.exists() else []
+                    files.write(aside, b"".join([*before, *foreign]))
+                    own = [line for line in lines if _sha256(line) in self._known]
+                    files.write(path, b"".join(own))
+                    names += [f"{path.name}:{len(before) + n + 1}" for n in range(len(foreign))]
         return tuple(names)
 
-    def _names(self) -> dict[str, Path]:
-        """Each record of the store as `<cell>/<name>`, with the file that holds it."""
-        batches = self._store.batches
-        names = {
-            name: path
-            for path, _ in batches.states()
-            for cell in batches.cells(path)
-            for name in batches.records(cell, [path])
-        }
-        return names | {name: self._store.folder / name for name, _ in self._store.states()}
+    def _paths(self) -> list[Path]:
+        return [self._store.folder / name for name, _ in self._store.states()]
+
+
+class _Handed(NamedTuple):
+    """A line that was handed over, or a file that is none of records."""
+
+    name: str
+    found: Fault | tuple[Path, int, int]
+    cell: str = ""
 
 
 def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
-    """Yield each file at or below the folder with its record or fault; change nothing.
+    """Yield each line of the files of records at or below the folder, as `<file>:<number>`, with
+    its record or fault, and each other file with a fault; change nothing.
 
-    A record is `.../<cell>/<started>-<digest>.json`. Links are not followed, and what is not a
-    record is a fault. A run makes one record of a cell: where there are more, nobody can tell which
-    one it made, and all are one fault.
+    Links are not followed. A run makes one record of a cell: where there are more, nobody can tell
+    which one it made, and all are one fault.
     """
-    files = list(islice(_files(folder, "", 0), MOST_FILES + 1))
-    counts = Counter(
-        _asked_once(name, here) for name, entry in files if entry.name.endswith(".json")
-    )
-    several = {key: number for key, number in counts.items() if key and number > 1}
-    for name, entry in files[:MOST_FILES]:
-        key = _asked_once(name, here)
-        if key not in several:
-            yield name, _looked_at(entry, name, here)
+    every = list(islice(_files(folder, "", 0), MOST_LINES + 1))
+    counts = Counter(_asked_once(one, here) for one in every if one.cell)
+    several = {key: number for key, number in counts.items() if number > 1}
+    for one in every[:MOST_LINES]:
+        key = _asked_once(one, here)
+        if isinstance(one.found, Fault):
+            yield one.name, one.found
+        elif key not in several:
+            yield one.name, _looked_at(one.name, *one.found, here)
         elif several[key]:
             number, several[key] = several[key], 0
             because = (
-                f"is one of {number:,} records of {_cell(name)}, and a run makes one of a cell;"
+                f"is one of {number:,} records of {one.cell}, and a run makes one of a cell;"
                 " none is taken"
             )
-            yield name, _fault(name, because)
-    for name, _ in files[MOST_FILES:]:
-        yield (
-            name,
-            _fault(name, f"is one file too many: at most {MOST_FILES:,} are handed over at once"),
-        )
+            yield one.name, _fault(one.name, because)
+    for one in every[MOST_LINES:]:
+        because = f"is one record too many: at most {MOST_LINES:,} are handed over at once"
+        yield one.name, _fault(one.name, because)
 
 
-def _looked_at(entry: os.DirEntry[str], name: str, checkout: Checkout) -> Record | Fault:
-    if entry.is_symlink():
-        return _fault(name, "is a symbolic link")
-    if not entry.is_file(follow_symlinks=False):
-        return _fault(name, "is no regular file, or lies too deep")
-    if not entry.name.endswith(".json"):
-        return _fault(name, "is not a valid record")
-    record = read_record(Path(entry.path), checkout.matrix, name)
-    if isinstance(record, Fault):
-        return record
+def _looked_at(name: str, path: Path, at: int, size: int, checkout: Checkout) -> Record | Fault:
+    try:
+        with open(path, "rb") as file:
+            file.seek(at)
+            record = decode_line(file.read(size), name)
+    except RecordError as error:
+        return error.faults[0]
     wrong = (
         _elsewhere(record, checkout)
         or _unasked(record, name, checkout)
@@ -150,6 +153,8 @@ def _looked_at(entry: os.DirEntry[str], name: str, checkout: Checkout) -> Record
 
 def _elsewhere(record: Record, checkout: Checkout) -> str:
     lock = checkout.locks.get(record.cell)
+    if record.matrix != checkout.matrix:
+        return f"is a record of {record.matrix}"
     if record.cell not in checkout.cells:
         return f"{record.cell} is not a cell of the matrix"
     if lock is None and record.lock_digest:
@@ -168,10 +173,10 @@ def _unasked(record: Record, name: str, checkout: Checkout) -> str:
         asked = checkout.shards.get(record.cell)
         if asked is None:
             return f"is of {record.cell}, which the plan gives to no shard"
-        if name.split("/")[:-1] != [asked, record.cell]:
+        if name.rpartition("/")[0] != asked:
             return (
-                f"does not lie in {asked}/{record.cell}/, the folder of the shard that the plan"
-                " gives the cell to"
+                f"does not lie in {asked}/, the folder of the shard that the plan gives"
+                f" {record.cell} to"
             )
     planned = checkout.tiers.get(record.cell, record.tier)
     # What has no lock was never run, whatever it was meant for.
@@ -225,28 +230,45 @@ def _unlike_a_run(record: Record, checkout: Checkout) -> str:
     )
 
 
-def _files(folder: str | Path, name: str, depth: int) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    # Everything below the folder but folders, by name; a folder that lies too deep stands for
-    # itself.
+def _files(folder: str | Path, prefix: str, depth: int) -> Iterator[_Handed]:
+    # Whatever is below the folder, by name; a folder that lies too deep stands for itself.
     with os.scandir(folder) as entries:
         ordered = sorted(entries, key=lambda entry: entry.name)
     for entry in ordered:
-        shown = entry.name.encode(errors="backslashreplace").decode()
-        path = f"{name}/{shown}" if name else shown
+        name = prefix + entry.name.encode(errors="backslashreplace").decode()
         if entry.is_dir(follow_symlinks=False) and depth < MOST_DEPTH:
-            yield from _files(entry.path, path, depth + 1)
-        else:
-            yield path, entry
+            yield from _files(entry.path, f"{name}/", depth + 1)
+        elif entry.is_symlink():
+            yield _Handed(name, _fault(name, "is a symbolic link"))
+        elif not entry.is_file(follow_symlinks=False):
+            yield _Handed(name, _fault(name, "is not a regular file, or nested too deeply"))
+        elif entry.name.endswith(".jsonl"):
+            yield from _places(Path(entry.path), name)
+        elif entry.name != ATTRIBUTES[0]:
+            yield _Handed(name, _fault(name, "is not a file of records such as 2026-11-01.jsonl"))
 
 
-def _asked_once(name: str, checkout: Checkout) -> str:
-    # What there may be one record of: a cell, or with a plan its folder, so that no shard spoils
-    # another's record.
-    return name.rpartition("/")[0] if checkout.shards is not None else _cell(name)
+def _places(path: Path, name: str) -> Iterator[_Handed]:
+    number = 0
+    try:
+        for number, at, line in lines_of(path):
+            yield _Handed(f"{name}:{number}", (path, at, len(line)), about(line).cell)
+    except (OSError, ValueError) as fault:
+        because = f"cannot be read: {reason(fault)}" if isinstance(fault, OSError) else str(fault)
+        yield _Handed(name, _fault(f"{name}:{number + 1}", because))
 
 
-def _cell(name: str) -> str:
-    return name.rpartition("/")[0].rpartition("/")[2]
+def _asked_once(one: _Handed, checkout: Checkout) -> tuple[str, str]:
+    # With a plan its folder counts, too, so that no shard spoils another's record.
+    return one.name.rpartition("/")[0] if checkout.shards is not None else "", one.cell
+
+
+def _lines(path: Path) -> Iterator[bytes]:
+    return (line for _, _, line in lines_of(path))
+
+
+def _sha256(line: bytes) -> bytes:
+    return hashlib.sha256(line).digest()
 
 
 def _fault(name: str, message: str) -> Fault:

@@ -258,6 +258,24 @@ def decode_record(
         raise RecordError(_fault(source, str(fault))) from fault
 
 
+def encode_line(record: Record) -> bytes:
+    """Return the record as one line: its text without the blanks, so that the digest stays."""
+    return msgspec.json.format(encode_record(record).encode(), indent=-1) + b"\n"
+
+
+def decode_line(line: bytes, source: str) -> Record:
+    """Return the record of the line; raise RecordError as `decode_record` does."""
+    try:
+        text = msgspec.json.format(line, indent=2).decode() + "\n"
+    except (ValueError, RecursionError):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as fault:
+            message = f"is not UTF-8 at byte {fault.start}"
+            raise RecordError(_fault(source, message)) from fault
+    return decode_record(text, source)
+
+
 def record_digest(text: str) -> str:
     """Return the sha256 of a record's text without the line that holds it.
 
@@ -266,11 +284,6 @@ def record_digest(text: str) -> str:
     before, separator, after = text.partition(_DIGEST)
     _, _, rest = after.partition("\n")
     return hashlib.sha256(f"{before}\n{rest}".encode()).hexdigest() if separator else ""
-
-
-def written_digest(text: str) -> str:
-    """Return the digest that a record's text names, right or wrong; empty where it names none."""
-    return text.partition(_DIGEST)[2][:64]
 
 
 def _as_we_write(text: str) -> _Written | None:
@@ -331,13 +344,6 @@ def record_of_raw(raw: Raw) -> Record:
     return _record_of_stored(stored)
 
 
-def record_of_parts(raw: Raw) -> Record:
-    """Return the record of keys that were put together from parts of those types, so that they can
-    say neither more nor less; raise ValueError for what is not a sound one.
-    """
-    return _record_of_stored(msgspec.convert(raw, _Stored))
-
-
 def _record_of_stored(stored: _Stored) -> Record:
     record = Record(
         **{field: getattr(stored, field) for field in _Run.__struct_fields__},
@@ -352,11 +358,11 @@ def _record_of_stored(stored: _Stored) -> Record:
             for a in stored.attempts
         ),
     )
-    refuse_unsound_record(record)
+    _refuse_unsound(record)
     return record
 
 
-def refuse_unsound_record(record: Record) -> None:
+def _refuse_unsound(record: Record) -> None:
     """Raise ValueError for what the types of a record cannot say."""
     if not is_cell_id(record.cell):
         raise ValueError(
@@ -380,11 +386,6 @@ def refuse_unsound_record(record: Record) -> None:
             and max(map(len, (outcome.subject, outcome.by, outcome.at))) > LONGEST_TEXT
         ):
             raise ValueError(f"outcome: a part of it is longer than {LONGEST_TEXT} characters")
-    refuse_unsound_answers(record)
-
-
-def refuse_unsound_answers(record: Record) -> None:
-    """Raise ValueError for capabilities that the types of a record cannot refuse."""
     ids = [capability.id for capability in record.capabilities]
     if len(set(ids)) < len(ids):
         raise ValueError("capabilities: one stands there twice")

@@ -1,328 +1,340 @@
-"""Records as files, one each, that are only ever added, until their day is put into a batch.
+"""Records as files: `records/<day>.jsonl`, one record a line, to which lines are only ever added.
 
-Each is written to a temporary name, synced, and linked into place.
+A writer holds the file's lock, and the disk has the line before `add` returns. What a killed writer
+leaves is a last line without its end, which the next one removes. A line `{"because": ...,
+"withdraws": <digest>}` takes back the record of that digest.
 """
 
 import contextlib
 import datetime
-import errno
 import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
+import msgspec
+
+from compat import files
 from compat.errors import CompatError, Fault, RecordError, reason
-from compat.files import sync_folder
-from compat.results.record import (
-    MOST_BYTES,
-    Record,
-    decode_record,
-    encode_record,
-    is_cell_id,
-    record_digest,
-    written_digest,
-)
-from compat.results.record_batches import BATCHES, RecordBatches
+from compat.results.record import MOST_BYTES, Record, decode_line, encode_line, is_cell_id
+from compat.value import Value
 
-# A writer that was killed leaves its temporary file; no writer takes an hour.
-LEFT_OVER = datetime.timedelta(hours=1)
-# How often a folder may go while a record is put into it.
-_TRIES = 5
-# How much of the digest stands in a name: more only where two records of one second begin alike, or
-# a file is damaged.
-_DIGITS = (8, 16, 32, 64)
-_NAME = re.compile(r"[0-9]{8}T[0-9]{6}Z-([0-9a-f]{8,64})\.json")
-_TEMPORARY = re.compile(r"\..+\.tmp")
-# File systems that know no hard links say so in one of these ways.
-_NO_LINKS = frozenset((errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
+_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}\.jsonl")
+# Where two branches added lines, both are right, in whatever order.
+ATTRIBUTES = (".gitattributes", "*.jsonl merge=union\n")
+OLD_BATCHES = "_batches"  # where releases up to 2026-11 put the records of past days
+_NEWLINE = b"\n"
 
-# When the run of a record's file started, what is wrong with the file, or None where nobody looked.
-Known = datetime.datetime | Fault | None
+
+class Line(Value, frozen=True, kw_only=True):
+    """What a line is about, without the rest of it."""
+
+    cell: str = ""
+    digest: str = ""
+    withdraws: str = ""
+
+
+class DayFile(NamedTuple):
+    """The sound records of a file, each with a name of its own, and what is wrong with the rest."""
+
+    records: list[tuple[str, Record]]
+    faults: list[Fault]
 
 
 class RecordFiles:
-    """The records of one matrix, below its folder: `records/<cell-id>/<started>-<digest>.json`, or
-    in one of its `batches`.
-    """
+    """The records of one matrix, below its folder."""
 
     def __init__(self, folder: Path, matrix: str = "") -> None:
         """Take the matrix's folder, `matrices/<name>`; the matrix, where the folder is another."""
         self.matrix = matrix or folder.name
         self.folder = folder / "records"
-        self.batches = RecordBatches(self.folder, self.matrix)
-        self._prefix = f"matrices/{self.matrix}/records/"
 
-    def records(self, cell: str, batches: Iterable[Path] | None = None) -> tuple[Record, ...]:
-        """Return the sound records of a cell, by when they started; those that stand in batches out
-        of these, or out of all.
-
-        `damaged` tells of the others.
-        """
-        if not is_cell_id(cell):
-            return ()
-        # Before the batches: what is put into one meanwhile is read from there.
-        read = {f"{cell}/{path.name}": self.read(path) for path in self._files(self.folder / cell)}
-        every = read | self.batches.records(cell, batches)
-        sound = (record for record in every.values() if isinstance(record, Record))
-        return tuple(sorted(sound, key=lambda record: record.started))
+    def records(self, cell: str) -> tuple[Record, ...]:
+        """Return the sound records of a cell, by when they started; `damaged` names the others."""
+        every = self.of_files(cell, [self.folder / name for name, _ in self.states()])
+        return tuple(sorted(every, key=lambda record: record.started))
 
     def of_files(self, cell: str, paths: Iterable[Path]) -> Iterator[Record]:
-        """Yield the sound records of a cell out of these files, in their order and of each batch
-        the newest first; a file is read when it is come to.
+        """Yield the sound records of a cell out of these files, in their order and of each file the
+        newest first; a file is read when its turn comes.
         """
         for path in paths:
-            if path.parent == self.batches.folder:
-                of_batch = self.batches.records(cell, [path]).values()
-                yield from sorted(of_batch, key=lambda record: record.started, reverse=True)
-            elif isinstance(record := self.read(path), Record):
-                yield record
+            by_digest = {}
+            with contextlib.suppress(OSError, ValueError):
+                state = path.lstat()
+                places = _places(path, state.st_size, state.st_mtime_ns, state.st_ino)
+                with open(path, "rb") as file:
+                    for at, size in places.get(cell, ()):
+                        file.seek(at)
+                        with contextlib.suppress(RecordError):
+                            name, record = self._sound(path, file.read(size), "")
+                            by_digest[name] = record
+            yield from sorted(by_digest.values(), key=lambda record: record.started, reverse=True)
+
+    def cells(self) -> tuple[str, ...]:
+        """Return the ids of the cells that have records, sorted."""
+        found: set[str] = set()
+        for name, (size, changed) in self.states():
+            with contextlib.suppress(OSError, ValueError):
+                path = self.folder / name
+                found.update(_places(path, size, changed, path.lstat().st_ino))
+        return tuple(sorted(found))
+
+    def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Yield the name of each file, with its size and time of change in nanoseconds."""
+        for entry in _entries(self.folder):
+            if _DAY.fullmatch(entry.name):
+                with contextlib.suppress(FileNotFoundError):
+                    state = entry.stat(follow_symlinks=False)
+                    yield entry.name, (state.st_size, state.st_mtime_ns)
 
     def add(self, record: Record) -> bool:
-        """Keep the record; when this returns it is on the disk, whatever happens.
+        """Store the record; when this returns it is on the disk, whatever happens.
 
         False: it was there already.
 
         Raises RecordError when the record cannot be read back, CompatError when it cannot be
         written.
         """
-        text = encode_record(record)
-        if record.matrix != self.matrix:
-            raise RecordError.of(
-                f"a record of matrix {record.matrix!r} has no place among those of {self.matrix!r}"
-            )
-        try:
-            # Whoever puts a cell's records into a batch removes its empty folder.
-            for _ in range(_TRIES):
-                with contextlib.suppress(FileNotFoundError):
-                    return self._kept(record, text.encode())
-            return self._kept(record, text.encode())
-        except OSError as fault:
-            raise CompatError.of(
-                f"cannot be written: {_reason(fault)}", path=self.name(self.folder / record.cell)
-            ) from fault
+        return self.add_all([record]) == 1
 
-    def cells(self) -> tuple[str, ...]:
-        """Return the ids of the cells that have records, sorted."""
-        loose = {folder.name for folder in self._folders() if any(self._files(folder))}
-        return tuple(sorted(loose.union(*map(self.batches.cells, self._batch_paths()))))
+    def add_all(self, records: Iterable[Record]) -> int:
+        """Store records as `add` does, each file in one go; return how many were new."""
+        lines: dict[Path, list[bytes]] = {}
+        for record in records:
+            if record.matrix != self.matrix:
+                raise RecordError.of(
+                    f"a record of matrix {record.matrix!r} has no place among those of"
+                    f" {self.matrix!r}"
+                )
+            lines.setdefault(self._path(record), []).append(encode_line(record))
+        return sum(self._append(path, of_day) for path, of_day in lines.items())
 
-    def paths(self) -> Iterator[Path]:
-        """Yield every file that should be a record of its own, sorted by cell and time."""
-        for folder in self._folders():
-            yield from self._files(folder)
-
-    def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Yield every file of one record, as `<cell-id>/<name>`, with its size and time of change
-        in nanoseconds.
+    def withdraw(self, digest: str, because: str) -> list[Record]:
+        """Take back the records whose digests begin like this, and return them: no reader sees
+        them any more.
         """
-        for folder in self._folders():
-            for entry in _entries(folder):
-                if _NAME.fullmatch(entry.name):
-                    with contextlib.suppress(FileNotFoundError):
-                        state = entry.stat(follow_symlinks=False)
-                        yield f"{folder.name}/{entry.name}", (state.st_size, state.st_mtime_ns)
+        withdrawn = []
+        for path in [self.folder / name for name, _ in self.states()]:
+            for name, record in self.read(path).records:
+                if (whole := name.rpartition("-")[2]).startswith(digest):
+                    line = msgspec.json.encode({"because": because, "withdraws": whole})
+                    self._append(path, [line + _NEWLINE])
+                    withdrawn.append(record)
+        return withdrawn
 
-    def read(self, path: Path) -> Record | Fault:
-        return read_record(path, self.matrix, self.name(path))
+    def read(self, path: Path) -> DayFile:
+        answer = self._read(path)
+        if answer.faults and answer.faults[-1].message.startswith(_CUT):
+            # Somebody may be writing this line now: he is done when the lock is free.
+            with contextlib.suppress(OSError), files.locked(path):
+                answer = self._read(path)
+        return answer
 
     def damaged(
-        self, now: datetime.datetime, known: Callable[[str], Known] = lambda name: None
+        self,
+        now: datetime.datetime,
+        known: Callable[[str], datetime.datetime | None] = lambda name: None,
     ) -> tuple[Fault, ...]:
         """Return what is wrong in the store: no sound record, a stray file, or a future date.
 
-        `known` tells of a record's file, by its path below `records/`, when its run started, or
-        what is wrong with it; a file of which it knows nothing is read. Files with a fault are left
-        where they are; `records` goes by without them.
+        `known` gives the start of the newest run of a file without faults, by its name; a file of
+        which it knows nothing is read. Files with a fault are left where they are; `records` skips
+        those lines.
         """
         return tuple(self._damage(now, known))
 
-    def sweep(self, now: datetime.datetime) -> int:
-        """Remove temporary files that a killed writer left; return how many.
-
-        They are more than an hour old.
-        """
+    def sweep(self) -> int:
+        """Remove the last lines that killed writers left without their ends; return how many."""
         count = 0
-        for folder in self._folders():
-            for entry in _entries(folder):
-                if not _TEMPORARY.fullmatch(entry.name):
-                    continue
-                with contextlib.suppress(OSError):
-                    age = now.timestamp() - entry.stat(follow_symlinks=False).st_mtime
-                    if age > LEFT_OVER.total_seconds():
-                        os.unlink(entry.path)
-                        count += 1
+        for name, _ in self.states():
+            path = self.folder / name
+            with contextlib.suppress(OSError), open(path, "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - 1))
+                if file.read(1) not in (b"", _NEWLINE):
+                    with files.locked(path) as handle:
+                        count += _mend(handle, _all(handle)) == b""
         return count
 
     def name(self, path: Path) -> str:
-        return self._prefix + path.relative_to(self.folder).as_posix()
+        return f"matrices/{self.matrix}/records/{path.name}"
 
-    def _damage(self, now: datetime.datetime, known: Callable[[str], Known]) -> Iterator[Fault]:
-        folders = self._folders()
-        places = {BATCHES, *(folder.name for folder in folders)}
-        for entry in _entries(self.folder):
-            if entry.name not in places and not entry.name.startswith("."):
-                yield _fault(self.name(Path(entry.path)), "is not a directory of a cell")
-        for folder in (self.folder, *folders):
-            if reason := _unlisted(folder):
-                yield _fault(self.name(folder), f"cannot be listed: {reason}")
-        for folder in folders:
-            for entry in _entries(folder):
-                if not entry.name.startswith("."):
-                    yield from self._faults(f"{folder.name}/{entry.name}", now, known)
-        for entry in _entries(self.batches.folder):
-            if not entry.name.startswith("."):
-                yield from self._batch_faults(f"{BATCHES}/{entry.name}", now, known)
+    def _path(self, record: Record) -> Path:
+        return self.folder / f"{record.started:%Y-%m-%d}.jsonl"
 
-    def _faults(
-        self, place: str, now: datetime.datetime, known: Callable[[str], Known]
-    ) -> Iterator[Fault]:
-        name = self._prefix + place
-        if not _NAME.fullmatch(place.rpartition("/")[2]):
-            yield _fault(name, "is not a valid record")
-            return
-        answer = known(place) or self.read(self.folder / place)
-        started = answer.started if isinstance(answer, Record) else answer
-        yield from _untimely(started, now, name)
-
-    def _batch_faults(
-        self, place: str, now: datetime.datetime, known: Callable[[str], Known]
-    ) -> Iterator[Fault]:
-        name = self._prefix + place
-        if not self.batches.is_batch(place.rpartition("/")[2]):
-            yield _fault(name, "is not a valid batch of records")
-            return
-        answer = known(place) or self.batches.every(self.folder / place)
-        newest = max(r.started for _, r in answer) if isinstance(answer, list) else answer
-        yield from _untimely(newest, now, name)
-
-    def _batch_paths(self) -> list[Path]:
-        return [path for path, _ in self.batches.states()]
-
-    def _folders(self) -> list[Path]:
-        entries = (entry for entry in _entries(self.folder) if entry.is_dir(follow_symlinks=False))
-        return [Path(entry.path) for entry in entries if is_cell_id(entry.name)]
-
-    def _files(self, folder: Path) -> list[Path]:
-        return [Path(entry.path) for entry in _entries(folder) if _NAME.fullmatch(entry.name)]
-
-    def _kept(self, record: Record, data: bytes) -> bool:
-        folder = self.folder / record.cell
-        for parent in (self.folder, folder):
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(parent)
-        added = not self.batches.holds(record) and self._add(folder, record, data)
-        # Each time and for each folder: whoever made it may not have come so far yet.
-        for parent in (folder, self.folder, self.folder.parent):
-            sync_folder(parent)
-        return added
-
-    def _add(self, folder: Path, record: Record, data: bytes) -> bool:
-        """Link a complete file to the first name of the record that is free, unless the record has
-        one of them.
-        """
-        temporary = folder / f".{os.getpid()}-{os.urandom(8).hex()}.tmp"
-        wanted = [folder / name for name in record_names(record, record_digest(data.decode()))]
-        if any(_holds(path, data) for path in wanted):
-            return False
+    def _append(self, path: Path, lines: Iterable[bytes]) -> int:
         try:
-            _write(temporary, data)
-            for path in wanted:
-                if _link(temporary, path, wanted[-1]):
-                    return True
-                if _holds(path, data):
-                    return False
-        finally:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        raise CompatError.of(
-            "is damaged, and stands where the record belongs", path=self.name(wanted[-1])
-        )
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(self.folder)
+            if not (self.folder / ATTRIBUTES[0]).exists():
+                with contextlib.suppress(CompatError):  # no record needs it
+                    files.write(self.folder / ATTRIBUTES[0], ATTRIBUTES[1])
+            with files.locked(path) as handle:
+                text = _all(handle)
+                known = set(text.splitlines(keepends=True))
+                new = [line for line in dict.fromkeys(lines) if line not in known]
+                rest = memoryview(b"".join([_mend(handle, text), *new]) if new else b"")
+                size = os.fstat(handle).st_size
+                try:
+                    while rest:
+                        rest = rest[os.write(handle, rest) :]
+                except OSError:
+                    os.ftruncate(handle, size)
+                    raise
+                os.fsync(handle)
+            # Each time: whoever made a folder may not have come so far yet.
+            for folder in (self.folder, self.folder.parent):
+                files.sync_folder(folder)
+            return len(new)
+        except OSError as fault:
+            message = f"cannot be written: {reason(fault)}"
+            raise CompatError.of(message, path=self.name(path)) from fault
+
+    def _read(self, path: Path) -> DayFile:
+        records: dict[str, Record] = {}
+        withdrawn: set[str] = set()
+        faults: list[Fault] = []
+        number = 0
+        try:
+            for number, _, line in lines_of(path):
+                try:
+                    if back := _withdrawn(line):
+                        withdrawn.add(back)
+                    else:
+                        name, record = self._sound(path, line, f"{self.name(path)}:{number}")
+                        records[name] = record
+                except RecordError as error:
+                    fault = error.faults[0]
+                    if not line.endswith(_NEWLINE):
+                        fault = _fault(fault.path, f"{_CUT}: {fault.message}")
+                    faults.append(fault)
+        except OSError as error:
+            faults.append(_fault(self.name(path), f"cannot be read: {reason(error)}"))
+        except ValueError as error:
+            faults.append(_fault(f"{self.name(path)}:{number + 1}", str(error)))
+        sound = [(n, r) for n, r in records.items() if n.rpartition("-")[2] not in withdrawn]
+        return DayFile(sound, faults)
+
+    def _sound(self, path: Path, line: bytes, place: str) -> tuple[str, Record]:
+        record = _decoded(line, place)
+        if record.matrix != self.matrix:
+            raise RecordError(_fault(place, f"is a record of {record.matrix}, {record.cell}"))
+        if path != self._path(record):
+            raise RecordError(_fault(place, f"is of {record.started:%Y-%m-%d}, another day"))
+        digest = _line.decode(line).digest
+        return f"{record.started:%Y%m%dT%H%M%SZ}-{digest}", record
+
+    def _damage(
+        self, now: datetime.datetime, known: Callable[[str], datetime.datetime | None]
+    ) -> Iterator[Fault]:
+        try:
+            entries = sorted(os.listdir(self.folder))
+        except FileNotFoundError:
+            return
+        except OSError as fault:
+            place = f"matrices/{self.matrix}/records"
+            yield _fault(place, f"cannot be listed: {reason(fault)}")
+            return
+        for name in entries:
+            path = self.folder / name
+            if _DAY.fullmatch(name):
+                newest = known(name)
+                if newest is None:
+                    day = self.read(path)
+                    yield from day.faults
+                    newest = max((r.started for _, r in day.records), default=None)
+                if newest is not None and newest > now:
+                    message = f"has a start time in the future, {newest.isoformat()}"
+                    yield _fault(self.name(path), message)
+            elif path.is_dir() and (name == OLD_BATCHES or is_cell_id(name)):
+                message = f"is of an earlier release; `compat ci convert {self.matrix}` converts it"
+                yield _fault(self.name(path), message)
+            elif not name.startswith("."):
+                yield _fault(self.name(path), "is not a file of records such as 2026-11-01.jsonl")
 
 
-# A cell's page, its document and its neighbours' pages each ask for its records. The number bounds
-# the memory: the records of the matrices here have 28 kB of text on average, 41 kB at most.
-_decoded = lru_cache(maxsize=256)(decode_record)
+def lines_of(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield each line of a regular file with its number and where it begins; never more in memory
+    than a record may have.
 
-
-def read_record(path: Path, matrix: str, name: str) -> Record | Fault:
-    """Return the record of `<cell>/<started>-<digest>.json`, or what is wrong with it.
-
-    `name` is for messages.
-    """
-    try:
-        text = _text(path)
-        record = _decoded(text, name)
-    except RecordError as error:
-        return error.faults[0]
-    except (OSError, ValueError) as fault:
-        return _fault(name, f"cannot be read: {_reason(fault)}")
-    if (record.matrix, record.cell) != (matrix, path.parent.name):
-        return _fault(name, f"is a record of {record.matrix}, {record.cell}")
-    if path.name not in record_names(record, written_digest(text)):
-        return _fault(name, "has not the name that its content asks for")
-    return record
-
-
-def record_names(record: Record, digest: str) -> tuple[str, ...]:
-    started = f"{record.started:%Y%m%dT%H%M%SZ}"
-    return tuple(f"{started}-{digest[:digits]}.json" for digits in _DIGITS)
-
-
-def _write(path: Path, data: bytes) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-    try:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[os.write(handle, rest) :]
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _link(temporary: Path, path: Path, full: Path) -> bool:
-    """Give the file its name unless that is taken.
-
-    Without hard links it gets its full name, which nothing else can.
-    """
-    try:
-        os.link(temporary, path)
-        return True
-    except FileExistsError:
-        return False
-    except OSError as fault:
-        if fault.errno not in _NO_LINKS:
-            raise
-    os.rename(temporary, full)
-    return True
-
-
-def _text(path: Path) -> str:
-    """The text of a regular file, never more than a record may have; a link, a pipe or a device is
-    refused.
+    Raises OSError for what cannot be read, and ValueError at a line that is too long.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ValueError("it is no regular file")
-        with os.fdopen(handle, "rb", closefd=False) as file:
-            return file.read(MOST_BYTES + 1).decode()
+            raise OSError(0, "it is no regular file")
+        at = 0
+        with open(handle, "rb", closefd=False) as file:
+            every = iter(lambda: file.readline(MOST_BYTES + 1), b"")
+            for number, line in enumerate(every, start=1):
+                if len(line) > MOST_BYTES:
+                    raise ValueError(f"is larger than {MOST_BYTES} bytes")
+                yield number, at, line
+                at += len(line)
     finally:
         os.close(handle)
 
 
-def _holds(path: Path, data: bytes) -> bool:
+def about(line: bytes) -> Line:
+    """Return what a line is about; nothing where it is damaged."""
     try:
-        return _text(path).encode() == data
-    except (OSError, ValueError):
-        return False
+        return _line.decode(line)
+    except (ValueError, RecursionError):
+        return Line()
+
+
+_CUT = "is cut off"
+_line = msgspec.json.Decoder(Line)
+
+
+# Pages ask for the records of one cell after the other. The number bounds the memory.
+_decoded = lru_cache(maxsize=256)(decode_line)
+
+
+@lru_cache(maxsize=1000)
+def _places(path: Path, *_state: int) -> dict[str, list[tuple[int, int]]]:
+    """Where the lines of each cell begin and how long they are, without those withdrawn."""
+    lines = [(about(line), at, len(line)) for _, at, line in lines_of(path)]
+    withdrawn = {line.withdraws for line, _, _ in lines}
+    places: dict[str, list[tuple[int, int]]] = {}
+    for line, at, size in lines:
+        if line.cell and line.digest not in withdrawn:
+            places.setdefault(line.cell, []).append((at, size))
+    return places
+
+
+def _withdrawn(line: bytes) -> str:
+    """The digest of the record that a line takes back; empty where it is a record."""
+    known = about(line)
+    return known.withdraws if not known.cell else ""
+
+
+def _all(handle: int) -> bytes:
+    with open(handle, "rb", closefd=False) as file:
+        file.seek(0)
+        return file.read()
+
+
+def _mend(handle: int, text: bytes) -> bytes:
+    """Remove a last line that its writer did not finish. Return what has to stand before the next
+    line: a break, where it is an editor that left it out after a sound record.
+    """
+    tail = text[text.rfind(_NEWLINE) + 1 :]
+    if not tail:
+        return b""
+    try:
+        decode_line(tail, "")
+    except RecordError:
+        os.ftruncate(handle, len(text) - len(tail))
+        return b""
+    return _NEWLINE
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What stands in the folder, by name; nothing when it is not there or cannot be listed, see
-    `_unlisted`.
-    """
+    """What stands in the folder, by name; nothing when it is not there or cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)
@@ -330,32 +342,5 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         return []
 
 
-def _unlisted(folder: Path) -> str:
-    """Why a folder that is there cannot be listed; empty when it can."""
-    try:
-        os.scandir(folder).close()
-    except FileNotFoundError:
-        return ""
-    except OSError as fault:
-        return _reason(fault)
-    return ""
-
-
-def _untimely(
-    answer: datetime.datetime | Fault, now: datetime.datetime, name: str
-) -> Iterator[Fault]:
-    """What is wrong with a file that holds runs up to that moment, or has a fault."""
-    if isinstance(answer, Fault):
-        yield answer
-    elif answer > now:
-        yield _fault(name, f"says that it started in the future, at {answer.isoformat()}")
-
-
 def _fault(path: str, message: str) -> Fault:
     return Fault(code=RecordError.code, path=path, message=message)
-
-
-def _reason(fault: OSError | ValueError) -> str:
-    if isinstance(fault, UnicodeDecodeError):
-        return f"it is not UTF-8 at byte {fault.start}"
-    return reason(fault) if isinstance(fault, OSError) else str(fault)

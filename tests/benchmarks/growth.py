@@ -8,7 +8,6 @@ the time. Publishing makes a page of every cell, so only sizes up to MOST record
 
 import argparse
 import datetime
-import gzip
 import hashlib
 import itertools
 import json
@@ -32,17 +31,13 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.plan import Feasible, plan
 from compat.results.due import agenda
-from compat.results.packing import batch_of, encode_batch
 from compat.results.record import (
     Attempt,
     Capability,
     Record,
     StepSeconds,
-    encode_record,
-    record_digest,
+    encode_line,
 )
-from compat.results.record_batches import MOST_RECORDS
-from compat.results.record_files import record_names
 from compat.run.evidence import Installed, Metric
 from compat.run.outcome import parse_outcome
 from compat.run.suitefiles import suite_digest
@@ -239,11 +234,11 @@ def midnight(day: datetime.date) -> datetime.datetime:
 
 
 def keep(workspace: Workspace, record: Record) -> None:
-    """Write a record's file, without waiting for the disk as a run does."""
-    text = encode_record(record)
-    path = workspace.store.folder / record.cell / record_names(record, record_digest(text))[0]
+    """Write a record's line, without waiting for the disk as a run does."""
+    path = workspace.store.folder / f"{record.started:%Y-%m-%d}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
+    with path.open("ab") as file:
+        file.write(encode_line(record))
 
 
 def made_workspace(root: Path, cache: Path) -> Workspace:
@@ -259,24 +254,8 @@ def generate(root: Path, count: int) -> None:
     (workspace.folder / "locks").mkdir(exist_ok=True)
     for cell in ids:
         workspace.lock_path(cell).write_text(encode_lock(lock_of(cell)))
-    everything = records_of(count, ids, workspace)
-    for day, of_day in itertools.groupby(everything, key=lambda record: record.started.date()):
-        rest = iter(of_day)
-        while part := list(itertools.islice(rest, MOST_RECORDS)):
-            keep_batch(workspace, day, part)
-
-
-def keep_batch(workspace: Workspace, day: datetime.date, records: list[Record]) -> None:
-    """Write a batch, without reading each record back as a packer does."""
-    named = [
-        (hashlib.sha256(f"{record.cell} {record.started}".encode()).hexdigest()[:8], record)
-        for record in records
-    ]
-    data = encode_batch(batch_of(workspace.name, named))
-    name = f"{day}-{hashlib.sha256(data).hexdigest()}.json.gz"
-    path = workspace.store.batches.folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(gzip.compress(data, mtime=0))
+    for record in records_of(count, ids, workspace):
+        keep(workspace, record)
 
 
 def add_new(root: Path, hour: int) -> None:

@@ -55,21 +55,21 @@ def handed(run: Run, root: Path, tmp_path: Path) -> Path:
 def test_a_sound_record_is_kept_once(run: Run, root: Path, handed: Path) -> None:
     first = run("ci", "record", "demo", "--from", str(handed))
     assert (first.code, first.err) == (0, "1 record kept, 0 there already, 0 refused\n")
-    (kept,) = (root / "matrices" / "demo" / "records").glob("*/*.json")
-    assert first.out == f"{CELL}/{kept.name}  kept\n"
+    (kept,) = (root / "matrices" / "demo" / "records").glob("*.jsonl")
+    assert first.out == f"{kept.name}:1  kept\n"
     again = run("ci", "record", "demo", "--from", str(handed), "--json")
     assert again.code == 0
-    assert again.json["data"] == {"kept": [], "known": [f"{CELL}/{kept.name}"], "refused": []}
+    assert again.json["data"] == {"kept": [], "known": [f"{kept.name}:1"], "refused": []}
 
 
 def test_what_is_not_sound_is_refused_and_the_rest_is_kept(
     run: Run, root: Path, handed: Path
 ) -> None:
-    (handed / CELL / "notes.txt").write_text("", encoding="utf-8")
+    (handed / "notes.txt").write_text("", encoding="utf-8")
     found = run("ci", "record", "demo", "--from", str(handed))
     assert found.code == 1
-    assert f"error: {CELL}/notes.txt: is not a valid record" in found.err
-    assert len(list((root / "matrices" / "demo" / "records").glob("*/*.json"))) == 1
+    assert "error: notes.txt: is not a file of records" in found.err
+    assert RecordFiles(root / "matrices" / "demo").cells() == (CELL,)
 
 
 RUN = {
@@ -120,7 +120,7 @@ class TestAPlan:
         shards = self.hand_over(tmp_path, made(root, run_url=URL), shard=2)
         found = run("ci", "record", "demo", "--from", str(shards), "--plan", str(plan))
         assert found.code == 1
-        assert f"does not lie in records-1/{CELL}/, the folder of the shard that" in found.err
+        assert "does not lie in records-1/, the folder of the shard that" in found.err
 
     def test_a_record_of_another_run_is_refused(
         self, run: Run, root: Path, plan: Path, tmp_path: Path
@@ -221,6 +221,27 @@ def test_a_lock_that_was_tampered_with_stops_everything(run: Run, root: Path, ha
     assert "the digest differs" in found.err
 
 
+def test_files_of_earlier_releases_are_converted_and_damage_is_named(run: Run, root: Path) -> None:
+    folder = root / "matrices" / "demo" / "records" / CELL
+    folder.mkdir(parents=True)
+    (folder / "notes.json").write_text("{}", encoding="utf-8")
+    done = run("ci", "convert", "demo")
+    assert (done.code, done.out) == (1, "demo: 0 records converted\n")
+    assert f"matrices/demo/records/{CELL}/notes.json: " in done.err
+
+
+def test_a_record_is_withdrawn_by_its_digest(run: Run, root: Path, handed: Path) -> None:
+    run("ci", "record", "demo", "--from", str(handed))
+    (kept,) = (root / "matrices" / "demo" / "records").glob("*.jsonl")
+    digest = json.loads(kept.read_text(encoding="utf-8"))["digest"][:12]
+    words = ("ci", "record", "demo", "--withdraw", digest)
+    assert run(*words).code == 2
+    done = run(*words, "--because", "a test read a file of its own")
+    assert (done.code, done.out.split()[0]) == (0, CELL)
+    assert run("ci", "health", "demo").code == 1
+    assert run(*words, "--because", "again").code == 1
+
+
 class TestHealth:
     def test_nothing_known_is_not_healthy_and_a_fresh_verdict_is(
         self, run: Run, handed: Path
@@ -242,6 +263,6 @@ class TestHealth:
 
     def test_a_damaged_record_is_told(self, run: Run, root: Path, handed: Path) -> None:
         run("ci", "record", "demo", "--from", str(handed))
-        (kept,) = (root / "matrices" / "demo" / "records").glob("*/*.json")
+        (kept,) = (root / "matrices" / "demo" / "records").glob("*.jsonl")
         kept.write_text("{}", encoding="utf-8")
         assert run("ci", "health", "demo").code == 1

@@ -103,8 +103,8 @@ def project(
 
 
 def record_of(repository: Repository) -> Any:
-    (path,) = repository.records()
-    return json.loads(path.read_text(encoding="utf-8"))
+    (line,) = repository.records()
+    return json.loads(line)
 
 
 def test_the_tests_run_on_what_is_installed_and_are_capabilities_by_their_ids(
@@ -450,8 +450,8 @@ def test_a_file_that_asks_for_what_a_release_lacks_leaves_the_others_their_say(
     # Where nobody can tell which tests a file has, the file itself is what fails.
     matrix.write_text(text, encoding="utf-8")
     assert repository.run("run", "zoo")[0] == 1
-    newest = max(repository.records(), key=lambda path: path.name)
-    failing = [c for c in json.loads(newest.read_text())["capabilities"] if c["status"] == "no"]
+    newest = max(map(json.loads, repository.records()), key=lambda record: record["started"])
+    failing = [c for c in newest["capabilities"] if c["status"] == "no"]
     assert [(c["id"], c["cause"]) for c in failing] == [("tests/test_c.py", lost[0])]
 
 

@@ -84,7 +84,7 @@ def test_only_the_core_runs_and_the_whole_suite_stays_due(bird: Repository) -> N
         "works (smoke)",
     )
     assert cell["capabilities"] == {"alive": "yes"}
-    record = json.loads(bird.records()[0].read_text())
+    record = json.loads(bird.records()[0])
     assert record["tier"] == "smoke"
     due = json.loads(bird.run("run", "zoo", "--due", "--dry-run", "--json")[1])["data"]["cells"]
     assert [entry["reason"] for entry in due] == ["smoke-only"]
@@ -111,7 +111,7 @@ def test_a_package_that_hides_a_test_of_the_core_is_not_believed(tmp_path: Path)
         later = repository.root / "matrices" / "zoo" / "suite" / "test_later.py"
         later.write_text(LATER, encoding="utf-8")
         repository.run("run", "zoo", "--tier", "smoke")
-        record = json.loads(repository.records()[0].read_text())
+        record = json.loads(repository.records()[0])
     assert record["outcome"] == (
         "test-fail:report-mismatch(test_later.py::test_later was not collected)"
     )

@@ -8,6 +8,7 @@ import hashlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.pylock import Pylock, PylockValidationError
 from packaging.version import Version
 
 from compat.errors import DeclarationError
@@ -222,3 +223,18 @@ def test_equal_versions_that_are_written_differently_are_different_locks() -> No
     for version in ("1.0", "1.0.0"):
         assert str(decode_lock(encode_lock(lock_at(version)), "a test").pins[0].version) == version
     assert lock_at("1.0").digest != lock_at("1.0.0").digest
+
+
+@pytest.mark.parametrize("place", [{}, {"url": "demo-1.0-py3-none-any.whl"}])
+def test_a_pylock_needs_an_address_or_a_path_of_each_file(place: dict[str, str]) -> None:
+    """Why locks are stored as requirements: those name hashes alone, and no index. A relative
+    address passes here, but neither pip 26.3 nor uv 0.13.9 takes it (2026-11-27).
+    """
+    wheel = {"name": "demo-1.0-py3-none-any.whl", "hashes": {"sha256": "0" * 64}, **place}
+    package = {"name": "demo", "version": "1.0", "wheels": [wheel]}
+    document = {"lock-version": "1.0", "created-by": "compat", "packages": [package]}
+    if place:
+        Pylock.from_dict(document)
+        return
+    with pytest.raises(PylockValidationError, match="path or url must be provided"):
+        Pylock.from_dict(document)

@@ -1,9 +1,13 @@
 """What the real index says today about the cells that the project began with, by both lockers."""
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+import uv
+from packaging.pylock import Pylock
 from packaging.version import Version
 
 from compat.cli.lockers import locker_of, wheels_locker
@@ -11,6 +15,7 @@ from compat.cli.machine import interpreter
 from compat.cli.options import workspace_of
 from compat.declare.platforms import target_of
 from compat.index.elsewhere import wheels_elsewhere
+from compat.lock.kept_lock import kept_lock
 from compat.lock.lockfile import Inputs, Lock, Refusal
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.recipe import locked_cell
@@ -19,6 +24,11 @@ from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, plan
 from compat.workspace import Workspace
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 pytestmark = pytest.mark.real_index
 ROOT = Path(__file__).parent.parent.parent
@@ -141,3 +151,18 @@ def test_what_is_pinned_has_wheels_for_other_platforms(tff: Workspace) -> None:
     names = {file.filename for release in addons.releases for file in release.artifacts}
     assert "tensorflow_addons-0.11.2-cp38-cp38-win_amd64.whl" in names
     assert not any("manylinux2010_x86_64" in name for name in names)
+
+
+def test_a_stored_lock_becomes_a_pylock_with_the_same_files(tmp_path: Path) -> None:
+    """By uv, as docs/declaration.md says; pip and uv install from it."""
+    path = ROOT / "matrices/pip-tools/locks/py3.13-pip26-piptools7.6.txt"
+    lock, out = kept_lock(path), tmp_path / "pylock.toml"
+    command = [uv.find_uv_bin(), "pip", "compile", "--quiet", "--no-deps", "--python", "3.13"]
+    form = ["--format", "pylock.toml", "--output-file", str(out)]
+    subprocess.run([*command, *form, str(path)], check=True, timeout=300)
+    exported = Pylock.from_dict(tomllib.loads(out.read_text(encoding="utf-8")))
+    found = {}
+    for package in exported.packages:
+        files = [*(package.wheels or ()), *([package.sdist] if package.sdist else [])]
+        found[package.name] = (package.version, {file.hashes["sha256"] for file in files})
+    assert found == {pin.name: (pin.version, {*pin.hashes}) for pin in lock.pins}

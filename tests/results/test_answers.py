@@ -23,8 +23,8 @@ import compat.results.answers as module
 from compat.results.answers import AnswerTable
 from compat.results.due import due
 from compat.results.ran import Run
-from compat.results.record import Capability, Record, encode_record, record_digest
-from compat.results.record_files import RecordFiles, record_names
+from compat.results.record import Capability, Record, encode_line
+from compat.results.record_files import RecordFiles
 from compat.results.verdict import EvaluationContext, verdict
 from compat.run.evidence import Installed
 
@@ -92,7 +92,7 @@ class TestRefresh:
         store.add(full())
         store.add(ran("pass", day=1))
         table.refresh()
-        next(store.paths()).unlink()
+        (store.folder / "2026-11-01.jsonl").unlink()
         assert table.refresh() == 1
         with closing(sqlite3.connect(file_in(folder))) as connection:
             left = [
@@ -105,7 +105,7 @@ class TestRefresh:
         self, table: AnswerTable, store: RecordFiles
     ) -> None:
         store.add(full())
-        (file,) = store.paths()
+        file = store.folder / "2026-11-01.jsonl"
         text = file.read_text()
         file.write_text(text[:100])
         assert table.refresh() == 1
@@ -150,25 +150,6 @@ class TestReading:
             *("isolation", "tier", "capabilities", "metrics", "involved"),
         ):
             assert getattr(row, field) == getattr(record, field)
-
-    def test_a_record_says_the_same_by_itself_and_in_a_batch(
-        self, table: AnswerTable, store: RecordFiles, tmp_path: Path
-    ) -> None:
-        (tmp_path / "packed" / "tff").mkdir(parents=True)
-        packed = RecordFiles(tmp_path / "packed" / "tff")
-        records = [full(), ran("pass", day=1), ran("import-fail:abort", day=2)]
-        for record in records:
-            store.add(record)
-            digits = record_digest(encode_record(record))[:8]
-            packed.batches.add(record.started.date(), [(digits, record)])
-        with opened(None, packed) as of_batches:
-            for of in (table, of_batches):
-                of.refresh()
-            said = [
-                [(r.outcomes, r.capabilities, r.involved, r.metrics) for r in every(of)]
-                for of in (table, of_batches)
-            ]
-        assert said[0] == said[1]
 
     def test_one_cell_is_read_by_itself(self, table: AnswerTable, store: RecordFiles) -> None:
         for record in (
@@ -334,19 +315,18 @@ def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_
     pins = tuple(Installed(name=f"package-{n}", version=f"{n}.0.1") for n in range(70))
     store = RecordFiles(tmp_path / "tff")
     for number in range(2000):
-        folder = store.folder / f"py3.11-tf2.{number}"
-        folder.mkdir(parents=True)
         for day in range(5):
             record = ran(
                 "pass",
-                cell=folder.name,
+                cell=f"py3.11-tf2.{number}",
                 day=-day,
                 capabilities=many,
                 installed=pins,
                 log="x" * 2000,
             )
-            text = encode_record(record)
-            (folder / record_names(record, record_digest(text))[0]).write_text(text)
+            store.folder.mkdir(parents=True, exist_ok=True)
+            with (store.folder / f"{record.started:%Y-%m-%d}.jsonl").open("ab") as file:
+                file.write(encode_line(record))
     marks = [time.perf_counter()]
     with opened(tmp_path / "index", store) as table:
         table.refresh()

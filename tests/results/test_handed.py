@@ -2,6 +2,7 @@
 left.
 """
 
+import contextlib
 import datetime
 import os
 from collections.abc import Callable
@@ -29,9 +30,8 @@ from compat.errors import Fault
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.results import intake as gate
 from compat.results.intake import Checkout, handed
-from compat.results.record import MOST_BYTES, Capability, Record, encode_record, record_digest
-from compat.results.record_files import RecordFiles, record_names
-from compat.results.record_packing import pack
+from compat.results.record import MOST_BYTES, Capability, Record, encode_line, encode_record
+from compat.results.record_files import RecordFiles
 from compat.run.evidence import Installed, Isolation
 
 LOCKED = Lock(
@@ -65,15 +65,20 @@ RED = "test-fail:assertion(sum)"
 TODAY = (NOW - BEGAN).days - 1
 
 
-def put(folder: Path, record: Record, text: str = "", name: str = "") -> Path:
+def put(folder: Path, record: Record, text: str = "") -> Path:
     """Lay a record down as a shard hands it over."""
-    text = text or encode_record(record)
-    path = (
-        folder / "records-1" / record.cell / (name or record_names(record, record_digest(text))[0])
-    )
+    path = folder / "records-1" / f"{record.started:%Y-%m-%d}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    with path.open("ab") as file:
+        file.write(line_of(text) if text else encode_line(record))
     return path
+
+
+def line_of(text: str) -> bytes:
+    """The line of a record's text, spoilt or not."""
+    with contextlib.suppress(ValueError, RecursionError):
+        text = msgspec.json.format(text, indent=-1)
+    return text.encode() + b"\n"
 
 
 def look(folder: Path, here: Checkout = HERE) -> dict[str, Record | Fault]:
@@ -150,10 +155,9 @@ class TestAForgedRecord:
         )
 
     def test_of_a_cell_that_another_shard_was_given_is_refused(self, tmp_path: Path) -> None:
-        (tmp_path / "records-2").mkdir()
         path = put(tmp_path, self.asked())
-        path.parent.rename(tmp_path / "records-2" / CELL)
-        assert f"does not lie in records-1/{CELL}/" in complaint(tmp_path, ASKED)
+        path.parent.rename(tmp_path / "records-2")
+        assert "does not lie in records-1/" in complaint(tmp_path, ASKED)
 
     def test_beside_the_shard_s_own_of_that_cell_spoils_that_and_no_other_shard_s(
         self, tmp_path: Path
@@ -161,19 +165,18 @@ class TestAForgedRecord:
         put(tmp_path, self.asked())
         path = put(tmp_path, self.asked(second=-50))
         assert "is one of 2 records" in complaint(tmp_path, ASKED)
+        own, other = path.read_bytes().splitlines(keepends=True)
+        path.write_bytes(own)
         (tmp_path / "records-2").mkdir()
-        (tmp_path / "records-2" / CELL).mkdir()
-        path.rename(tmp_path / "records-2" / CELL / path.name)
+        (tmp_path / "records-2" / path.name).write_bytes(other)
         assert [type(each) for each in look(tmp_path, ASKED).values()] == [Record, Fault]
 
     def test_thousands_of_a_cell_are_refused_in_one_line_and_none_is_read(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        folder = tmp_path / "records-1" / CELL
-        folder.mkdir(parents=True)
-        for number in range(3000):
-            (folder / f"20261121T104012Z-{number:08x}.json").write_text("{}", encoding="utf-8")
-        monkeypatch.setattr(gate, "read_record", lambda *_: pytest.fail("a record was read"))
+        path = put(tmp_path, self.asked())
+        path.write_text(f'{{"cell":"{CELL}"}}\n' * 3000, encoding="utf-8")
+        monkeypatch.setattr(gate, "decode_line", lambda *_: pytest.fail("a record was read"))
         for here in (HERE, ASKED):
             assert (
                 f"is one of 3,000 records of {CELL}, and a run makes one of a cell; none is taken"
@@ -323,7 +326,7 @@ class TestAForgedRecord:
     ("spoil", "why"),
     [
         (lambda text: text.replace("12.5", "13.5"), "its digest differs"),
-        (lambda text: text[:-20], "is not JSON"),
+        (lambda text: text[:-20].replace("\n", ""), "is not JSON"),
         (lambda text: " " * (MOST_BYTES + 1), "is larger than"),
         (lambda text: signed({**raw_of(sound()), "format": 99}), "has format 99"),
         (lambda text: signed({**raw_of(sound()), "extra": 1}), "extra"),
@@ -334,24 +337,8 @@ def test_a_damaged_or_forged_text_is_refused(
     spoil: Callable[[str], str], why: str, tmp_path: Path
 ) -> None:
     record = sound()
-    text = encode_record(record)
-    put(tmp_path, record, spoil(text), record_names(record, record_digest(text))[0])
+    put(tmp_path, record, spoil(encode_record(record)))
     assert why in complaint(tmp_path)
-
-
-def test_a_record_under_another_name_or_cell_is_refused(tmp_path: Path) -> None:
-    put(tmp_path, sound(), name="20261120T000000Z-00000000.json")
-    assert "has not the name" in complaint(tmp_path)
-    path = put(tmp_path / "b", sound())
-    path.parent.rename(path.parent.parent / "py3.9-a")
-    assert (
-        sum(
-            "is a record of tff" in one.line()
-            for one in look(tmp_path).values()
-            if isinstance(one, Fault)
-        )
-        == 1
-    )
 
 
 def test_whatever_is_no_record_is_named_and_left(tmp_path: Path) -> None:
@@ -375,8 +362,8 @@ def test_whatever_is_no_record_is_named_and_left(tmp_path: Path) -> None:
 def test_a_link_is_never_followed(tmp_path: Path) -> None:
     elsewhere = put(tmp_path / "elsewhere", sound())
     shard = tmp_path / "shard"
-    (shard / CELL).mkdir(parents=True)
-    (shard / CELL / elsewhere.name).symlink_to(elsewhere)
+    shard.mkdir()
+    (shard / elsewhere.name).symlink_to(elsewhere)
     (shard / "records").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     found = look(shard)
     assert [one.message for one in found.values() if isinstance(one, Fault)] == [
@@ -384,23 +371,17 @@ def test_a_link_is_never_followed(tmp_path: Path) -> None:
     ] * 2
 
 
-def test_no_more_files_are_looked_at_than_a_night_can_make(
+def test_no_more_lines_are_looked_at_than_a_night_can_make(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(gate, "MOST_FILES", 3)
+    monkeypatch.setattr(gate, "MOST_LINES", 3)
     for number in range(5):
-        put(tmp_path / str(number), sound()).parent.rename(tmp_path / f"cell-{number}")
+        put(tmp_path, sound(cell=f"py3.{number}-a"))
     assert len(look(tmp_path)) == 4
-    assert (
-        sum(
-            "one file too many" in each.line()
-            for each in look(tmp_path).values()
-            if isinstance(each, Fault)
-        )
-        == 1
-    )
-    monkeypatch.setattr(gate, "MOST_FILES", 0)
-    assert "one file too many" in complaint(tmp_path)
+    told = [each.line() for each in look(tmp_path).values() if isinstance(each, Fault)]
+    assert sum("one record too many" in each for each in told) == 1
+    monkeypatch.setattr(gate, "MOST_LINES", 0)
+    assert "one record too many" in complaint(tmp_path)
 
 
 def test_records_that_a_run_did_not_write_are_set_aside(tmp_path: Path) -> None:
@@ -409,11 +390,12 @@ def test_records_that_a_run_did_not_write_are_set_aside(tmp_path: Path) -> None:
     store.add(sound(second=-90))
     watch = gate.StoreWatch(store)
     store.add(watch.own(sound(second=-70)))
-    assert pack(store, NOW.date() + datetime.timedelta(days=1)).records == 2
     # A cell below L3 writes what it likes.
-    store.add(sound(second=-80, cell="py3.9-a"))
-    (name,) = watch.set_aside()
-    assert name.startswith("py3.9-a/")
-    assert (store.folder / gate.SET_ASIDE / name).is_file()
+    foreign = sound(second=-80, cell="py3.9-a")
+    store.add(foreign)
+    store.add(sound(day=1, cell="py3.9-a"))
+    assert watch.set_aside() == ("2026-11-02.jsonl:1", "2026-11-20.jsonl:1")
+    aside = store.folder / gate.SET_ASIDE / "2026-11-20.jsonl"
+    assert aside.read_bytes() == encode_line(foreign)
     assert (store.cells(), len(store.records(CELL)), store.damaged(NOW)) == ((CELL,), 2, ())
     assert watch.set_aside() == ()

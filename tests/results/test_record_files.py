@@ -6,6 +6,7 @@ import datetime
 import errno
 import os
 import random
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,11 @@ from typing import Any
 import pytest
 from support.made_records import CELL, NOW, OTHER_LOCK, full, ran
 
+import compat.files as files
 import compat.results.record_files as module
 from compat.errors import CompatError, RecordError
-from compat.results.record import Record, encode_record, record_digest
-from compat.results.record_files import RecordFiles, record_names
+from compat.results.record import MOST_BYTES, Record, encode_line, encode_record, record_digest
+from compat.results.record_files import RecordFiles
 
 LATER = NOW + datetime.timedelta(days=365)
 
@@ -28,8 +30,13 @@ def store(tmp_path: Path) -> RecordFiles:
 
 
 def only_file(store: RecordFiles) -> Path:
-    (path,) = store.paths()
-    return path
+    ((name, _),) = store.states()
+    return store.folder / name
+
+
+def lines_in(store: RecordFiles) -> list[bytes]:
+    paths = [store.folder / name for name, _ in store.states()]
+    return [line for path in paths for line in path.read_bytes().splitlines(keepends=True)]
 
 
 class TestTheStore:
@@ -67,20 +74,34 @@ class TestTheStore:
 
 
 class TestFiles:
-    def test_a_file_is_named_by_when_and_what(self, store: RecordFiles) -> None:
-        store.add(full())
-        digest = record_digest(encode_record(full()))
-        assert (
-            store.name(only_file(store))
-            == f"matrices/tff/records/{CELL}/20261101T120000Z-{digest[:8]}.json"
-        )
+    def test_a_file_holds_the_records_of_a_day_one_a_line(self, store: RecordFiles) -> None:
+        records = [full(), ran("pass", second=1), ran("pass", day=1)]
+        for record in records:
+            store.add(record)
+        assert sorted(os.listdir(store.folder)) == [
+            ".gitattributes",
+            "2026-11-01.jsonl",
+            "2026-11-02.jsonl",
+        ]
+        assert lines_in(store) == [encode_line(record) for record in records]
 
-    def test_a_file_is_the_record_s_text_and_nothing_is_left_beside_it(
-        self, store: RecordFiles
-    ) -> None:
+    def test_of_two_branches_git_takes_the_lines_of_both(self, tmp_path: Path) -> None:
+        def git(*words: str) -> None:
+            options = ("-c", "user.name=a", "-c", "user.email=a@example.org")
+            subprocess.run(["git", *options, *words], cwd=tmp_path, check=True, capture_output=True)
+
+        (tmp_path / "tff").mkdir()
+        store = RecordFiles(tmp_path / "tff")
         store.add(full())
-        assert only_file(store).read_text() == encode_record(full())
-        assert os.listdir(store.folder / CELL) == [only_file(store).name]
+        git("init", "--initial-branch=main")
+        for branch, second in (("main", 0), ("other", 1), ("main", 2)):
+            git("checkout", *(["-B"] if second < 2 else []), branch)
+            store.add(ran("pass", second=second))
+            git("add", "--all")
+            git("commit", "--message", branch)
+        git("merge", "other")
+        assert len(lines_in(store)) == len(store.records(CELL)) == 4
+        assert store.damaged(NOW) == ()
 
     def test_a_file_can_be_read_by_all(self, store: RecordFiles) -> None:
         before = os.umask(0o022)
@@ -94,39 +115,24 @@ class TestFiles:
         with pytest.raises(RecordError, match="no place"):
             store.add(ran("pass", matrix="pip-tools"))
 
-    def test_where_two_digests_begin_alike_the_name_grows(self, store: RecordFiles) -> None:
+    def test_a_withdrawn_record_is_not_read_and_its_line_stays(self, store: RecordFiles) -> None:
         store.add(full())
-        taken = only_file(store)
-        taken.write_text("something else")
-        assert store.add(full())
-        assert store.records(CELL) == (full(),)
-        assert [len(path.stem) for path in store.paths()] == [len(taken.stem), len(taken.stem) + 8]
-        assert not store.add(full())
-
-    def test_where_every_name_is_taken_by_damage_it_says_so(self, store: RecordFiles) -> None:
-        (store.folder / CELL).mkdir(parents=True)
-        for name in record_names(full(), record_digest(encode_record(full()))):
-            (store.folder / CELL / name).write_text("damage")
-        with pytest.raises(CompatError, match="stands where the record belongs"):
-            store.add(full())
-
-    def test_a_file_system_without_hard_links_will_do(
-        self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def link(*_: object) -> None:
-            raise OSError(errno.EPERM, "Operation not permitted")
-
-        monkeypatch.setattr(os, "link", link)
-        assert [store.add(full()), store.add(full())] == [True, False]
-        assert store.records(CELL) == (full(),)
-        assert store.damaged(NOW) == ()
+        store.add(ran("pass"))
+        digest = record_digest(encode_record(full()))
+        assert store.withdraw(digest[:12], "a test was wrong") == [full()]
+        assert store.withdraw(digest[:12], "a test was wrong") == []
+        assert store.records(CELL) == (ran("pass"),)
+        assert [record for _, record in store.read(only_file(store)).records] == [ran("pass")]
+        assert (len(lines_in(store)), store.damaged(NOW)) == (3, ())
+        store.withdraw("", "all of them")
+        assert store.cells() == ()
 
     def test_a_folder_that_is_not_there_is_told_with_its_place(self, tmp_path: Path) -> None:
         with pytest.raises(CompatError) as caught:
             RecordFiles(tmp_path / "none" / "tff").add(full())
         assert (
             str(caught.value)
-            == f"matrices/tff/records/{CELL}: cannot be written: no such file or directory"
+            == "matrices/tff/records/2026-11-01.jsonl: cannot be written: no such file or directory"
         )
         assert caught.value.exit_code == 3
 
@@ -140,57 +146,46 @@ class TestDamage:
         store.add(full())
         assert self.faults(store) == []
 
-    def test_every_truncated_or_flipped_file_is_named_and_the_others_are_read(
+    def test_every_truncated_or_flipped_line_is_named_and_the_others_are_read(
         self, store: RecordFiles
     ) -> None:
         chance = random.Random(16)
         for number in range(200):
             store.add(ran("pass", second=number))
-        paths = list(store.paths())
-        spoilt = chance.sample(paths, 40)
-        for number, path in enumerate(spoilt):
-            data = bytearray(path.read_bytes())
+        path, lines = only_file(store), lines_in(store)
+        spoilt = sorted(chance.sample(range(200), 40))
+        for number in spoilt:
+            data = bytearray(lines[number][:-1])
             at = chance.randrange(len(data))
-            if number % 2:
-                data[at] ^= 1 << chance.randrange(8)
-            path.write_bytes(data if number % 2 else data[:at])
-        assert [fault.path for fault in store.damaged(NOW)] == [
-            store.name(path) for path in sorted(spoilt)
+            # No flip makes a line break of it: that would be two lines.
+            data[at] ^= 1 << chance.choice([bit for bit in range(8) if data[at] ^ 1 << bit != 10])
+            lines[number] = bytes(data if number % 2 else data[:at]) + b"\n"
+        path.write_bytes(b"".join(lines))
+        assert [fault.path.partition(": ")[0] for fault in store.damaged(NOW)] == [
+            f"{store.name(path)}:{number + 1}" for number in spoilt
         ]
         assert len(store.records(CELL)) == 160
-        assert all(path.exists() for path in spoilt)
+        assert lines_in(store) == lines
 
     def test_a_record_from_the_future_is_a_fault(self, store: RecordFiles) -> None:
         store.add(ran("pass"))
         store.add(ran("pass", started=NOW + datetime.timedelta(seconds=1)))
         (fault,) = self.faults(store)
-        assert fault.endswith("says that it started in the future, at 2026-11-21T22:40:13+00:00")
+        assert fault.endswith("has a start time in the future, 2026-11-21T22:40:13+00:00")
 
-    @pytest.mark.parametrize(
-        ("name", "told"),
-        [
-            ("notes.txt", "is not a valid record"),
-            ("20261101T120000Z-0123456.json", "is not a valid record"),
-            ("20261101T120000Z-00000000.json", "has not the name that its content asks for"),
-            ("20251101T120000Z-{digest}.json", "has not the name that its content asks for"),
-        ],
-    )
-    def test_a_file_with_another_name_is_a_fault(
-        self, store: RecordFiles, name: str, told: str
+    def test_a_line_in_the_file_of_another_day_or_matrix_is_a_fault(
+        self, store: RecordFiles, tmp_path: Path
     ) -> None:
         store.add(full())
-        path = only_file(store)
-        path.rename(path.with_name(name.replace("{digest}", path.stem[-8:])))
-        (fault,) = self.faults(store)
-        assert fault.endswith(told)
+        only_file(store).rename(store.folder / "2026-11-02.jsonl")
+        (tmp_path / "other").mkdir()
+        RecordFiles(tmp_path / "other").add(ran("pass", matrix="other"))
+        (tmp_path / "other" / "records" / "2026-11-01.jsonl").rename(
+            store.folder / "2026-11-01.jsonl"
+        )
+        reasons = [fault.rpartition(": ")[2] for fault in self.faults(store)]
+        assert reasons == [f"is a record of other, {CELL}", "is of 2026-11-01, another day"]
         assert store.records(CELL) == ()
-
-    def test_a_file_in_the_folder_of_another_cell_is_a_fault(self, store: RecordFiles) -> None:
-        store.add(full())
-        store.folder.joinpath(CELL).rename(store.folder / "py3.9-tf2.3-tff0.17.0")
-        (fault,) = self.faults(store)
-        assert fault.endswith(f"is a record of tff, {CELL}")
-        assert store.records("py3.9-tf2.3-tff0.17.0") == ()
 
     def test_links_pipes_and_folders_are_no_records(
         self, store: RecordFiles, tmp_path: Path
@@ -199,81 +194,81 @@ class TestDamage:
         path = only_file(store)
         path.rename(tmp_path / path.name)
         path.symlink_to(tmp_path / path.name)
-        os.mkfifo(path.with_name("20261101T120000Z-00000000.json"))
-        path.with_name("20261101T120000Z-11111111.json").mkdir()
-        path.with_name("20261101T120000Z-22222222.json").write_bytes(b"\xff\xfe")
-        reasons = [fault.rpartition(": ")[2] for fault in self.faults(store)]
-        assert sorted(reasons) == [
-            "it is no regular file",
-            "it is no regular file",
-            "it is not UTF-8 at byte 0",
+        os.mkfifo(store.folder / "2026-11-02.jsonl")
+        (store.folder / "2026-11-03.jsonl").mkdir()
+        (store.folder / "2026-11-04.jsonl").write_bytes(b"\xff\xfe\n")
+        assert [fault.rpartition(": ")[2] for fault in self.faults(store)] == [
             "too many levels of symbolic links",
+            "it is no regular file",
+            "it is no regular file",
+            "is not UTF-8 at byte 0",
         ]
+        assert store.records(CELL) == ()
+        with pytest.raises(CompatError, match="it is no regular file"):
+            store.add(ran("pass", day=1))
 
-    def test_a_stray_file_or_folder_is_a_fault(self, store: RecordFiles, tmp_path: Path) -> None:
+    def test_a_stray_file_or_folder_is_a_fault(self, store: RecordFiles) -> None:
         store.add(full())
         (store.folder / "README").write_text("x")
         (store.folder / "con").mkdir()
-        (store.folder / "py3.8-tf2.3-tff0.18.0").symlink_to(tmp_path)
+        (store.folder / CELL).mkdir()
         (store.folder / ".hidden").mkdir()
         assert [fault.rpartition(": ")[2] for fault in self.faults(store)] == [
-            "is not a directory of a cell"
-        ] * 3
+            "is not a file of records such as 2026-11-01.jsonl",
+            "is not a file of records such as 2026-11-01.jsonl",
+            "is of an earlier release; `compat ci convert tff` converts it",
+        ]
         assert store.cells() == (CELL,)
 
     def test_a_folder_that_cannot_be_listed_is_a_fault(
         self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         store.add(full())
-        listed = os.scandir
 
-        def scandir(path: Any) -> Any:
-            if Path(path).name == CELL:
-                raise PermissionError(errno.EACCES, "Permission denied")
-            return listed(path)
+        def listdir(path: Any) -> Any:
+            raise PermissionError(errno.EACCES, "Permission denied")
 
-        monkeypatch.setattr(os, "scandir", scandir)
-        assert self.faults(store) == [
-            f"matrices/tff/records/{CELL}: cannot be listed: permission denied"
-        ]
+        monkeypatch.setattr(os, "listdir", listdir)
+        assert self.faults(store) == ["matrices/tff/records: cannot be listed: permission denied"]
 
     def test_a_huge_file_is_refused_without_being_read_whole(self, store: RecordFiles) -> None:
         store.add(full())
-        path = only_file(store)
-        with path.open("r+b") as file:
+        with only_file(store).open("r+b") as file:
             file.truncate(10 * 1024**3)
         (fault,) = self.faults(store)
-        assert fault.endswith("is larger than 2097152 bytes")
+        assert fault.endswith(f".jsonl:2: is larger than {MOST_BYTES} bytes")
 
 
-class TestSweep:
-    def left_over(self, store: RecordFiles, minutes: float) -> Path:
+class TestWhatAKilledWriterLeaves:
+    @pytest.fixture
+    def torn(self, store: RecordFiles) -> RecordFiles:
         store.add(full())
-        path = store.folder / CELL / ".1234-abcdef.tmp"
-        path.write_text("torn")
-        moment = (NOW - datetime.timedelta(minutes=minutes)).timestamp()
-        os.utime(path, (moment, moment))
-        return path
+        with only_file(store).open("ab") as file:
+            file.write(encode_line(ran("pass"))[:-20])
+        return store
 
-    def test_what_a_killed_writer_left_is_not_seen_and_goes_after_an_hour(
-        self, store: RecordFiles
-    ) -> None:
-        path = self.left_over(store, minutes=61)
-        assert store.records(CELL) == (full(),)
+    def test_it_is_named_and_not_read(self, torn: RecordFiles) -> None:
+        assert torn.records(CELL) == (full(),)
+        (fault,) = torn.damaged(NOW)
+        assert fault.message.startswith("is cut off: ")
+
+    def test_the_next_writer_removes_it(self, torn: RecordFiles) -> None:
+        assert torn.add(ran("pass"))
+        assert set(torn.records(CELL)) == {full(), ran("pass")}
+        assert (len(lines_in(torn)), torn.damaged(NOW)) == (2, ())
+
+    def test_so_does_the_next_run(self, torn: RecordFiles) -> None:
+        assert [torn.sweep(), torn.sweep()] == [1, 0]
+        assert (lines_in(torn), torn.damaged(NOW)) == ([encode_line(full())], ())
+
+    def test_a_sound_last_line_without_its_end_is_read_and_stays(self, store: RecordFiles) -> None:
+        store.add(full())
+        path = only_file(store)
+        path.write_bytes(path.read_bytes()[:-1])
+        assert (store.records(CELL), store.damaged(NOW), store.sweep()) == ((full(),), (), 0)
+        assert store.add(ran("pass"))
+        assert set(store.records(CELL)) == {full(), ran("pass")}
         assert store.damaged(NOW) == ()
-        assert store.sweep(NOW) == 1
-        assert not path.exists()
-        assert store.records(CELL) == (full(),)
-
-    def test_what_a_writer_may_still_be_writing_stays(self, store: RecordFiles) -> None:
-        path = self.left_over(store, minutes=59)
-        assert store.sweep(NOW) == 0
-        assert path.exists()
-
-    def test_what_was_written_by_a_clock_ahead_of_ours_stays(self, store: RecordFiles) -> None:
-        path = self.left_over(store, minutes=-600)
-        assert store.sweep(NOW) == 0
-        assert path.exists()
 
 
 class FailingOs:
@@ -302,7 +297,7 @@ class FailingOs:
         raise OSError(self._number, os.strerror(self._number))
 
 
-TOUCHING = ("open", "write", "fsync", "link", "rename", "close", "mkdir", "unlink", "fstat")
+TOUCHING = ("open", "write", "fsync", "close", "mkdir", "fstat", "ftruncate")
 
 
 def faults_of_the_machine() -> Iterator[tuple[int, int]]:
@@ -326,6 +321,7 @@ class TestFaultsOfTheMachine:
                 store.add(record)
             machine = FailingOs(TOUCHING, failing, number)
             monkeypatch.setattr(module, "os", machine)
+            monkeypatch.setattr(files, "os", machine)
             told = ""
             try:
                 acknowledged = store.add(full())
@@ -333,34 +329,32 @@ class TestFaultsOfTheMachine:
                 acknowledged, told = False, str(error)
             finally:
                 monkeypatch.setattr(module, "os", os)
+                monkeypatch.setattr(files, "os", os)
             after = set(store.records(CELL))
             assert before <= after <= before | {full()}
             assert store.damaged(NOW) == ()
-            assert acknowledged or told.startswith(
-                f"matrices/tff/records/{CELL}: cannot be written: "
-            )
+            assert acknowledged or "cannot be written: " in told
             assert not acknowledged or full() in after
             store.add(full())
             assert set(store.records(CELL)) == before | {full()}
-            assert len(list(store.paths())) == len(before) + 1
+            assert len(lines_in(store)) == len(before) + 1
             failed.add(machine.failed)
-        assert failed >= {"open", "write", "fsync", "link", "close", ""}
+        assert failed >= {"open", "write", "fsync", "close", ""}
 
     def test_a_file_and_its_folders_are_on_the_disk_before_it_is_acknowledged(
         self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        told: list[str] = []
-        fsync, link = os.fsync, os.link
+        store.add(ran("pass"))
+        synced: list[str] = []
+        fsync = os.fsync
 
-        def synced(handle: int) -> None:
-            told.append(f"sync {Path(os.readlink(f'/proc/self/fd/{handle}')).name}")
+        def noted(handle: int) -> None:
+            synced.append(Path(os.readlink(f"/proc/self/fd/{handle}")).name)
             fsync(handle)
 
-        monkeypatch.setattr(os, "fsync", synced)
-        monkeypatch.setattr(os, "link", lambda *paths: (told.append("link"), link(*paths)))
+        monkeypatch.setattr(os, "fsync", noted)
         store.add(full())
-        assert told[0].endswith(".tmp")
-        assert told[1:] == ["link", f"sync {CELL}", "sync records", "sync tff"]
+        assert synced == ["2026-11-01.jsonl", "records", "tff"]
 
     def test_a_short_write_is_carried_on(
         self, store: RecordFiles, monkeypatch: pytest.MonkeyPatch
@@ -375,7 +369,7 @@ class TestFaultsOfTheMachine:
         before = len(os.listdir("/proc/self/fd"))
         for number in range(20):
             store.add(ran("pass", second=number))
-        (store.folder / CELL / "20261101T120000Z-11111111.json").mkdir()
+        (store.folder / "2026-11-03.jsonl").mkdir()
         store.records(CELL)
         store.damaged(LATER)
         assert len(os.listdir("/proc/self/fd")) == before

@@ -27,7 +27,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.cell import RECIPES, Cell, Coordinate
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell
-from compat.results.record import Capability, Record, encode_record, record_digest
+from compat.results.record import Capability, Record, encode_line
 from compat.run.outcome import Passed, parse_outcome
 from compat.run.suitefiles import suite_digest
 
@@ -147,11 +147,10 @@ class Repository:
                 encode_lock(lock), encoding="utf-8"
             )
         for record in self.records:
-            text = encode_record(record)
-            place = folder / "records" / record.cell
-            place.mkdir(parents=True, exist_ok=True)
-            name = f"{record.started:%Y%m%dT%H%M%SZ}-{record_digest(text)[:8]}.json"
-            (place / name).write_text(text, encoding="utf-8")
+            path = folder / "records" / f"{record.started:%Y-%m-%d}.jsonl"
+            path.parent.mkdir(exist_ok=True)
+            with path.open("ab") as file:
+                file.write(encode_line(record))
 
 
 def digest_of_suite(folder: Path) -> str:

@@ -243,9 +243,10 @@ class Repository:
         out, err = process.communicate(timeout=900)
         return process.returncode, out, err
 
-    def records(self) -> list[Path]:
-        """Return the files of the records."""
-        return sorted((self.root / "matrices" / "zoo" / "records").glob("*/*.json"))
+    def records(self) -> list[bytes]:
+        """Return the lines of the records."""
+        paths = sorted((self.root / "matrices" / "zoo" / "records").glob("*.jsonl"))
+        return [line for path in paths for line in path.read_bytes().splitlines()]
 
     @property
     def sandbox(self) -> Path:
