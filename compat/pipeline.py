@@ -156,7 +156,7 @@ def failed_imports(
     the same versions on the axes: all but the subject's, where its code did not take part.
     """
     from compat.results.involved import blocked_import
-    from compat.results.verdict import asked_about
+    from compat.results.judge import asked_about
 
     asked = asked_about(cell.id, workspace.context)
     if not asked:

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
     from compat.lock.lockfile import Locker
+    from compat.results.answer import Answer
     from compat.results.audits import AuditedCell, Finding
-    from compat.results.entry import Entry
     from compat.results.judged import JudgedRun
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
@@ -255,7 +255,7 @@ def settled(
     return disproofs, fell
 
 
-def _is_said_to_fail(entry: Entry) -> bool:
+def _is_said_to_fail(entry: Answer) -> bool:
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 

@@ -182,7 +182,7 @@ class Advisor:
         entries = list(self.snapshot.having({axis: asked[axis]}))
         if any(entry.is_tested for entry in entries):
             return f"no tested combination with {exact} works"
-        if any(entry.verdict.kind == "unknown" for entry in entries):
+        if any(entry.kind == "unknown" for entry in entries):
             return f"no combination with {exact} was tested"
         return f"{exact} is not supported"
 

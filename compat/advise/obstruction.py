@@ -7,10 +7,9 @@ from compat.advise.ranks import positions
 from compat.advise.request import Request, label, unavailable, wanted_coordinates
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.snapshot import Snapshot
 from compat.results.state_words import verdict_clause
-from compat.results.verdict import Verdict
 
 
 def obstructions(
@@ -45,7 +44,7 @@ def _order(snapshot: Snapshot) -> tuple[str, ...]:
 
 def _of_runs(
     snapshot: Snapshot,
-    matching: Sequence[Entry],
+    matching: Sequence[Answer],
     request: Request,
     proofs: Mapping[str, TestedCombination],
 ) -> Iterator[str]:
@@ -56,8 +55,8 @@ def _of_runs(
     if not failing:
         return
     entry = failing[0]
-    why = _failure(snapshot, entry, request, proofs.get(entry.verdict.cell))
-    yield f"{entry.verdict.cell} {why}{_more(len(failing) - 1)}"
+    why = _failure(snapshot, entry, request, proofs.get(entry.id))
+    yield f"{entry.id} {why}{_more(len(failing) - 1)}"
 
 
 def _more(others: int) -> str:
@@ -67,9 +66,9 @@ def _more(others: int) -> str:
 
 
 def _failure(
-    snapshot: Snapshot, entry: Entry, request: Request, proof: TestedCombination | None
+    snapshot: Snapshot, entry: Answer, request: Request, proof: TestedCombination | None
 ) -> str:
-    verdict = entry.verdict
+    verdict = entry
     if verdict.kind in ("works", "partial"):
         if entry.lock_digest is None:
             return "worked, but has no lock that could be installed"
@@ -83,7 +82,7 @@ def _failure(
     return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}{because}"
 
 
-def _lacking(verdict: Verdict, request: Request) -> Iterator[str]:
+def _lacking(verdict: Answer, request: Request) -> Iterator[str]:
     wording = {"no": "fails", "absent": "is not there"}
     statuses = {capability.id: capability.status for capability in verdict.capabilities}
     for need in request.needs:
@@ -96,7 +95,7 @@ def _other_versions(proof: TestedCombination, request: Request) -> Iterator[str]
         yield f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
 
 
-def _of_metadata(snapshot: Snapshot, matching: Sequence[Entry], request: Request) -> Iterator[str]:
+def _of_metadata(snapshot: Snapshot, matching: Sequence[Answer], request: Request) -> Iterator[str]:
     """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked
     is the one told.
     """
@@ -112,7 +111,7 @@ def _of_metadata(snapshot: Snapshot, matching: Sequence[Entry], request: Request
     yield f"{obstacle.because}{others}"
 
 
-def _beside(snapshot: Snapshot, request: Request, entry: Entry, obstacle: Obstacle) -> int:
+def _beside(snapshot: Snapshot, request: Request, entry: Answer, obstacle: Obstacle) -> int:
     asked = {snapshot.matrix.subject, *(want.axis.name for want in request.wants)}
     return sum(_axis_of(entry.cell, text) not in (None, *asked) for text in obstacle.between)
 
@@ -123,29 +122,29 @@ def _axis_of(cell: Cell, text: str) -> str | None:
     )
 
 
-def _of_others(matching: Sequence[Entry], request: Request) -> Iterator[str]:
+def _of_others(matching: Sequence[Answer], request: Request) -> Iterator[str]:
     """What is inferred of cells that were not run, or what a resolver said, where nothing else is
     left: the newest one, and how many more.
     """
     refused = [
         entry
         for entry in matching
-        if entry.verdict.kind == "broken"
+        if entry.kind == "broken"
         and not entry.is_tested
         and (request.goal != "published" or entry.cell.recipe != "relaxed")
     ]
     if refused:
-        verdict = refused[0].verdict
+        verdict = refused[0]
         more = f"; {len(refused) - 1:,} more are refused, too" if refused[1:] else ""
-        yield f"{verdict.cell} {verdict_clause(verdict)}: {'; '.join(verdict.reasons)}{more}"
+        yield f"{verdict.id} {verdict_clause(verdict)}: {'; '.join(verdict.reasons)}{more}"
 
 
-def _of_nobody(matching: Sequence[Entry], request: Request) -> list[str]:
+def _of_nobody(matching: Sequence[Answer], request: Request) -> list[str]:
     """How many were never run, with the one that most speaks for."""
     untested = [
         entry
         for entry in matching
-        if entry.verdict.kind == "unknown"
+        if entry.kind == "unknown"
         and not entry.counted
         and (request.goal != "published" or entry.cell.recipe != "relaxed")
     ]
@@ -158,6 +157,6 @@ def _of_nobody(matching: Sequence[Entry], request: Request) -> list[str]:
     )
     is_relaxed = all(entry.cell.recipe == "relaxed" for entry in untested)
     relaxed = " once pins are lifted" if is_relaxed else ""
-    likely = min(untested, key=lambda entry: entry.verdict.expected not in ("works", "partial"))
-    expected = "" if likely.verdict.expected is None else f" ({verdict_clause(likely.verdict)})"
+    likely = min(untested, key=lambda entry: entry.expected not in ("works", "partial"))
+    expected = "" if likely.expected is None else f" ({verdict_clause(likely)})"
     return [f"{many}{relaxed} could work and were never run, such as {likely.cell.id}{expected}"]

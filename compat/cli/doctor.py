@@ -40,8 +40,8 @@ from compat.cli.platforms import known_elsewhere, say_elsewhere
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import UsageError, reason
+from compat.results.answer import Answer
 from compat.results.clause_file import kept_blames
-from compat.results.entry import Entry
 from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count
 from compat.workspace import Workspace
@@ -355,7 +355,7 @@ def _place(workspace: Workspace, asked: _Asked) -> str:
     return f"{', '.join(parts)}; {count(len(packages.versions), 'package')} read"
 
 
-def _proof_words(entry: Entry) -> str:
+def _proof_words(entry: Answer) -> str:
     verdict = entry.verdict
     score = f": {verdict.score.words}" if verdict.score.words else ""
     return f"{entry.cell.id} {verdict_clause(verdict)}{score}; tested on {verdict.latest}"

@@ -46,11 +46,12 @@ from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Infeasible, fate_of
 from compat.plan.platform import accepted_tags
 from compat.plan.product import axis_coordinates
+from compat.results.answer import Answer
 from compat.results.checkout_diff import CellDifference, cell_difference
+from compat.results.judge import judge
 from compat.results.judged import JudgedRun, RefusedCell, record_of, record_of_refusal
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
-from compat.results.verdict import Verdict, verdict
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
 from compat.run.job import Job
 from compat.run.outcome import Failed
@@ -202,20 +203,20 @@ class CheckoutCells:
         known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
         return batch.run(list(pairs), known)
 
-    def verdict(self, cell: Cell) -> Verdict:
+    def verdict(self, cell: Cell) -> Answer:
         """Return what the runs of a cell of the checkout add up to, without regard to others."""
         lock = self.locks.get(cell.id)
-        return verdict(
-            cell.id,
+        return judge(
+            cell,
             self.records.get(cell.id, ()),
             self.workspace.context,
             lock_digest=None if lock is None else lock.digest,
             obstacle=self._obstacle(self.facts, cell),
         )
 
-    def released_verdict(self, cell: Cell) -> Verdict:
-        return verdict(
-            cell.id,
+    def released_verdict(self, cell: Cell) -> Answer:
+        return judge(
+            cell,
             self.workspace.runs.get(cell.id, ()),
             self.workspace.context,
             lock_digest=self.workspace.lock_digests.get(cell.id),

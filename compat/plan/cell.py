@@ -45,17 +45,25 @@ class Coordinate(Value, frozen=True, kw_only=True, dict=True):
 class Cell(Value, frozen=True, kw_only=True, dict=True):
     """One question: do these versions work together, locked by this recipe?
 
-    Coordinates stand in axis order.
+    Coordinates stand in axis order. `platform` is another one than the matrix's own: such a cell
+    never runs here. `unread` is the id of a cell of a record whose axes have changed since: it has
+    no coordinates.
     """
 
     matrix: str
     coordinates: tuple[Coordinate, ...]
     recipe: Recipe
+    platform: str = ""
+    unread: str = ""
 
     @cached_property
     def id(self) -> str:
-        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; recipe `fresh` is not written."""
-        return self.place if self.recipe == "fresh" else f"{self.place}+{self.recipe}"
+        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; neither recipe `fresh` nor the
+        matrix's own platform is written.
+        """
+        recipe = "" if self.recipe == "fresh" else f"+{self.recipe}"
+        platform = f"@{self.platform}" if self.platform else ""
+        return self.unread or f"{self.place}{recipe}{platform}"
 
     @cached_property
     def place(self) -> str:
@@ -135,6 +143,12 @@ def readable_cell(text: str, matrix: Matrix) -> Cell | None:
         return parse_cell(text, matrix)
     except UsageError:
         return None
+
+
+def unread_cell(text: str, matrix: Matrix) -> Cell:
+    """Return the cell of an id that the axes of the matrix cannot read any more."""
+    recipe = _recipe(text.partition("+")[2])
+    return Cell(matrix=matrix.name, coordinates=(), recipe=recipe, unread=text)
 
 
 def form(matrix: Matrix) -> str:

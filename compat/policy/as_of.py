@@ -25,7 +25,7 @@ from compat.policy.window import (
     version_releases,
     window_of,
 )
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.snapshot import Snapshot
 
 
@@ -117,7 +117,7 @@ class AsOf:
         return {name: version for name, version in declared.items() if version is not None}
 
     @cached_property
-    def cells(self) -> tuple[Entry, ...]:
+    def cells(self) -> tuple[Answer, ...]:
         # The entries of the newest release whose coordinates all existed; looking back, without the
         # recipe `fresh`.
         admitted = {name: frozenset(versions) for name, versions in self.existing.items()}

@@ -16,10 +16,10 @@ from packaging.version import Version
 from compat.declare.policy import Policy
 from compat.policy.as_of import AsOf
 from compat.policy.proposal import Against, CellEvidence, Objection
-from compat.results.entry import Entry
-from compat.results.ran import Ran
+from compat.results.answer import Answer, EvidenceKind
+from compat.results.judge import judge
+from compat.results.runs import Ran, is_whole
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import EvidenceKind, Verdict, is_whole, verdict_of
 from compat.value import StrictValue
 
 FloorState = Literal["proven", "green", "red", "open"]
@@ -67,7 +67,7 @@ def merged(
     )
 
 
-def cell_evidence(entry: Entry, as_of: AsOf) -> CellEvidence:
+def cell_evidence(entry: Answer, as_of: AsOf) -> CellEvidence:
     snapshot, policy = as_of.snapshot, as_of.policy
     verdict = _without_trouble(entry, snapshot)
     because = "; ".join((*verdict.reasons, *_known(entry, as_of)))
@@ -89,7 +89,7 @@ def cell_evidence(entry: Entry, as_of: AsOf) -> CellEvidence:
     )
 
 
-def _known(entry: Entry, as_of: AsOf) -> Iterator[str]:
+def _known(entry: Answer, as_of: AsOf) -> Iterator[str]:
     known = as_of.snapshot.explained(entry)
     if known is None or (known.since is not None and known.since > as_of.day):
         return
@@ -129,18 +129,22 @@ def is_red(evidence: CellEvidence) -> bool:
     return evidence.verdict == "broken" and bool(evidence.days) and not evidence.stale
 
 
-def _without_trouble(entry: Entry, snapshot: Snapshot) -> Verdict:
+def _without_trouble(entry: Answer, snapshot: Snapshot) -> Answer:
     # The verdict without the newer run that says nothing: trouble neither moves a floor nor stops
     # it.
     if entry.history.unanswered is None:
-        return entry.verdict
+        return entry
     present = snapshot.attribution.context(entry.cell, snapshot.present)
-    return verdict_of(
-        entry.cell.id, entry.history.answered, present, entry.lock_digest, entry.obstacle
+    return judge(
+        entry.cell,
+        entry.history.answered,
+        present,
+        lock_digest=entry.lock_digest,
+        obstacle=entry.obstacle,
     )
 
 
-def _isolated_days(entry: Entry, policy: Policy) -> tuple[datetime.date, ...]:
+def _isolated_days(entry: Answer, policy: Policy) -> tuple[datetime.date, ...]:
     # The days of the isolated runs that made the verdict: those of the newest run's lock and suite.
     if not entry.counted:
         return ()

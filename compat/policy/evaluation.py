@@ -24,7 +24,7 @@ from compat.policy.cell_evidence import (
 )
 from compat.policy.places import Place, PromisedPlaces
 from compat.policy.proposal import CellEvidence
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.record import Status
 from compat.results.representative import representative
 from compat.results.snapshot import Snapshot
@@ -79,7 +79,7 @@ class Evaluation:
                     yield after, before, tuple(lost)
 
     def _statuses(self, cell: str) -> dict[str, Status]:
-        verdict = self.as_of.snapshot.by_id[cell].verdict
+        verdict = self.as_of.snapshot.by_id[cell]
         return {capability.id: capability.status for capability in verdict.capabilities}
 
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
@@ -115,13 +115,13 @@ class Evaluation:
             recipes[recipe]
             for recipe in RECIPES
             if recipe in recipes
-            and (recipes[recipe].obstacle is None or recipes[recipe].verdict.latest is not None)
+            and (recipes[recipe].obstacle is None or recipes[recipe].latest is not None)
         ]
         as_of, deciding = self.as_of, self._deciding(able)
-        others = (entry for entry in able if entry is not deciding and entry.verdict.latest)
+        others = (entry for entry in able if entry is not deciding and entry.latest)
         return [cell_evidence(entry, as_of) for entry in (deciding, *others)]
 
-    def _deciding(self, able: Sequence[Entry]) -> Entry:
+    def _deciding(self, able: Sequence[Answer]) -> Answer:
         """The cell that decides a place, among those that can be had, strictest recipe first.
 
         The representative cell says what the place comes to. Where that is working, in full or in
@@ -130,7 +130,7 @@ class Evaluation:
         a broken one of the laxest recipe: where that fails, no other does better.
         """
         best = representative(able)
-        match best.verdict.kind:
+        match best.kind:
             case "works" | "partial":
                 return self._supporting(able) or best
             case "flaky":
@@ -138,12 +138,12 @@ class Evaluation:
         waiting = [
             entry
             for entry in able
-            if entry.verdict.kind == "unknown" and entry.cell.recipe not in self._hopeless
+            if entry.kind == "unknown" and entry.cell.recipe not in self._hopeless
         ]
         waiting.sort(key=lambda entry: entry.lock_digest is None)
         return waiting[0] if waiting else able[-1]
 
-    def _supporting(self, able: Sequence[Entry]) -> Entry | None:
+    def _supporting(self, able: Sequence[Answer]) -> Answer | None:
         policy = self.as_of.policy
         supporting = [
             (entry, len(evidence.days))
@@ -163,6 +163,6 @@ class Evaluation:
         return frozenset(refused if self.as_of.looks_back else {*refused, "dated"})
 
 
-def _is_refused(entry: Entry) -> bool:
-    outcome = entry.verdict.outcome
+def _is_refused(entry: Answer) -> bool:
+    outcome = entry.outcome
     return isinstance(outcome, Failed) and outcome.stage == "lock"

@@ -20,7 +20,7 @@ from compat.policy.cell_evidence import cell_evidence
 from compat.policy.eol import PYTHONS
 from compat.policy.evaluation import evaluation_on
 from compat.policy.proposal import Affected, CellEvidence, Objection, Proposal
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.representative import representative
 from compat.results.snapshot import Snapshot
 
@@ -108,14 +108,14 @@ def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
     tried = [
         entry
         for entry in as_of.snapshot.known_on(extension.axis.name, extension.version)
-        if entry.cell.on(subject).version == as_of.newest[0] and entry.verdict.latest is not None
+        if entry.cell.on(subject).version == as_of.newest[0] and entry.latest is not None
     ]
     best = representative(tried) if tried else None
     for entry in sorted(tried, key=lambda entry: entry is not best):
         yield _known(entry, as_of)
 
 
-def _known(entry: Entry, as_of: AsOf) -> CellEvidence:
+def _known(entry: Answer, as_of: AsOf) -> CellEvidence:
     known = cell_evidence(entry, as_of)
     works = known.verdict in ("works", "partial") and not known.stale
     days = () if known.latest is None else (known.latest,)

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from compat.plan.cell import RECIPES, Recipe
 from compat.policy.as_of import AsOf, package_words
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 
 Place = tuple[Version, ...]
 _OF_THE_INDEX = ("no-artifact", "yanked")
@@ -31,8 +31,8 @@ class PromisedPlaces:
         self._axes = {axis.name: axis for axis in as_of.others}
 
     @cached_property
-    def entries(self) -> dict[Place, dict[Recipe, Entry]]:
-        entries: dict[Place, dict[Recipe, Entry]] = {}
+    def entries(self) -> dict[Place, dict[Recipe, Answer]]:
+        entries: dict[Place, dict[Recipe, Answer]] = {}
         for entry in self.as_of.cells:
             place = tuple(entry.cell.on(name).version for name in self.names)
             entries.setdefault(place, {})[entry.cell.recipe] = entry

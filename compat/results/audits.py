@@ -15,10 +15,9 @@ import msgspec
 
 from compat.errors import DeclarationError
 from compat.lock.lockfile import Lock, Refusal
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.plain_answers import LOCKED
 from compat.results.record import is_cell_id
-from compat.results.verdict import Verdict
 from compat.run.outcome import Failed, Outcome, Passed, is_of_machine, is_spurious
 from compat.value import StrictValue, encode
 
@@ -74,23 +73,23 @@ class Audit(StrictValue, frozen=True, kw_only=True):
         return f"{asked}; at 95 % at most {math.ceil(self.bound * 1000) / 10:.1f} % are wrong"
 
 
-def audited_run(entry: Entry, verdict: Verdict) -> AuditedCell:
+def audited_run(entry: Answer, verdict: Answer) -> AuditedCell:
     """Return the finding of a cell that was run: `entry` is what was inferred, `verdict` what is
     known of it now.
     """
-    expected = entry.verdict.answer
+    expected = entry.likely
     outcome = "" if verdict.outcome is None else str(verdict.outcome)
     finding: Finding = "agrees" if verdict.kind == expected else "wrong"
     if verdict.evidence != "tested":
         finding = "no-answer"
-    inferred = expected if entry.verdict.outcome is None else str(entry.verdict.outcome)
+    inferred = expected if entry.outcome is None else str(entry.outcome)
     return AuditedCell(
         cell=entry.cell.id, inferred=inferred, outcome=outcome or verdict.kind, finding=finding
     )
 
 
 def audited_free(
-    entry: Entry, found: Lock | Refusal, ran: Outcome | None, blocker: str, missing: str = ""
+    entry: Answer, found: Lock | Refusal, ran: Outcome | None, blocker: str, missing: str = ""
 ) -> AuditedCell:
     """Return the finding of a relaxed cell that is inferred to fail.
 
@@ -98,7 +97,7 @@ def audited_free(
     that; None where it was not run, as something is `missing`. `blocker` is the third package by
     which it failed.
     """
-    expected = entry.verdict.outcome
+    expected = entry.outcome
     is_lock_claim = isinstance(expected, Failed) and expected.stage == "lock"
     finding: Finding = "no-answer"
     if isinstance(found, Refusal):
@@ -115,7 +114,7 @@ def audited_free(
             finding = "no-answer" if is_of_machine(ran) else "wrong"
         elif ran.stage in ("import", "collect") and not blocker and not is_of_machine(ran):
             finding = "agrees"
-    inferred = entry.verdict.answer if expected is None else str(expected)
+    inferred = entry.likely if expected is None else str(expected)
     return AuditedCell(
         cell=entry.cell.id,
         inferred=inferred[:500],

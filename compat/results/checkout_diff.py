@@ -4,9 +4,9 @@ capability, beside a release at the same place.
 
 from typing import Literal
 
+from compat.results.answer import Answer, Kind
 from compat.results.record import Capability, Status
-from compat.results.run_group import Kind
-from compat.results.verdict import BEFORE_TESTS, Verdict
+from compat.results.runs import BEFORE_TESTS
 from compat.run.outcome import Failed, Stage
 from compat.value import StrictValue
 
@@ -56,13 +56,13 @@ class CellDifference(StrictValue, frozen=True, kw_only=True):
 
 
 def cell_difference(
-    before: Verdict, after: Verdict, moved: tuple[str, ...] = (), obstacle: str = ""
+    before: Answer, after: Answer, moved: tuple[str, ...] = (), obstacle: str = ""
 ) -> CellDifference:
     """Return what became of a place; `obstacle` says why the checkout cannot be installed there."""
     changed = _capabilities(before, after)
     return CellDifference(
-        cell=after.cell,
-        against=before.cell,
+        cell=after.id,
+        against=before.id,
         difference=_difference(before, after, changed),
         before=before.kind,
         after=after.kind,
@@ -75,7 +75,7 @@ def cell_difference(
 
 
 def _difference(
-    before: Verdict, after: Verdict, changed: tuple[CapabilityDifference, ...]
+    before: Answer, after: Answer, changed: tuple[CapabilityDifference, ...]
 ) -> Difference:
     if "flaky" in (before.kind, after.kind):
         return "flaky"
@@ -90,14 +90,14 @@ def _difference(
     return "mends" if rank[after.kind] > rank[before.kind] or changed else "same"
 
 
-def _was_not_installed(verdict: Verdict) -> bool:
+def _was_not_installed(verdict: Answer) -> bool:
     outcome = verdict.outcome
     if isinstance(outcome, Failed) and verdict.kind == "broken":
         return outcome.stage in _BEFORE_IMPORT
     return verdict.kind in _NOT_INSTALLED
 
 
-def _capabilities(before: Verdict, after: Verdict) -> tuple[CapabilityDifference, ...]:
+def _capabilities(before: Answer, after: Answer) -> tuple[CapabilityDifference, ...]:
     # The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
     # outcome says it all.
     if not (_reached_tests(before) and _reached_tests(after)):
@@ -111,7 +111,7 @@ def _capabilities(before: Verdict, after: Verdict) -> tuple[CapabilityDifference
     )
 
 
-def _reached_tests(verdict: Verdict) -> bool:
+def _reached_tests(verdict: Answer) -> bool:
     outcome = verdict.outcome
     return outcome is not None and not (
         isinstance(outcome, Failed) and outcome.stage in BEFORE_TESTS

@@ -2,8 +2,7 @@
 
 from typing import Literal, get_args
 
-from compat.results.run_group import Kind
-from compat.results.verdict import Verdict
+from compat.results.answer import Answer, Kind
 from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
@@ -49,7 +48,7 @@ class Change(StrictValue, frozen=True, kw_only=True):
     gained: tuple[str, ...] = ()
 
 
-def compare(before: Verdict | None, after: Verdict | None) -> Change:
+def compare(before: Answer | None, after: Answer | None) -> Change:
     """Return the change from one verdict of a cell to the next.
 
     None stands for a cell that is not in the plan.
@@ -57,7 +56,7 @@ def compare(before: Verdict | None, after: Verdict | None) -> Change:
     Two partial verdicts are told apart by their capabilities, and two that work by what fails in
     every combination of the release. Raises ValueError for verdicts of two cells.
     """
-    cells = {verdict.cell for verdict in (before, after) if verdict is not None}
+    cells = {verdict.id for verdict in (before, after) if verdict is not None}
     if len(cells) > 1:
         raise ValueError(f"verdicts of two cells: {', '.join(sorted(cells))}")
     lost, gained = _ceased(before, after), _ceased(after, before)
@@ -75,11 +74,11 @@ def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
     return _TABLE[before][_AFTER.index(after)]
 
 
-def _failing(verdict: Verdict | None) -> set[str]:
+def _failing(verdict: Answer | None) -> set[str]:
     return {fault.id for fault in verdict.faults} if verdict else set()
 
 
-def _ceased(before: Verdict | None, after: Verdict | None) -> tuple[str, ...]:
+def _ceased(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
     """The capabilities that were `yes` before and are known to be something else after."""
     # Equal capabilities are one object in the index.
     if before is None or after is None or before.capabilities is after.capabilities:

@@ -13,10 +13,9 @@ import msgspec
 
 from compat.plan.cell import Cell, readable_cell
 from compat.plan.product import axis_coordinates
-from compat.results.attribution import holds
-from compat.results.entry import Entry
+from compat.results.answer import Answer
+from compat.results.judge import holds
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import Verdict
 from compat.run.outcome import PLACED, Failed, Outcome, brief
 
 # What a tested cell says for others: its kind, and the cause or the capabilities that fail; empty
@@ -45,16 +44,14 @@ def with_expectations(known: Snapshot) -> Snapshot:
 
     lines = Lines(known, tested, is_even)
 
-    def awaited(entry: Entry) -> Entry:
+    def awaited(entry: Answer) -> Answer:
         if not is_open(entry):
             return entry
         expected = [
-            _verdict(entry, by_id[low], by_id[high], axis)
+            _expected(entry, by_id[low], by_id[high], axis)
             for low, high, axis in lines.around(entry.cell)
         ]
-        if len({verdict.expected for verdict in expected}) != 1:
-            return entry
-        return msgspec.structs.replace(entry, verdict=expected[0])
+        return expected[0] if len({each.expected for each in expected}) == 1 else entry
 
     return known.mapped(awaited)
 
@@ -138,13 +135,13 @@ class Lines:
                 yield from ((cell, (cells[first], cells[last], axis)) for cell in between)
 
 
-def tested_signature(entry: Entry) -> Signature | None:
+def tested_signature(entry: Answer) -> Signature | None:
     """Return what a planned cell came to in a run of the whole suite; None where it did not run."""
-    is_tested = entry.planned and entry.verdict.evidence == "tested"
-    return signature_of(entry.verdict) if is_tested else None
+    is_tested = entry.planned and entry.evidence == "tested"
+    return signature_of(entry) if is_tested else None
 
 
-def signature_of(verdict: Verdict) -> Signature:
+def signature_of(verdict: Answer) -> Signature:
     """Return what a neighbour must have come to, too; empty where it says nothing for others."""
     if verdict.kind not in ("works", "partial", "broken"):
         return ()
@@ -176,33 +173,32 @@ def _cause(outcome: Outcome) -> str:
     return str(brief(outcome))
 
 
-def is_open(entry: Entry) -> bool:
+def is_open(entry: Answer) -> bool:
     return is_silent(entry) and entry.refusal is None and not entry.runs
 
 
-def is_silent(entry: Entry) -> bool:
+def is_silent(entry: Answer) -> bool:
     """Return whether a planned cell says nothing about its line: it did not run, or what its runs
     came to (another package in the way, a time limit once) does not count for its versions; nor
     does it that a resolver only wants a build.
     """
-    return entry.planned and entry.verdict.evidence == "none" and entry.obstacle is None
+    return entry.planned and entry.evidence == "none" and entry.obstacle is None
 
 
-def _verdict(entry: Entry, low: Entry, high: Entry, axis: str) -> Verdict:
-    kind, outcome, other = low.verdict.kind, low.verdict.outcome, high.verdict.outcome
+def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
+    kind, outcome, other = low.kind, low.outcome, high.outcome
     ends = f"{low.cell.id} and {high.cell.id}"
     same = f"both came to {outcome}" if outcome == other else f"came to {outcome} and to {other}"
     if kind == "works":
         same = "both work"
     elif kind == "partial":
-        same = _in_part(signature_of(low.verdict), signature_of(high.verdict))
+        same = _in_part(signature_of(low), signature_of(high))
     reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
-    return Verdict(
-        cell=entry.cell.id,
-        kind="unknown",
+    return msgspec.structs.replace(
+        entry,
         evidence="inferred",
         expected=kind,
-        stale=low.verdict.stale or high.verdict.stale,
+        stale=low.stale or high.stale,
         reasons=(f"{reason} against it",),
     )
 

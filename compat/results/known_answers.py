@@ -6,18 +6,16 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 
-import msgspec
-
 from compat.lock.demands import Demands, Facts
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.results.answer import Answer, KnownRefusal
 from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
-from compat.results.entry import Entry
 from compat.results.intervals import with_expectations
 from compat.results.involved import third_package
-from compat.results.plain_answers import LOCKED, KnownRefusal, PlainAnswer
+from compat.results.judge import judged_again
+from compat.results.plain_answers import LOCKED, PlainAnswer
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import verdict_of
 from compat.run.outcome import STAGES, Failed, Outcome, is_spurious
 
 _NOTHING = KeptClauses()
@@ -58,7 +56,7 @@ def with_answers(
     def standing() -> Consequences | None:
         return None if before == _NOTHING else consequences().without(disproofs())
 
-    def answered(entry: Entry) -> Entry:
+    def answered(entry: Answer) -> Answer:
         return _answered(known, entry, on_day, standing)
 
     return with_expectations(known.with_plain(on_day, disproofs).mapped(answered))
@@ -118,7 +116,7 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
         sorted(
             entry.cell.id
             for entry in known.entries
-            if entry.verdict.evidence == "none"
+            if entry.evidence == "none"
             and _is_open(entry)
             and every.of(entry.cell) is not None
             and standing.of(entry.cell) is None
@@ -127,19 +125,17 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
 
 
 def _answered(
-    known: Snapshot, entry: Entry, answers: Mapping[str, PlainAnswer], standing: Standing
-) -> Entry:
+    known: Snapshot, entry: Answer, answers: Mapping[str, PlainAnswer], standing: Standing
+) -> Answer:
     refusal = _known(entry, answers.get(entry.cell.id), standing)
     if refusal is None:
         return entry
-    cell, lock_digest = entry.cell.id, entry.lock_digest
     # Whose fault a failure would be is asked where something ran.
     present = known.attribution.context(entry.cell, known.present) if entry.runs else known.present
-    verdict = verdict_of(cell, entry.history, present, lock_digest, entry.obstacle, refusal)
-    return msgspec.structs.replace(entry, refusal=refusal, verdict=verdict)
+    return judged_again(entry, present, refusal)
 
 
-def _known(entry: Entry, answer: PlainAnswer | None, standing: Standing) -> KnownRefusal | None:
+def _known(entry: Answer, answer: PlainAnswer | None, standing: Standing) -> KnownRefusal | None:
     """What is known of a cell: what a resolver said of it, else what follows.
 
     A refusal that says something about our builds alone, such as one for want of a build, is none.
@@ -157,7 +153,7 @@ def _known(entry: Entry, answer: PlainAnswer | None, standing: Standing) -> Know
     return None if clauses is None else clauses.of(entry.cell)
 
 
-def _is_open(entry: Entry) -> bool:
+def _is_open(entry: Answer) -> bool:
     return entry.planned and entry.obstacle is None and not entry.is_tested
 
 
@@ -192,7 +188,7 @@ def _stage_of(clause: Clause | FileClause) -> int:
     return STAGES.index("lock" if isinstance(clause, Clause) else "import")
 
 
-def _reached(entry: Entry) -> list[tuple[datetime.date, int]]:
+def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
     """The day of each run of a lock that counts, and the number of the stage that it reached."""
     return [
         (counted.run.started.date(), max(map(_stage, counted.outcomes)))

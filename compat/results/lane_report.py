@@ -14,8 +14,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, Recipe
 from compat.plan.lanes import lane_axis, why_not_lowest
 from compat.plan.product import axis_coordinates
-from compat.results.entry import Entry
-from compat.results.run_group import Kind
+from compat.results.answer import Answer, Kind
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import StrictValue
@@ -72,8 +71,8 @@ def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneR
     )
 
 
-def _lane_cell(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | None]) -> LaneCell:
-    against, verdict = _ordinary(known, entry.cell), entry.verdict
+def _lane_cell(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> LaneCell:
+    against, verdict = _ordinary(known, entry.cell), entry
     lock = None if entry.lock_digest is None else lock_of(entry.cell.id)
     return LaneCell(
         cell=entry.cell.id,
@@ -82,7 +81,7 @@ def _lane_cell(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | No
         outcome="" if verdict.outcome is None else str(verdict.outcome),
         because="" if entry.obstacle is None else entry.obstacle.because,
         against="" if against is None else against.cell.id,
-        in_part=against is not None and against.verdict.kind == "partial",
+        in_part=against is not None and against.kind == "partial",
         is_broken=against is not None and _breaks(entry, against),
         floors=() if lock is None else tuple(_floors(known, entry.cell, lock)),
     )
@@ -97,52 +96,52 @@ def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
         yield msgspec.structs.replace(floor, because=because)
 
 
-def _ordinary(known: Snapshot, cell: Cell) -> Entry | None:
+def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
     axis = lane_axis(known.matrix, cell)
     entry = _highest(known, cell) if axis is None else _before(known, cell, axis)
-    is_working = entry is not None and entry.is_tested and entry.verdict.kind in _WORKING
+    is_working = entry is not None and entry.is_tested and entry.kind in _WORKING
     return entry if is_working else None
 
 
-def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Entry | None:
+def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Answer | None:
     awaited = cell.on(axis.name).version
     earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
     place = tuple(earlier[-1] if c.axis == axis.name and earlier else c for c in cell.coordinates)
     return known.by_id.get(Cell(matrix=cell.matrix, coordinates=place, recipe="fresh").id)
 
 
-def _highest(known: Snapshot, cell: Cell) -> Entry | None:
+def _highest(known: Snapshot, cell: Cell) -> Answer | None:
     # Of the cells with the same release on the same Python, as published today, the one at the same
     # place first, then the newest that works.
     matrix = known.matrix
     axes = (matrix.interpreters.name, matrix.subject)
 
-    def closeness(entry: Entry) -> tuple[bool, bool, tuple[Version, ...]]:
+    def closeness(entry: Answer) -> tuple[bool, bool, tuple[Version, ...]]:
         same = entry.cell.coordinates == cell.coordinates
-        return entry.verdict.kind == "works", same, entry.cell.versions[::-1]
+        return entry.kind == "works", same, entry.cell.versions[::-1]
 
     candidates = (
         entry
         for entry in known.known
         if entry.cell.recipe == "fresh"
         and entry.is_tested
-        and entry.verdict.kind in _WORKING
+        and entry.kind in _WORKING
         and all(entry.cell.on(axis).version == cell.on(axis).version for axis in axes)
     )
     return max(candidates, key=closeness, default=None)
 
 
-def _breaks(entry: Entry, against: Entry) -> bool:
+def _breaks(entry: Answer, against: Answer) -> bool:
     # Whether something fails in a cell that works in the other, for another reason than that its
     # packages cannot be installed together.
-    if not entry.is_tested or entry.verdict.kind == "works":
+    if not entry.is_tested or entry.kind == "works":
         return False
-    outcome = entry.verdict.outcome
+    outcome = entry.outcome
     if isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):
         return False
-    failing = {c.id for c in entry.verdict.capabilities if c.status == "no"}
-    failing_otherwise = {c.id for c in against.verdict.capabilities if c.status == "no"}
-    return bool(failing - failing_otherwise) or entry.verdict.kind == "broken"
+    failing = {c.id for c in entry.capabilities if c.status == "no"}
+    failing_otherwise = {c.id for c in against.capabilities if c.status == "no"}
+    return bool(failing - failing_otherwise) or entry.kind == "broken"
 
 
 def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:

@@ -13,9 +13,8 @@ from packaging.version import Version
 from compat.plan.cell import Cell
 from compat.plan.obstacle import Obstacle
 from compat.plan.plain_cells import PlainQuestion, plain_question_of
-from compat.results.entry import Entry
-from compat.results.plain_answers import KnownRefusal, PlainAnswer
-from compat.results.run_group import Kind
+from compat.results.answer import Answer, Kind, KnownRefusal
+from compat.results.plain_answers import PlainAnswer
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, is_spurious
 from compat.value import StrictValue
@@ -165,8 +164,8 @@ def _install(snapshot: Snapshot, question: PlainQuestion) -> PlainInstall:
     return install if obstacle is None else _of_metadata(install, "ruled-out", obstacle)
 
 
-def _is_older(answer: PlainAnswer, entry: Entry) -> bool:
-    latest = entry.verdict.latest
+def _is_older(answer: PlainAnswer, entry: Answer) -> bool:
+    latest = entry.latest
     return latest is not None and answer.on < latest
 
 
@@ -186,9 +185,9 @@ def _of_metadata(
     )
 
 
-def _of_run(install: PlainInstall, entry: Entry) -> PlainInstall:
+def _of_run(install: PlainInstall, entry: Answer) -> PlainInstall:
     """What a run came to; one whose packages could not be resolved is a resolver's refusal."""
-    verdict = entry.verdict
+    verdict = entry
     outcome = verdict.outcome
     is_lock = isinstance(outcome, Failed) and outcome.stage == "lock"
     states = _RAN_CORE if verdict.evidence == "smoke" else _RAN

@@ -17,13 +17,12 @@ from support.world import catalogue_of, matrix_of, world
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
-from compat.results.attribution import Attribution
+from compat.results.answer import Answer, CapabilityFault, Score
 from compat.results.compare import compare
+from compat.results.judge import Attribution, EvaluationContext
 from compat.results.record import Capability, Record
 from compat.results.refuted import refuted
-from compat.results.score import CapabilityFault, Score
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext, Verdict
 from compat.run.outcome import Cause, Failed
 from compat.site.history import events
 
@@ -69,7 +68,7 @@ def passing(cell: str, **more: Any) -> Record:
     return ran("pass", cell=cell, **{"capabilities": capabilities(sum="yes", mean="yes"), **more})
 
 
-def judged(*runs: Record, issues: tuple[KnownIssue, ...] = (), cell: str = HERE) -> Verdict:
+def judged(*runs: Record, issues: tuple[KnownIssue, ...] = (), cell: str = HERE) -> Answer:
     return pictured(*runs, issues=issues).by_id[cell].verdict
 
 

@@ -11,11 +11,11 @@ from compat.declare.load import Declared
 from compat.errors import DeclarationError
 from compat.plan.plan import plan
 from compat.results.clauses import Clause, KeptClauses
+from compat.results.judge import EvaluationContext
 from compat.results.known_answers import with_answers
 from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 from compat.results.plain_installs import PlainInstall, plain_causes, plain_installs
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 
 CELL = "py3.8-dep1-demo1.0"
 REFUSED = "lock-fail:no-artifact(gone==4.1)"

@@ -12,13 +12,12 @@ from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
-from compat.results.entry import entry_of
+from compat.results.judge import EvaluationContext, judge
 from compat.results.known_answers import with_answers
 from compat.results.record import Record
 from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.table import capability_table, unexplained
-from compat.results.verdict import EvaluationContext
 
 WORLD = world("platforms")
 PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))
@@ -63,7 +62,7 @@ def test_every_cell_of_the_plan_stands_in_the_snapshot_once_and_in_order() -> No
 
 def test_the_entry_of_one_cell_is_that_of_the_whole() -> None:
     run = ran("pass", cell=LAST, capabilities=capabilities(sum="yes"))
-    alone = entry_of(FATES[-1].cell, (run,), PRESENT, (LOCK, None))
+    alone = judge(FATES[-1].cell, (run,), PRESENT, lock_digest=LOCK)
     assert alone == pictured(run).by_id[LAST]
 
 

@@ -72,7 +72,7 @@ def cell_files(edition: Edition) -> Iterator[Made]:
         tokens = edition.tokens(report)
         for entry in report.snapshot.known:
             yield Made(
-                path=api_path(report.name, "cells", entry.verdict.cell),
+                path=api_path(report.name, "cells", entry.cell.id),
                 inputs=tokens.of(entry, *report.places[place_of(entry.cell)]),
                 make=_encoder(partial(cell_document, edition, report, entry)),
             )

@@ -4,6 +4,7 @@ import datetime
 
 from msgspec.structs import asdict
 
+from compat.results.answer import Kind
 from compat.results.plain_installs import (
     PlainCause,
     PlainGround,
@@ -12,7 +13,6 @@ from compat.results.plain_installs import (
     plain_causes,
     plain_installs,
 )
-from compat.results.run_group import Kind
 from compat.site.api.envelope import Document, SitePath, head
 from compat.site.edition import MatrixReport
 from compat.site.paths import lock_file

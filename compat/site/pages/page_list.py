@@ -8,7 +8,7 @@ from typing import Any
 from packaging.version import Version
 
 from compat.policy.quarters import quarters
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.answer_pages import answer_pages
 from compat.site.pages.capability_view import (
@@ -346,7 +346,7 @@ def _cells(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[L
         )
 
 
-def _cell(edition: Edition, report: MatrixReport, entry: Entry, neighbours: Neighbours) -> Page:
+def _cell(edition: Edition, report: MatrixReport, entry: Answer, neighbours: Neighbours) -> Page:
     cell = entry.cell
     place = place_words(cell, report.snapshot.matrix)
     style = style_of(entry, report.places[place_of(cell)])
@@ -366,7 +366,7 @@ def _cell(edition: Edition, report: MatrixReport, entry: Entry, neighbours: Neig
     )
 
 
-def _problem(entry: Entry) -> ProblemReport:
+def _problem(entry: Answer) -> ProblemReport:
     verdict = entry.verdict
     outcome = () if verdict.outcome is None else (("outcome", str(verdict.outcome)),)
     latest = () if verdict.latest is None else (("last tested", str(verdict.latest)),)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from packaging.version import Version
 
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.representative import representative_of_release
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import CardView, best
@@ -107,9 +107,9 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
     return tuple(sorted(set(every)))
 
 
-def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
+def release_entries(report: MatrixReport) -> dict[Version, list[Answer]]:
     subject = report.snapshot.matrix.subject
-    entries: dict[Version, list[Entry]] = {}
+    entries: dict[Version, list[Answer]] = {}
     for entry in report.snapshot.known:
         entries.setdefault(entry.cell.on(subject).version, []).append(entry)
     return entries
@@ -187,11 +187,11 @@ def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPyt
     )
 
 
-def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[str, int], ...]:
+def _obstacles(report: MatrixReport, entries: Sequence[Answer]) -> tuple[tuple[str, int], ...]:
     """What is in the way, those of one cause in one line with their versions, the most common
     first.
     """
-    by_sentence: dict[str, list[Entry]] = {}
+    by_sentence: dict[str, list[Answer]] = {}
     for entry in entries:
         if entry.obstacle is not None and entry.cell.recipe != "dated":
             by_sentence.setdefault(_general(entry, report), []).append(entry)
@@ -208,7 +208,7 @@ def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[st
     return tuple(sorted(counted, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES])
 
 
-def _general(entry: Entry, report: MatrixReport) -> str:
+def _general(entry: Answer, report: MatrixReport) -> str:
     assert entry.obstacle is not None
     because, kind = entry.obstacle.because, entry.obstacle.kind
     if kind in ("conflicting-pin", "requires-python"):
@@ -221,7 +221,7 @@ def _general(entry: Entry, report: MatrixReport) -> str:
     return because
 
 
-def _cell(report: MatrixReport, entry: Entry) -> KnownCell:
+def _cell(report: MatrixReport, entry: Answer) -> KnownCell:
     symbol, style = cell_symbol(entry, report.places[place_of(entry.cell)])
     return KnownCell(
         place=place_words(entry.cell, report.snapshot.matrix),
