@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, parse_cell, readable_cell
+from compat.plan.cell import Cell, parse_cell, readable_cell, split_platform
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Disproof, FileClause, KeptClauses
+from compat.results.installs import Install
 from compat.results.known_answers import fallen
 from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of
-from compat.results.platform_installs import PlatformInstall, split_platform
 from compat.run.outcome import Failed, is_spurious
 from compat.workspace import Workspace
 
@@ -262,7 +262,7 @@ def _is_said_to_fail(entry: Answer) -> bool:
 def asked_elsewhere(
     workspace: Workspace,
     facts: Feasibility,
-    install: PlatformInstall,
+    install: Install,
     locker: Locker,
     redacted: Callable[[str], str],
 ) -> tuple[PlainAnswer, Lock | None]:

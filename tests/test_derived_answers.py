@@ -52,7 +52,7 @@ def workspace(root: Path, cache: Path, day: datetime.date = DAY) -> Workspace:
 
 def plain(entries: tuple[Answer, ...]) -> list[Answer]:
     """The entries without their runs, which are read when they are asked for."""
-    return [msgspec.structs.replace(entry, runs=(), history=None) for entry in entries]  # type: ignore[arg-type]
+    return [msgspec.structs.replace(entry, history=None) for entry in entries]  # type: ignore[arg-type]
 
 
 def anew(root: Path, day: datetime.date = DAY) -> Snapshot:

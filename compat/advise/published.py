@@ -7,7 +7,7 @@ from typing import Literal
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell, readable_cell
 from compat.results.answer import Answer
-from compat.results.plain_installs import PlainInstall, plain_of_cell
+from compat.results.installs import Install, plain_of_cell
 from compat.results.snapshot import Snapshot
 from compat.results.state_words import verdict_clause
 from compat.value import Value
@@ -39,7 +39,7 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     return AsPublished(command=command, state="fails", sentence=_failure(entry))
 
 
-def _as_resolved(command: str, install: PlainInstall) -> AsPublished:
+def _as_resolved(command: str, install: Install) -> AsPublished:
     if install.state == "resolves":
         sentence = f"resolves on {install.on}, and was not run"
         return AsPublished(command=command, state="unknown", sentence=sentence)

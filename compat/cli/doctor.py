@@ -27,6 +27,7 @@ from compat.advise.problem import KnownFacts, Problem
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
+from compat.cli.installs import known_elsewhere, say_elsewhere
 from compat.cli.options import (
     Json,
     OtherPlatform,
@@ -36,7 +37,6 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.platforms import known_elsewhere, say_elsewhere
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import UsageError, reason

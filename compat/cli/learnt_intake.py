@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from compat.cli.installs import MOST_DAYS, AskedAgain, republished
 from compat.cli.machine import without_places
 from compat.cli.output import envelope, note, report
-from compat.cli.plain import MOST_DAYS, AskedAgain, republished
 from compat.errors import DeclarationError, Fault
 from compat.lock.demands import Demands
 from compat.lock.recipe import asks_as_declared

@@ -134,7 +134,7 @@ def _options(first: str, only: str, smoke: str, pythons: str) -> PlanOptions:
 
 
 def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: Shown) -> None:
-    from compat.cli.platforms import plan_platforms, platforms_named
+    from compat.cli.installs import plan_platforms, platforms_named
 
     if shown not in ("table", "github"):
         raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")

@@ -6,13 +6,12 @@ from typing import Annotated
 import typer
 
 from compat import pipeline
+from compat.cli.installs import take_plain, take_platforms
 from compat.cli.learnt_intake import take_learnt
 from compat.cli.lock_intake import take_locks
 from compat.cli.machine import without_places
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.plain import take_plain
-from compat.cli.platform_intake import take_platforms
 from compat.cli.shard_intake import take
 from compat.errors import UsageError
 from compat.run.evidence import Isolation

@@ -95,6 +95,12 @@ def is_in_lane(cell_id: str) -> bool:
     return cell_id.endswith(_LANES)
 
 
+def split_platform(cell_id: str) -> tuple[str, str]:
+    """Return the id without its platform, and the platform; empty for that of the matrix."""
+    own, _, platform = cell_id.partition("@")
+    return own, platform
+
+
 def refuse_elsewhere(text: str, matrix: Matrix) -> None:
     """Raise UsageError for the id, or the glob, of cells of another platform: none runs here."""
     _, sign, name = text.partition("@")

@@ -29,8 +29,8 @@ from compat.declare.suite_table import Tier
 from compat.errors import CompatError, Fault, RecordError
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, Coordinate, Recipe
+from compat.plan.installs import InstallQuestion
 from compat.plan.obstacle import Obstacle
-from compat.plan.plain_cells import PlainQuestion
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import (
     Answer,
@@ -650,10 +650,10 @@ class StoredSnapshot(Snapshot):
         )
 
     @cached_property
-    def plain_questions(self) -> tuple[PlainQuestion, ...]:
+    def plain_questions(self) -> tuple[InstallQuestion, ...]:
         body = self._table.derived("questions") or b""
         return tuple(
-            PlainQuestion(
+            InstallQuestion(
                 release=Version(release),
                 python=Version(python),
                 cell=None if cell is None else self.by_id[cell].cell,

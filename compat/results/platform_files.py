@@ -13,15 +13,15 @@ from compat.index.release import Catalogue, Package
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock
 from compat.plan.feasible import Feasibility
-from compat.plan.other_platforms import platform_facts
-from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
-from compat.results.platform_installs import (
-    PlatformInstall,
+from compat.plan.installs import platform_facts
+from compat.results.installs import (
+    Install,
     declared_installs,
     decode_installs,
     encode_installs,
     with_platform_answers,
 )
+from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
 
 PLATFORMS_FOLDER = "platforms"
 WHEELS = "wheels.json"
@@ -70,9 +70,7 @@ class PlatformFiles:
         elsewhere = None if text is None else decode_packages(text.decode(errors="replace"), source)
         return platform_facts(matrix, catalogue, elsewhere, platform)
 
-    def installs(
-        self, matrix: Matrix, catalogue: Catalogue, keep: Keep
-    ) -> tuple[PlatformInstall, ...]:
+    def installs(self, matrix: Matrix, catalogue: Catalogue, keep: Keep) -> tuple[Install, ...]:
         def declared() -> bytes:
             return encode_installs(
                 install

@@ -24,12 +24,13 @@ from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, is_in_lane, readable_cell
 from compat.plan.feasible import Feasibility
+from compat.plan.installs import InstallQuestion, plain_questions
 from compat.plan.lanes import facts_for, lane_cells
 from compat.plan.obstacle import Obstacle
-from compat.plan.plain_cells import PlainQuestion, plain_questions
 from compat.plan.plan import Fate, Infeasible, fate_of
 from compat.results.answer import Answer, Kind
 from compat.results.clauses import Disproof
+from compat.results.installs import Install
 from compat.results.judge import (
     Attribution,
     EvaluationContext,
@@ -40,7 +41,6 @@ from compat.results.judge import (
     judged_again,
 )
 from compat.results.plain_answers import PlainAnswer
-from compat.results.platform_installs import PlatformInstall
 from compat.results.record import Capability
 from compat.results.runs import History, Ran
 from compat.run.outcome import Failed, Outcome
@@ -48,7 +48,7 @@ from compat.value import Value
 
 T = TypeVar("T")
 LanesOf = Callable[["Snapshot"], tuple[Answer, ...]]
-PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
+PlatformInstalls = Callable[[], tuple[Install, ...]]
 # The versions of the axes' packages, by normalised name, in the lock of a cell.
 LockedVersions = Callable[[str], Mapping[str, Version]]
 
@@ -112,7 +112,7 @@ class Snapshot:
         return self
 
     @cached_property
-    def platform_installs(self) -> tuple[PlatformInstall, ...]:
+    def platform_installs(self) -> tuple[Install, ...]:
         return self._platforms()
 
     @cached_property
@@ -191,7 +191,7 @@ class Snapshot:
         return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
 
     @cached_property
-    def plain_questions(self) -> tuple[PlainQuestion, ...]:
+    def plain_questions(self) -> tuple[InstallQuestion, ...]:
         return plain_questions(self.feasibility)
 
     @cached_property

@@ -128,8 +128,7 @@ class TestRefuted:
 
     def test_check_names_the_cell_and_what_the_entry_claims(self) -> None:
         picture = pictured(failing(), passing(THERE), issues=(known("index"),))
-        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
-        (finding,) = refuted(picture.matrix, verdicts)
+        (finding,) = refuted(picture.matrix, picture.known)
         assert finding.message == (
             f"sum works in {THERE}, where this entry says that the index no longer has what it"
             " needs"
@@ -140,15 +139,13 @@ class TestRefuted:
         old = passing(THERE, suite=OTHER_SUITE)
         picture = pictured(failing(), old, issues=(known(),))
         assert picture.by_id[HERE].verdict.kind == "partial"
-        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
-        (finding,) = refuted(picture.matrix, verdicts)
+        (finding,) = refuted(picture.matrix, picture.known)
         assert finding.hint.endswith("or run the cell again, as its result is stale")
 
     def test_a_fresh_pass_is_named_before_a_stale_one(self) -> None:
         runs = (failing(), passing("py3.7-dep1-demo2", suite=OTHER_SUITE), passing(THERE))
         picture = pictured(*runs, issues=(known(),))
-        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
-        (finding,) = refuted(picture.matrix, verdicts)
+        (finding,) = refuted(picture.matrix, picture.known)
         assert finding.message.startswith(f"sum works in {THERE} and 1 more, where")
 
     def test_what_comes_and_goes_refutes_nothing_and_stays_flaky(self) -> None:
@@ -291,8 +288,7 @@ class TestHowItFails:
     ) -> None:
         issue = msgspec.structs.replace(self.SIGN, outcome=outcome)
         picture = pictured(failed_by("assertion"), failed_by("error", THERE), issues=(issue,))
-        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
-        assert [finding.code for finding in refuted(picture.matrix, verdicts)] == codes
+        assert [finding.code for finding in refuted(picture.matrix, picture.known)] == codes
 
 
 def test_what_depends_on_the_machine_is_a_caution_on_a_cell_that_works() -> None:
@@ -395,9 +391,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
 @given(worlds())
 @examples(300)
 def test_no_declaration_makes_more_green_than_the_runs_allow(picture: Snapshot) -> None:
-    attribution = Attribution(
-        picture.matrix, ((entry.cell, entry.verdict) for entry in picture.known)
-    )
+    attribution = Attribution(picture.matrix, picture.known)
     assert attribution.refuting == picture.attribution.refuting
     works_in: dict[object, set[str]] = {}
     for entry in picture.known:

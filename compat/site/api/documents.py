@@ -22,10 +22,8 @@ from compat.site.api.index_documents import (
     is_of_root,
     root_document,
 )
-from compat.site.api.lane_documents import lanes_document
+from compat.site.api.install_documents import lanes_document, plain_document, platforms_document
 from compat.site.api.openapi import DOCUMENTS, changelog, openapi, schema_file
-from compat.site.api.plain_documents import plain_document
-from compat.site.api.platform_documents import platforms_document
 from compat.site.api.policy_documents import (
     minimum_document,
     proposals_document,

@@ -22,12 +22,10 @@ from compat.site.pages.changes_view import changes_in_month, changes_page, earli
 from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import choices, grid, grid_parts, main_python, part_label
 from compat.site.pages.home_view import home
-from compat.site.pages.lanes_view import lanes_view
+from compat.site.pages.install_views import lanes_view, plain_page, platforms_page
 from compat.site.pages.neighbours import Neighbours
 from compat.site.pages.page import LatePage, Page, alias, titled
 from compat.site.pages.pair_view import Pairs
-from compat.site.pages.plain_view import plain_page
-from compat.site.pages.platforms_view import platforms_page
 from compat.site.pages.policy_view import (
     proposal_list,
     proposal_view,

@@ -10,6 +10,7 @@ from compat.results.representative import representative_of_release
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import CardView, best
 from compat.site.pages.grid_view import answers, label_of
+from compat.site.pages.install_views import PlainSection, PlatformRow, plain_section, platform_rows
 from compat.site.pages.place_view import (
     AnswerPart,
     View,
@@ -18,8 +19,6 @@ from compat.site.pages.place_view import (
     has_page,
     recipe_words,
 )
-from compat.site.pages.plain_view import PlainSection, plain_section
-from compat.site.pages.platforms_view import PlatformRow, platform_rows
 from compat.site.paths import api_path, grid_path, page
 from compat.site.status import StatusStyle, is_admitted
 from compat.site.why_words import (
