@@ -21,11 +21,10 @@ from compat.errors import RecordError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, parse_cell, readable_cell
+from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import facts_for
 from compat.plan.plan import Infeasible, Plan, fate_of, plan
-from compat.plan.product import axis_coordinates
 from compat.results.plain_answers import PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
@@ -372,8 +371,7 @@ def proposed(
 
     Lines of the `folders` that still mention what a move leaves are named.
     """
-    from compat.policy.extend import proposed_extensions
-    from compat.policy.propose import proposals
+    from compat.policy.propose import proposals, proposed_extensions
     from compat.rewrite.mentions import mentions
     from compat.rewrite.repository_file import RepositoryFile
 

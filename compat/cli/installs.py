@@ -157,19 +157,19 @@ def _asked_each(
 ) -> list[Fault]:
     """Ask about each, so many at a time, and keep what was answered; return what went wrong."""
 
-    def asked(one: T) -> Asked | CompatError:
+    def asked(question: T) -> Asked | CompatError:
         try:
-            return ask(one)
+            return ask(question)
         except CompatError as error:
             return error
 
     with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
-        for one, answer in zip(meant, pool.map(asked, meant), strict=True):
+        for question, answer in zip(meant, pool.map(asked, meant), strict=True):
             if isinstance(answer, CompatError):
                 errors.append(answer)
                 report(answer.faults)
             else:
-                keep(one, answer)
+                keep(question, answer)
     return [fault for error in errors for fault in error.faults]
 
 

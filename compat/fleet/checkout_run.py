@@ -33,7 +33,7 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock, Pin, Refusal
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
-from compat.plan.cell import Cell, Recipe, parse_cell
+from compat.plan.cell import Cell, Recipe, axis_coordinates, parse_cell
 from compat.plan.checkout_cells import (
     checkout_cells,
     facts_of_checkout,
@@ -45,7 +45,6 @@ from compat.plan.lanes import facts_for, lane_cells
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Infeasible, fate_of
 from compat.plan.platform import accepted_tags
-from compat.plan.product import axis_coordinates
 from compat.results.answer import Answer
 from compat.results.checkout_diff import CellDifference, cell_difference
 from compat.results.judge import judge

@@ -11,9 +11,8 @@ from packaging.version import Version
 from compat.declare.faults import choice
 from compat.declare.matrix import Axis, Matrix
 from compat.errors import NothingToDo, UsageError
-from compat.plan.cell import Cell, Coordinate, Recipe
+from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, fate_of
-from compat.plan.product import axis_coordinates
 from compat.results.answer import Answer
 from compat.run.outcome import Failed, is_spurious, parse_outcome
 from compat.search.boundary import Boundary, BoundarySearch, Probe

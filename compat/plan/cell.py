@@ -1,15 +1,21 @@
-"""Cells and their ids: one coordinate on each axis, asked under one recipe."""
+"""Cells and their ids: one coordinate on each axis, asked under one recipe; and the product of the
+axes, in declared order.
+"""
 
 import difflib
+import itertools
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.faults import choice
-from compat.declare.matrix import Axis, Matrix
+from compat.declare.matrix import Axis, InterpreterAxis, Matrix
+from compat.declare.parsing import minor_series
 from compat.declare.platforms import PLATFORM_NAMES, PLATFORMS
 from compat.errors import UsageError
+from compat.index.release import Catalogue
 from compat.value import Value
 
 Recipe = Literal["fresh", "dated", "relaxed", "lowest", "prerelease"]
@@ -183,3 +189,24 @@ def _normal_version(text: str) -> Version | None:
 
 def _recipe(text: str) -> Recipe:
     return next((recipe for recipe in (*RECIPES, *LANES) if recipe == text), "fresh")
+
+
+def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]:
+    return tuple(
+        Coordinate(axis=axis.name, short=axis.short, version=version)
+        for version in _versions(axis, catalogue)
+    )
+
+
+def product(matrix: Matrix, catalogue: Catalogue) -> Iterator[tuple[Coordinate, ...]]:
+    """Yield every combination of coordinates once, in axis order.
+
+    The recipes multiply them later.
+    """
+    return itertools.product(*(axis_coordinates(axis, catalogue) for axis in matrix.axes))
+
+
+def _versions(axis: Axis, catalogue: Catalogue) -> tuple[Version, ...]:
+    if isinstance(axis, InterpreterAxis):
+        return tuple(sorted(Version(minor_series(release)) for release in axis.releases))
+    return catalogue.of(axis).coordinates(axis.select)

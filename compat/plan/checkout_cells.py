@@ -13,10 +13,9 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.selector import Selector
 from compat.index.release import Catalogue, Package, Release
-from compat.plan.cell import Cell, Recipe
+from compat.plan.cell import Cell, Recipe, product
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import lane_cells
-from compat.plan.product import product
 
 LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
 

@@ -12,10 +12,9 @@ from compat.declare.extended import extended_matrix
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.declare.patches import NEWEST
 from compat.index.release import Catalogue, Package
-from compat.plan.cell import RECIPES, Cell, Coordinate, Recipe, readable_cell
+from compat.plan.cell import RECIPES, Cell, Coordinate, Recipe, axis_coordinates, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
-from compat.plan.product import axis_coordinates
 from compat.value import Value
 
 

@@ -14,12 +14,11 @@ from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
 from compat.index.release import Catalogue, Published, Release, earliest_upload
-from compat.plan.cell import Cell, Coordinate
+from compat.plan.cell import Cell, Coordinate, axis_coordinates
 from compat.plan.dependencies import Dependencies, Question
 from compat.plan.installable import Installable
 from compat.plan.obstacle import Obstacle, RefusingAxis, conflict
 from compat.plan.platform import admits, marker_values
-from compat.plan.product import axis_coordinates
 from compat.plan.requirements import Asked, active, named
 from compat.plan.rules import RuleBook
 

@@ -16,11 +16,10 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName, target_of
 from compat.index.release import Catalogue, Package, Release, Required
-from compat.plan.cell import Cell
+from compat.plan.cell import Cell, product
 from compat.plan.feasible import Feasibility
 from compat.plan.installable import Installable
 from compat.plan.obstacle import Obstacle
-from compat.plan.product import product
 from compat.value import Value
 
 
@@ -142,8 +141,8 @@ def platform_questions(facts: Feasibility, platform: PlatformName) -> Iterator[I
         lacking = "" if obstacle is None else _lacking(facts, question, obstacle)
         if obstacle is not None and lacking:
             obstacle = _of_release(facts, question, obstacle)
-        there = newest.of(lacking) if lacking else None
-        yield replace(question, cell=cell, obstacle=obstacle, lacking=lacking, newest=there)
+        wheel = newest.of(lacking) if lacking else None
+        yield replace(question, cell=cell, obstacle=obstacle, lacking=lacking, newest=wheel)
 
 
 def _merged(required: Iterable[Required], elsewhere: Iterable[Package]) -> tuple[Required, ...]:

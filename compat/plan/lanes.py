@@ -16,11 +16,10 @@ from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.selector import Selector
 from compat.index.release import Package
 from compat.index.required import lowest_of
-from compat.plan.cell import Cell, Coordinate
+from compat.plan.cell import Cell, Coordinate, axis_coordinates, product
 from compat.plan.extension import beyond, extended_facts, extension_cells
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell
-from compat.plan.product import axis_coordinates, product
 
 _LOWEST = "+lowest"  # no axis has such a name
 

@@ -9,12 +9,19 @@ import msgspec
 from compat.declare.matrix import Matrix
 from compat.errors import EmptyLane, NothingToDo, UsageError
 from compat.index.release import Catalogue
-from compat.plan.cell import LANES, Cell, form, parse_cell, readable_cell, refuse_elsewhere
+from compat.plan.cell import (
+    LANES,
+    Cell,
+    axis_coordinates,
+    form,
+    parse_cell,
+    readable_cell,
+    refuse_elsewhere,
+)
 from compat.plan.extension import extension_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.lanes import is_lane_cell, lane_cells
 from compat.plan.plan import every_cell
-from compat.plan.product import axis_coordinates
 
 
 def cells_of(facts: Feasibility) -> tuple[Cell, ...]:

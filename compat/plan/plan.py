@@ -8,11 +8,10 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix, Rule
 from compat.errors import Fault
 from compat.index.release import Catalogue
-from compat.plan.cell import RECIPES, Cell
+from compat.plan.cell import RECIPES, Cell, product
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.platform import python_name, python_remedy
-from compat.plan.product import product
 from compat.value import Value
 
 

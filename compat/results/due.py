@@ -9,9 +9,8 @@ from typing import Literal, get_args
 
 from packaging.version import Version
 
-from compat.plan.cell import Cell
+from compat.plan.cell import Cell, axis_coordinates
 from compat.plan.plan import Infeasible
-from compat.plan.product import axis_coordinates
 from compat.results.answer import Answer
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue

@@ -279,8 +279,8 @@ def _install(snapshot: Snapshot, question: InstallQuestion) -> Install:
     obstacle = None if known is None else known.obstacle
     is_open = answer is not None and answer.refusal is not None and is_spurious(answer.refusal)
     if answer is not None and not (is_open and obstacle is not None):
-        found = "a resolver finds packages that satisfy every requirement; they were not run"
-        return _of_resolver(install, answer, found if answer.refusal is None else answer.because)
+        resolved = "a resolver finds packages that satisfy every requirement; they were not run"
+        return _of_resolver(install, answer, resolved if answer.refusal is None else answer.because)
     if known is not None and known.refusal is not None and known.refusal.ground != "file":
         return _of_refusal(install, known.refusal)
     if obstacle is None:

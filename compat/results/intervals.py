@@ -11,8 +11,7 @@ from itertools import pairwise
 
 import msgspec
 
-from compat.plan.cell import Cell, readable_cell
-from compat.plan.product import axis_coordinates
+from compat.plan.cell import Cell, axis_coordinates, readable_cell
 from compat.results.answer import Answer
 from compat.results.judge import holds
 from compat.results.snapshot import Snapshot

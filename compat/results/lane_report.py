@@ -11,9 +11,8 @@ from packaging.version import Version
 from compat.declare.matrix import PackageAxis
 from compat.lock.floors import LockedFloor, locked_floors
 from compat.lock.lockfile import Lock
-from compat.plan.cell import Cell, Recipe
+from compat.plan.cell import Cell, Recipe, axis_coordinates
 from compat.plan.lanes import lane_axis, why_not_lowest
-from compat.plan.product import axis_coordinates
 from compat.results.answer import Answer, Kind
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed

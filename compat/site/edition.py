@@ -19,11 +19,9 @@ from compat.declare.capabilities import Described
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.policy.calendar import Schedule, schedule
-from compat.policy.extend import proposed_extensions
-from compat.policy.outlook import Outlook, outlooks
+from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
 from compat.policy.proposal import Proposal
-from compat.policy.propose import proposals
+from compat.policy.propose import proposals, proposed_extensions
 from compat.results.answer import Answer
 from compat.results.audits import Audit
 from compat.results.lane_report import LaneReport, lane_report

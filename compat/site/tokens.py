@@ -68,10 +68,8 @@ def _token(entry: Answer, shared: _SharedDigests) -> str:
         (run.started, run.lock_digest, run.suite_digest, shared.of(run.outcomes))
         for run in entry.runs
     ]
-    verdict = asdict(entry.verdict)
+    known = asdict(entry) | {"cell": entry.id, "history": runs}
     for name in ("capabilities", "faults", "helpers", "score"):
-        verdict[name] = shared.of(verdict[name])
-    content = msgspec.msgpack.encode(
-        (entry.lock_digest, entry.recipe, verdict, entry.obstacle, runs), enc_hook=str
-    )
+        known[name] = shared.of(known[name])
+    content = msgspec.msgpack.encode(known, enc_hook=str)
     return hashlib.sha256(content).hexdigest()

@@ -32,7 +32,7 @@ def questions(
     platform: PlatformName, is_read: bool = True
 ) -> dict[tuple[str, str], InstallQuestion]:
     facts = platform_facts(MATRIX, CATALOGUE, ELSEWHERE if is_read else None, platform)
-    return {(str(one.release), str(one.python)): one for one in platform_questions(facts)}
+    return {(str(one.release), str(one.python)): one for one in platform_questions(facts, platform)}
 
 
 def said(platform: PlatformName, release: str, python: str) -> str:

@@ -17,7 +17,7 @@ from compat.plan.explain import explain
 from compat.plan.feasible import Feasibility
 from compat.plan.obstacle import Obstacle
 from compat.plan.plan import plan
-from compat.policy.eol import PYTHONS
+from compat.policy.window import PYTHONS
 
 DOCUMENT = world("patches")
 MATRIX = matrix_of(DOCUMENT)

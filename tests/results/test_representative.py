@@ -5,8 +5,7 @@ from packaging.version import Version
 from support.floors import DAY, cell, declared, green, ran, seen
 from support.made_records import capabilities
 
-from compat.policy.as_of import AsOf
-from compat.policy.evaluation import Evaluation
+from compat.policy.evaluation import AsOf, Evaluation
 from compat.results.answer import Answer
 from compat.results.record import Record
 from compat.results.representative import representative

@@ -7,7 +7,7 @@ from typing import Any
 
 from packaging.version import Version
 
-from compat.policy.quarters import quarters
+from compat.policy.calendar import quarters
 from compat.results.answer import Answer
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.answer_pages import answer_pages
