@@ -37,11 +37,11 @@ from compat.plan.feasible import Feasibility
 from compat.plan.plan import plan
 from compat.results.answer import Answer
 from compat.results.answers import AnswerTable, Before, RunsByCell, Sources, StoredSnapshot
-from compat.results.clause_file import LearntFiles
 from compat.results.durations import Durations, durations_by_tier
+from compat.results.infer import with_answers
+from compat.results.installs import PlatformFiles
 from compat.results.judge import EvaluationContext, judge
-from compat.results.known_answers import with_answers
-from compat.results.platform_files import PlatformFiles
+from compat.results.learnt import LearntFiles
 from compat.results.record import Record
 from compat.results.record_batches import BATCHES
 from compat.results.record_files import RecordFiles

@@ -34,7 +34,7 @@ from compat.plan.cell import Cell
 from compat.results import snapshot as snapshot_module
 from compat.results.answer import Answer
 from compat.results.answers import AnswerReader
-from compat.results.clause_file import keep_plain
+from compat.results.learnt import keep_plain
 from compat.results.runs import History
 from compat.results.snapshot import Snapshot
 from compat.run.suitefiles import suite_digest

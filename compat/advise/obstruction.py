@@ -6,7 +6,7 @@ from compat.advise.proof import TestedCombination, is_current, is_goal_met
 from compat.advise.ranks import positions
 from compat.advise.request import Request, label, unavailable, wanted_coordinates
 from compat.plan.cell import Cell
-from compat.plan.obstacle import Obstacle
+from compat.plan.feasible import Obstacle
 from compat.results.answer import Answer
 from compat.results.snapshot import Snapshot
 from compat.results.state_words import verdict_clause

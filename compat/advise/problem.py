@@ -24,8 +24,8 @@ from compat.advise.violation import Fallback, PublishedRules, Violation, series_
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
 from compat.results.answer import Answer
-from compat.results.blames import KeptBlame
 from compat.results.involved import PYTHON, involved
+from compat.results.learnt import KeptBlame
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
 from compat.value import Value

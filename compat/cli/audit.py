@@ -29,12 +29,19 @@ from compat.fleet.run_plan import seconds_of
 from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
 from compat.results.answer import Answer
-from compat.results.audits import Audit, AuditedCell, audited_free, audited_run, sampled
-from compat.results.clause_file import keep_audit, keep_probes
 from compat.results.clauses import Disproof
 from compat.results.involved import involved, third_package
 from compat.results.judge import asked_about
-from compat.results.plain_answers import PlainAnswer
+from compat.results.learnt import (
+    Audit,
+    AuditedCell,
+    PlainAnswer,
+    audited_free,
+    audited_run,
+    keep_audit,
+    keep_probes,
+    sampled,
+)
 from compat.search.learning import RefusalLearner
 from compat.site.wording import count
 from compat.workspace import Workspace

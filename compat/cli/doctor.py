@@ -41,7 +41,7 @@ from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import UsageError, reason
 from compat.results.answer import Answer
-from compat.results.clause_file import kept_blames
+from compat.results.learnt import kept_blames
 from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count
 from compat.workspace import Workspace

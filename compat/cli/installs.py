@@ -30,8 +30,8 @@ from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell, parse_cell, split_platform
 from compat.plan.feasible import Feasibility
 from compat.plan.installs import plain_questions
-from compat.results.clause_file import keep_plain
 from compat.results.installs import (
+    ANSWERS,
     INSTALLABLE,
     PLATFORM_STATES,
     Install,
@@ -39,8 +39,7 @@ from compat.results.installs import (
     install_causes,
     plain_installs,
 )
-from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of, decode_answers
-from compat.results.platform_files import ANSWERS
+from compat.results.learnt import LOCKED, PlainAnswer, answer_of, decode_answers, keep_plain
 from compat.run.outcome import Failed, is_spurious
 from compat.site.install_words import (
     INSTALL_STYLES,

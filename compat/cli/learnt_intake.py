@@ -13,16 +13,16 @@ from compat.lock.demands import Demands
 from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import Cell
 from compat.plan.plan import every_cell
-from compat.results.clause_file import (
+from compat.results.clauses import Clause, ClauseBook
+from compat.results.learnt import (
     CLAUSES,
     PROBES,
+    PlainAnswer,
     keep_clauses,
     keep_probes,
     kept_clauses,
     kept_probes,
 )
-from compat.results.clauses import Clause, ClauseBook
-from compat.results.plain_answers import PlainAnswer
 from compat.run.outcome import Failed
 from compat.search.learning import RefusalLearner
 from compat.site.wording import count

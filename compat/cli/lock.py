@@ -30,9 +30,7 @@ from compat.fleet.batch import LockResult
 from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.plan.cell import Cell
-from compat.plan.lanes import facts_for, lockable_cells
-from compat.plan.named import runnable_cells
-from compat.plan.plan import Infeasible
+from compat.plan.plan import Infeasible, facts_for, lockable_cells, runnable_cells
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
 from compat.value import Value

@@ -11,7 +11,7 @@ from compat import files
 from compat.cli.output import envelope, note, report, say
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.lock.received import handed_lock
-from compat.plan.lanes import lockable_cells
+from compat.plan.plan import lockable_cells
 from compat.site.wording import count
 from compat.workspace import Workspace
 

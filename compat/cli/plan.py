@@ -25,12 +25,18 @@ from compat.fleet.run_plan import PlanOptions, budget_of
 from compat.plan.budget import MOST_SHARDS
 from compat.plan.cell import RECIPES, axis_coordinates
 from compat.plan.explain import explain
-from compat.plan.lanes import facts_for
-from compat.plan.named import runnable_cells
-from compat.plan.obstacle import Obstacle
-from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
-from compat.results.clause_file import kept_audit
+from compat.plan.feasible import Obstacle
+from compat.plan.plan import (
+    Fate,
+    Infeasible,
+    Plan,
+    counts,
+    facts_for,
+    runnable_cells,
+    unneeded_faults,
+)
 from compat.results.coverage import CellCount, cell_count, coverage
+from compat.results.learnt import kept_audit
 from compat.workspace import Workspace
 
 Explained = Annotated[

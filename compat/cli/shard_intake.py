@@ -17,7 +17,7 @@ from compat.declare.suite_table import Tier
 from compat.errors import CompatError, Fault, UsageError, reason
 from compat.files import read
 from compat.lock.kept_lock import kept_lock
-from compat.plan.lanes import lockable_cells
+from compat.plan.plan import lockable_cells
 from compat.results.intake import OLDEST, Checkout, handed
 from compat.results.strict import strict
 from compat.run.evidence import Isolation

@@ -10,7 +10,7 @@ from packaging.version import Version
 
 from compat.fleet.batch import BatchResult
 from compat.fleet.checkout_run import CheckoutCells, CheckoutChoice
-from compat.results.checkout_diff import CellDifference
+from compat.results.compare import CellDifference
 from compat.value import Value
 
 RunReleased = Callable[[Sequence[str]], BatchResult]

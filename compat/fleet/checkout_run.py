@@ -34,19 +34,20 @@ from compat.lock.lockfile import Lock, Pin, Refusal
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell, Recipe, axis_coordinates, parse_cell
-from compat.plan.checkout_cells import (
+from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.plan import (
+    Infeasible,
     checkout_cells,
+    facts_for,
     facts_of_checkout,
+    fate_of,
+    lane_cells,
     local_cell,
     released_cell,
 )
-from compat.plan.feasible import Feasibility
-from compat.plan.lanes import facts_for, lane_cells
-from compat.plan.obstacle import Obstacle
-from compat.plan.plan import Infeasible, fate_of
 from compat.plan.platform import accepted_tags
 from compat.results.answer import Answer
-from compat.results.checkout_diff import CellDifference, cell_difference
+from compat.results.compare import CellDifference, cell_difference
 from compat.results.judge import judge
 from compat.results.judged import JudgedRun, RefusedCell, record_of, record_of_refusal
 from compat.results.record import Record

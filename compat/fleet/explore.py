@@ -12,7 +12,7 @@ from compat.errors import CompatError
 from compat.plan.cell import Cell
 from compat.results.answer import Answer, Kind
 from compat.results.coverage import Coverage, CoverageCount
-from compat.results.intervals import signature_of
+from compat.results.infer import signature_of
 from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import is_spurious, lacks_instruction

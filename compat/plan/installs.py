@@ -17,9 +17,7 @@ from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName, target_of
 from compat.index.release import Catalogue, Package, Release, Required
 from compat.plan.cell import Cell, product
-from compat.plan.feasible import Feasibility
-from compat.plan.installable import Installable
-from compat.plan.obstacle import Obstacle
+from compat.plan.feasible import Feasibility, Installable, Obstacle
 from compat.value import Value
 
 

@@ -24,7 +24,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.declare.policy import Hold
-from compat.plan.extension import Extension, extensions
+from compat.plan.plan import Extension, extensions
 from compat.policy.evaluation import (
     AsOf,
     Evaluation,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, get_args
 
 from compat.plan.cell import Cell, Recipe
-from compat.plan.obstacle import Obstacle
+from compat.plan.feasible import Obstacle
 from compat.results.involved import involved_in_refusal
 from compat.results.record import Capability
 from compat.results.runs import Counted, History, Ran

@@ -29,8 +29,8 @@ from compat.declare.suite_table import Tier
 from compat.errors import CompatError, Fault, RecordError
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, Coordinate, Recipe
+from compat.plan.feasible import Obstacle
 from compat.plan.installs import InstallQuestion
-from compat.plan.obstacle import Obstacle
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import (
     Answer,
@@ -43,7 +43,7 @@ from compat.results.answer import (
 )
 from compat.results.clauses import Clause, Disproof, FileClause
 from compat.results.judge import EvaluationContext
-from compat.results.plain_answers import PlainAnswer
+from compat.results.learnt import PlainAnswer
 from compat.results.record import Capability, Record
 from compat.results.record_batches import BATCHES
 from compat.results.record_files import RecordFiles

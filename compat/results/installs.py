@@ -1,5 +1,5 @@
 """What a plain install of each release on each Python results in, on the matrix's own platform and
-on others: a query on what is known of their fresh cells.
+on others: a query on what is known of their fresh cells; and the files of other platforms.
 
 A resolver that found packages has run nothing, and on another platform nothing runs: that is never
 `works`.
@@ -9,19 +9,30 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 from msgspec.structs import replace
 from packaging.version import Version
 
+from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName
+from compat.files import Keep, read_if_there, write
+from compat.index.kept import decode_packages, encode_packages
+from compat.index.release import Catalogue, Package
+from compat.lock.lock_text import encode_lock
+from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
-from compat.plan.feasible import Feasibility
-from compat.plan.installs import InstallQuestion, plain_question_of, platform_questions
-from compat.plan.obstacle import Obstacle
+from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.installs import (
+    InstallQuestion,
+    plain_question_of,
+    platform_facts,
+    platform_questions,
+)
 from compat.results.answer import Answer, KnownRefusal
-from compat.results.plain_answers import PlainAnswer
+from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
 from compat.run.outcome import Failed, is_spurious
 from compat.value import StrictValue
 
@@ -380,3 +391,72 @@ def _telling(installs: Iterable[Install]) -> Install:
 
 def _by_python(install: Install) -> Version:
     return Version(install.python)
+
+
+PLATFORMS_FOLDER = "platforms"
+WHEELS = "wheels.json"
+ANSWERS = "answers.json"
+
+
+class PlatformFiles:
+    """The folder `platforms/` of a matrix; each part is read when it is asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._matrix = folder.name
+        self._folder = folder / PLATFORMS_FOLDER
+
+    @property
+    def wheels_path(self) -> Path:
+        """Where the wheels of other platforms are listed."""
+        return self._folder / WHEELS
+
+    def keep_wheels(self, packages: Iterable[Package]) -> bool:
+        """Write the list of wheels, and return whether it changed."""
+        return write(self.wheels_path, encode_packages(packages))
+
+    def answers(self, platform: PlatformName) -> dict[str, PlainAnswer]:
+        text = read_if_there(self._folder / platform / ANSWERS)
+        source = f"matrices/{self._matrix}/{PLATFORMS_FOLDER}/{platform}/{ANSWERS}"
+        return {} if text is None else decode_answers(text.decode(errors="replace"), source)
+
+    def keep_answer(self, platform: PlatformName, answer: PlainAnswer, lock: Lock | None) -> None:
+        """Keep an answer in the place of the earlier one about its cell, and its lock; a lock that
+        is no longer to be had goes.
+        """
+        merged = self.answers(platform) | {answer.cell: answer}
+        path = self.lock_path(platform, answer.cell)
+        if lock is None:
+            path.unlink(missing_ok=True)
+        else:
+            write(path, encode_lock(lock))
+        write(self._folder / platform / ANSWERS, encode_answers(merged.values()))
+
+    def lock_path(self, platform: PlatformName, cell: str) -> Path:
+        return self._folder / platform / "locks" / f"{cell}.txt"
+
+    def facts(self, matrix: Matrix, catalogue: Catalogue, platform: PlatformName) -> Feasibility:
+        text = read_if_there(self.wheels_path)
+        source = f"matrices/{self._matrix}/{PLATFORMS_FOLDER}/{WHEELS}"
+        elsewhere = None if text is None else decode_packages(text.decode(errors="replace"), source)
+        return platform_facts(matrix, catalogue, elsewhere, platform)
+
+    def installs(self, matrix: Matrix, catalogue: Catalogue, keep: Keep) -> tuple[Install, ...]:
+        def declared() -> bytes:
+            return encode_installs(
+                install
+                for name in matrix.platforms
+                for install in declared_installs(self.facts(matrix, catalogue, name), name)
+            )
+
+        if not matrix.platforms:
+            return ()
+        known = decode_installs(
+            keep("platforms", (read_if_there(self.wheels_path) or b"",), declared)
+        )
+        return tuple(
+            install
+            for name in matrix.platforms
+            for install in with_platform_answers(
+                (install for install in known if install.platform == name), self.answers(name)
+            )
+        )

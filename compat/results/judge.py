@@ -22,7 +22,7 @@ from packaging.version import Version
 from compat.declare.matrix import KnownIssue, Matrix
 from compat.declare.suite_table import Tier
 from compat.plan.cell import Cell
-from compat.plan.obstacle import Obstacle
+from compat.plan.feasible import Obstacle
 from compat.results.answer import (
     EXCUSED,
     Answer,

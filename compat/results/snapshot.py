@@ -23,11 +23,9 @@ from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, is_in_lane, readable_cell
-from compat.plan.feasible import Feasibility
+from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.installs import InstallQuestion, plain_questions
-from compat.plan.lanes import facts_for, lane_cells
-from compat.plan.obstacle import Obstacle
-from compat.plan.plan import Fate, Infeasible, fate_of
+from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
 from compat.results.answer import Answer, Kind
 from compat.results.clauses import Disproof
 from compat.results.installs import Install
@@ -40,7 +38,7 @@ from compat.results.judge import (
     judge,
     judged_again,
 )
-from compat.results.plain_answers import PlainAnswer
+from compat.results.learnt import PlainAnswer
 from compat.results.record import Capability
 from compat.results.runs import History, Ran
 from compat.run.outcome import Failed, Outcome

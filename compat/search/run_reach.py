@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from compat.plan.cell import Cell
 from compat.results.answer import Kind
-from compat.results.intervals import (
+from compat.results.infer import (
     Lines,
     Signature,
     agreement,

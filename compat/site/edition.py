@@ -23,8 +23,8 @@ from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
 from compat.policy.proposal import Proposal
 from compat.policy.propose import proposals, proposed_extensions
 from compat.results.answer import Answer
-from compat.results.audits import Audit
-from compat.results.lane_report import LaneReport, lane_report
+from compat.results.compare import LaneReport, lane_report
+from compat.results.learnt import Audit
 from compat.results.record import Capability, Status
 from compat.results.snapshot import Snapshot
 from compat.results.table import ReleaseColumn, columns

@@ -2,7 +2,7 @@
 
 from compat.cli.difference_words import differing
 from compat.fleet.checkout_compare import Comparison
-from compat.results.checkout_diff import CapabilityDifference, CellDifference, Difference
+from compat.results.compare import CapabilityDifference, CellDifference, Difference
 from compat.results.record import Status
 
 RAISED = "NameError: name 'x' is not defined (demo/core.py:7)"

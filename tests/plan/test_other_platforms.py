@@ -19,7 +19,7 @@ from compat.index.kept import decode_packages, encode_packages
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.installs import InstallQuestion, platform_facts, platform_questions
-from compat.plan.named import named_cells
+from compat.plan.plan import named_cells
 from compat.plan.platform import accepted_tags, marker_values
 
 WORLD = world("native")

@@ -18,7 +18,7 @@ from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.questions import freed
 from compat.results.answer import Answer
-from compat.results.audits import (
+from compat.results.learnt import (
     Audit,
     AuditedCell,
     Finding,

@@ -4,7 +4,7 @@ import pytest
 from support.made_records import capabilities, cell_of
 
 from compat.results.answer import Answer, Kind
-from compat.results.checkout_diff import CellDifference, Difference, cell_difference
+from compat.results.compare import CellDifference, Difference, cell_difference
 from compat.run.outcome import parse_outcome
 
 PASS, FAIL = "pass", "test-fail:assertion(a)"

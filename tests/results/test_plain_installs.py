@@ -11,10 +11,10 @@ from compat.declare.load import Declared
 from compat.errors import DeclarationError
 from compat.plan.plan import plan
 from compat.results.clauses import Clause, KeptClauses
+from compat.results.infer import with_answers
 from compat.results.installs import Install, install_causes, plain_installs
 from compat.results.judge import EvaluationContext
-from compat.results.known_answers import with_answers
-from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
+from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
 from compat.results.snapshot import Snapshot, snapshot
 
 CELL = "py3.8-dep1-demo1.0"

@@ -12,8 +12,8 @@ from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
+from compat.results.infer import with_answers
 from compat.results.judge import EvaluationContext, judge
-from compat.results.known_answers import with_answers
 from compat.results.record import Record
 from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot, snapshot

@@ -24,7 +24,7 @@ from support.made_records import (
     runs,
 )
 
-from compat.plan.obstacle import Obstacle
+from compat.plan.feasible import Obstacle
 from compat.results.answer import Answer, KnownRefusal
 from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record

@@ -18,7 +18,7 @@ from compat.fleet.explore import (
 )
 from compat.plan.cell import Cell
 from compat.plan.plan import plan
-from compat.results.intervals import with_expectations
+from compat.results.infer import with_expectations
 from compat.results.judge import EvaluationContext
 from compat.results.snapshot import Snapshot, snapshot
 from compat.search.run_reach import RunReach

@@ -24,7 +24,7 @@ from compat.results.installs import (
     on_platforms,
     with_platform_answers,
 )
-from compat.results.plain_answers import LOCKED, PlainAnswer
+from compat.results.learnt import LOCKED, PlainAnswer
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
 from compat.site.install_words import install_line

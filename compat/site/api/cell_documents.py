@@ -12,7 +12,7 @@ from compat.advise.lifted import Lifted, lifted
 from compat.advise.published import AsPublished, as_published
 from compat.declare.suite_table import Tier
 from compat.plan.cell import RECIPES, Recipe
-from compat.plan.obstacle import Obstacle
+from compat.plan.feasible import Obstacle
 from compat.results.answer import Answer, Blame, EvidenceKind, Kind, Score
 from compat.results.record import Capability, Record, StepSeconds
 from compat.run.evidence import Isolation, Metric

@@ -6,6 +6,7 @@ import datetime
 
 from compat.declare.platforms import PLATFORMS, PlatformName, target_of
 from compat.results.answer import Kind
+from compat.results.compare import LaneAlert, LaneCell
 from compat.results.installs import (
     Install,
     PlainGround,
@@ -15,7 +16,6 @@ from compat.results.installs import (
     install_causes,
     plain_installs,
 )
-from compat.results.lane_report import LaneAlert, LaneCell
 from compat.site.api.envelope import Document, SitePath, head
 from compat.site.edition import MatrixReport
 from compat.site.install_words import install_reason, plain_command, works_instead

@@ -5,7 +5,7 @@ from collections import Counter
 import msgspec
 
 from compat.declare.matrix import KnownIssue
-from compat.plan.obstacle import Kind
+from compat.plan.feasible import Kind
 from compat.results.answer import Answer
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.edition import MatrixReport

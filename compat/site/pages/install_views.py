@@ -10,6 +10,7 @@ from packaging.version import Version
 from compat.advise.commands import commands
 from compat.declare.platforms import own_name
 from compat.plan.cell import LANES, Recipe
+from compat.results.compare import LaneCell
 from compat.results.installs import (
     PLAIN_STATES,
     Install,
@@ -20,7 +21,6 @@ from compat.results.installs import (
     on_platforms,
     plain_installs,
 )
-from compat.results.lane_report import LaneCell
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
