@@ -4,9 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from compat.advise.answer import Advisor, Card, Recommended, Unproven
+from compat.advise.answer import Advisor, Card, Recommended, Unproven, tested
 from compat.advise.commands import Whereabouts, commands
-from compat.advise.compared import tested
 from compat.advise.proof import tested_capabilities
 from compat.advise.request import Goal, label, request_of
 from compat.cli.installs import advised_plain

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from compat.fleet.checkout_compare import Comparison
+from compat.fleet.checkout_run import Comparison
 from compat.results.compare import CapabilityDifference, CellDifference, Difference
 from compat.results.state_words import STATE_WORDS
 from compat.run.outcome import parse_outcome

@@ -30,7 +30,7 @@ from compat.errors import CompatError, Fault, RecordError
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, Coordinate, Recipe
 from compat.plan.feasible import Obstacle
-from compat.plan.installs import InstallQuestion
+from compat.plan.installs import InstallQuestion, plain_questions
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import (
     Answer,
@@ -365,7 +365,6 @@ class AnswerTable:
         derived = {
             "refuting": refuting,
             "disproofs": _encoded_disproofs(known.disproofs),
-            "questions": _encoded_questions(known),
         }
         self._change(partial(_with_answers, known=known, state=state, derived=derived))
         self._forget()
@@ -651,7 +650,12 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def plain_questions(self) -> tuple[InstallQuestion, ...]:
-        body = self._table.derived("questions") or b""
+        def asked() -> _Questions:
+            return [
+                (str(q.release), str(q.python), None if q.cell is None else q.cell.id, q.obstacle)
+                for q in plain_questions(self.feasibility)
+            ]
+
         return tuple(
             InstallQuestion(
                 release=Version(release),
@@ -659,7 +663,7 @@ class StoredSnapshot(Snapshot):
                 cell=None if cell is None else self.by_id[cell].cell,
                 obstacle=obstacle,
             )
-            for release, python, cell, obstacle in msgspec.msgpack.decode(body, type=_Questions)
+            for release, python, cell, obstacle in self.kept("questions", _Questions, asked)
         )
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
@@ -858,14 +862,6 @@ def _run(cell: str, data: bytes, shared: Callable[[int, Any], Any]) -> Run:
         names=shared(body[9], _Names),
         values=body[10],
     )
-
-
-def _encoded_questions(known: Snapshot) -> bytes:
-    questions: _Questions = [
-        (str(q.release), str(q.python), None if q.cell is None else q.cell.id, q.obstacle)
-        for q in known.plain_questions
-    ]
-    return msgspec.msgpack.encode(questions)
 
 
 def _encoded_disproofs(disproofs: Iterable[Disproof]) -> bytes:

@@ -1,7 +1,7 @@
 """What a checkout breaks, in words: capabilities with one fate are one line, however many."""
 
 from compat.cli.difference_words import differing
-from compat.fleet.checkout_compare import Comparison
+from compat.fleet.checkout_run import Comparison
 from compat.results.compare import CapabilityDifference, CellDifference, Difference
 from compat.results.record import Status
 
