@@ -1,6 +1,8 @@
 """The cells of a checkout in a matrix: which are meant, how they are locked, their runs, and what
-they break beside a release. The release's cells that have no result are run first, and what breaks in
-one place alone is run once more before it is called broken.
+they break beside a release.
+
+The release's cells that have no result are run first, and what breaks in one place alone is run
+once more before it is called broken.
 """
 
 import datetime
