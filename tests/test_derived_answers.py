@@ -198,13 +198,13 @@ def test_a_question_about_one_cell_does_not_read_all(
     with repository(red_and_green()) as root:
         assert workspace(root, tmp_path).snapshot.known
         made: list[str] = []
-        make = AnswerReader._entry
+        make = AnswerReader._answer
 
         def noted(reader: AnswerReader, cell: str, *row: Any) -> Answer:
             made.append(cell)
             return make(reader, cell, *row)
 
-        monkeypatch.setattr(AnswerReader, "_entry", noted)
+        monkeypatch.setattr(AnswerReader, "_answer", noted)
         assert workspace(root, tmp_path).verdict(NEW).failing("combination") == ("a",)
         assert made == [NEW]
 
