@@ -21,12 +21,10 @@ from compat.errors import RecordError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, parse_cell, readable_cell
+from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.lanes import facts_for
-from compat.plan.plan import Infeasible, Plan, fate_of, plan
-from compat.plan.product import axis_coordinates
-from compat.results.plain_answers import PlainAnswer, answer_of
+from compat.plan.plan import Infeasible, Plan, facts_for, fate_of, plan
+from compat.results.learnt import PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, is_suite_fault
@@ -109,7 +107,7 @@ def discovered(workspace: Workspace, keep: bool) -> Discovered:
 
 def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Plan:
     """Plan: give every cell its fate. Raises NothingToDo when the matrix has no cells."""
-    from compat.plan.named import refuse_empty
+    from compat.plan.plan import refuse_empty
 
     refuse_empty(workspace.matrix, workspace.catalogue)
     return plan(workspace.matrix, workspace.catalogue, here)
@@ -156,7 +154,7 @@ def failed_imports(
     the same versions on the axes: all but the subject's, where its code did not take part.
     """
     from compat.results.involved import blocked_import
-    from compat.results.verdict import asked_about
+    from compat.results.judge import asked_about
 
     asked = asked_about(cell.id, workspace.context)
     if not asked:
@@ -372,8 +370,7 @@ def proposed(
 
     Lines of the `folders` that still mention what a move leaves are named.
     """
-    from compat.policy.extend import proposed_extensions
-    from compat.policy.propose import proposals
+    from compat.policy.propose import proposals, proposed_extensions
     from compat.rewrite.mentions import mentions
     from compat.rewrite.repository_file import RepositoryFile
 
@@ -416,7 +413,7 @@ def applied(moves: ProposedMoves) -> None:
 def edition_of(
     workspaces: Iterable[Workspace], base_url: str, day: datetime.date, repository: str = ""
 ) -> Edition:
-    from compat.results.clause_file import kept_audit
+    from compat.results.learnt import kept_audit
     from compat.search.needs import kept_needs
     from compat.site.edition import Edition, MatrixReport
 

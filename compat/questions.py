@@ -16,12 +16,12 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, parse_cell, readable_cell
+from compat.plan.cell import Cell, parse_cell, readable_cell, split_platform
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Disproof, FileClause, KeptClauses
-from compat.results.known_answers import fallen
-from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of
-from compat.results.platform_installs import PlatformInstall, split_platform
+from compat.results.infer import fallen
+from compat.results.installs import Install
+from compat.results.learnt import LOCKED, PlainAnswer, answer_of
 from compat.run.outcome import Failed, is_spurious
 from compat.workspace import Workspace
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
     from compat.lock.lockfile import Locker
-    from compat.results.audits import AuditedCell, Finding
-    from compat.results.entry import Entry
+    from compat.results.answer import Answer
     from compat.results.judged import JudgedRun
+    from compat.results.learnt import AuditedCell, Finding
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
     from compat.search.learning import RefusalLearner
@@ -130,8 +130,7 @@ def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
 
 def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) -> None:
     """Record: keep what was verified, so that an environment with those releases is known."""
-    from compat.results.blames import BlamedReleases, KeptBlame
-    from compat.results.clause_file import keep_blames
+    from compat.results.learnt import BlamedReleases, KeptBlame, keep_blames
 
     bad = laboratory.bad
     pins = {pin.name: str(pin.version) for pin in bad.pins}
@@ -198,7 +197,7 @@ def audited(
 
     Where the resolver speaks of a missing build first, the clauses' own facts are asked about.
     """
-    from compat.results.audits import AuditedCell
+    from compat.results.learnt import AuditedCell
 
     clauses = learner.answer(cell)
     result = freed(workspace, cell, locker, with_suite=False)
@@ -236,7 +235,7 @@ def settled(
 
     Of cells that were `locked` today it is kept where that was known to be impossible.
     """
-    from compat.results.clause_file import keep_clauses, keep_probes
+    from compat.results.learnt import keep_clauses, keep_probes
 
     if workspace.learnt.clauses == KeptClauses():
         return (), ()
@@ -255,14 +254,14 @@ def settled(
     return disproofs, fell
 
 
-def _is_said_to_fail(entry: Entry) -> bool:
+def _is_said_to_fail(entry: Answer) -> bool:
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 
 def asked_elsewhere(
     workspace: Workspace,
     facts: Feasibility,
-    install: PlatformInstall,
+    install: Install,
     locker: Locker,
     redacted: Callable[[str], str],
 ) -> tuple[PlainAnswer, Lock | None]:

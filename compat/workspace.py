@@ -32,18 +32,19 @@ from compat.index.settings import IndexOptions
 from compat.lock.kept_lock import LockDigests, kept_lock
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock
-from compat.plan.cell import RECIPES
+from compat.plan.cell import RECIPES, readable_cell, unread_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import plan
+from compat.results.answer import Answer
 from compat.results.answers import AnswerTable, Before, RunsByCell, Sources, StoredSnapshot
-from compat.results.clause_file import LearntFiles
 from compat.results.durations import Durations, durations_by_tier
-from compat.results.known_answers import with_answers
-from compat.results.platform_files import PlatformFiles
+from compat.results.infer import with_answers
+from compat.results.installs import PlatformFiles
+from compat.results.judge import EvaluationContext, judge
+from compat.results.learnt import LearntFiles
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext, Verdict, verdict
 from compat.run.placed_suite import placed_suite
 from compat.run.suitefiles import python_texts, suite_contents, suite_digest
 from compat.value import encode
@@ -374,13 +375,14 @@ class Workspace:
         """What is known of every cell, as far as that is known without asking an index."""
         return self.known if self.kept_catalogue is None else self.snapshot
 
-    def verdict(self, cell: str) -> Verdict:
+    def verdict(self, cell: str) -> Answer:
         """Return what is known of a cell; of one that the matrix cannot read, what its runs say."""
         entry = self.at_hand.by_id.get(cell)
         if entry is not None:
-            return entry.verdict
+            return entry
+        known = readable_cell(cell, self.matrix) or unread_cell(cell, self.matrix)
         lock_digest = self.lock_digests.get(cell)
-        return verdict(cell, self.runs.get(cell, ()), self.context, lock_digest=lock_digest)
+        return judge(known, self.runs.get(cell, ()), self.context, lock_digest=lock_digest)
 
     @cached_property
     def durations(self) -> dict[Tier, Durations]:

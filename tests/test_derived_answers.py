@@ -30,13 +30,13 @@ from compat.advise.proof import proofs
 from compat.files import write
 from compat.lock.kept_lock import LocksByCell
 from compat.lock.lock_text import encode_lock
-from compat.results import entry as entry_module
-from compat.results import verdict as verdict_module
-from compat.results.answers import EntryReader
-from compat.results.clause_file import keep_plain
-from compat.results.entry import Entry
+from compat.plan.cell import Cell
+from compat.results import snapshot as snapshot_module
+from compat.results.answer import Answer
+from compat.results.answers import AnswerReader
+from compat.results.learnt import keep_plain
+from compat.results.runs import History
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import History, Verdict
 from compat.run.suitefiles import suite_digest
 from compat.workspace import Workspace
 
@@ -50,9 +50,9 @@ def workspace(root: Path, cache: Path, day: datetime.date = DAY) -> Workspace:
     return Workspace(root / "matrices" / "demo", day, lambda: cache)
 
 
-def plain(entries: tuple[Entry, ...]) -> list[Entry]:
+def plain(entries: tuple[Answer, ...]) -> list[Answer]:
     """The entries without their runs, which are read when they are asked for."""
-    return [msgspec.structs.replace(entry, runs=(), history=None) for entry in entries]  # type: ignore[arg-type]
+    return [msgspec.structs.replace(entry, history=None) for entry in entries]  # type: ignore[arg-type]
 
 
 def anew(root: Path, day: datetime.date = DAY) -> Snapshot:
@@ -115,7 +115,8 @@ def test_the_next_question_judges_no_cell(tmp_path: Path, monkeypatch: pytest.Mo
     with repository(red_and_green()) as root:
         first = workspace(root, tmp_path).snapshot
         assert {entry.cell.id for entry in first.known} == {NEW, BESIDE, OLD}
-        monkeypatch.setattr(entry_module, "verdict_of", lambda *_: pytest.fail("judged again"))
+        for name in ("judge", "judged_again"):
+            monkeypatch.setattr(snapshot_module, name, lambda *_, **__: pytest.fail("judged again"))
         again = workspace(root, tmp_path).snapshot
         assert again.by_id[NEW].verdict.failing("combination") == ("a",)
         assert plain(again.known) == plain(first.known)
@@ -197,13 +198,13 @@ def test_a_question_about_one_cell_does_not_read_all(
     with repository(red_and_green()) as root:
         assert workspace(root, tmp_path).snapshot.known
         made: list[str] = []
-        make = EntryReader._entry
+        make = AnswerReader._answer
 
-        def noted(reader: EntryReader, cell: str, *row: Any) -> Entry:
+        def noted(reader: AnswerReader, cell: str, *row: Any) -> Answer:
             made.append(cell)
             return make(reader, cell, *row)
 
-        monkeypatch.setattr(EntryReader, "_entry", noted)
+        monkeypatch.setattr(AnswerReader, "_answer", noted)
         assert workspace(root, tmp_path).verdict(NEW).failing("combination") == ("a",)
         assert made == [NEW]
 
@@ -226,16 +227,16 @@ def test_only_the_releases_with_new_runs_are_judged_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged: list[str] = []
-    judge = verdict_module.verdict_of
+    judge = snapshot_module.judge
 
-    def noted(cell: str, history: History, *of: Any) -> Verdict:
-        judged.extend([cell] if history.counted else [])
-        return judge(cell, history, *of)
+    def noted(cell: Cell, history: History, *of: Any, **more: Any) -> Answer:
+        judged.extend([cell.id] if history.counted else [])
+        return judge(cell, history, *of, **more)
 
     with repository(red_and_green()) as root:
         before = workspace(root, tmp_path).snapshot
         assert before.known
-        monkeypatch.setattr(entry_module, "verdict_of", noted)
+        monkeypatch.setattr(snapshot_module, "judge", noted)
         workspace(root, tmp_path).store.add(ran(lock_of(OLD), "import-fail:abort", minute=5))
         after = workspace(root, tmp_path).snapshot
         assert after.by_id[OLD].verdict.kind == "broken"

@@ -18,7 +18,7 @@ from packaging.version import Version
 from compat.cli.command_table import COMMANDS as TABLE
 from compat.cli.command_table import called, command_named
 from compat.cli.machine import interpreter
-from compat.results.run_group import KINDS
+from compat.results.answer import KINDS
 from compat.run.outcome import CAUSES
 from compat.site.pages.render import documentation_html, heading_id
 from compat.site.paths import about_path

@@ -11,8 +11,8 @@ from compat.errors import UsageError
 from compat.files import not_kept
 from compat.lock.kept_lock import kept_lock
 from compat.policy.propose import proposals
-from compat.results.attribution import holds
-from compat.results.entry import Entry
+from compat.results.answer import Answer
+from compat.results.judge import holds
 from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot
 from compat.workspace import Workspace
@@ -48,8 +48,7 @@ def tff(derived: Callable[[datetime.date], Path]) -> Snapshot:
 
 
 def test_no_record_refutes_a_known_issue(tff: Snapshot) -> None:
-    verdicts = {entry.cell.id: entry.verdict for entry in tff.known}
-    assert not list(refuted(tff.matrix, verdicts))
+    assert not list(refuted(tff.matrix, tff.known))
 
 
 def test_what_fails_by_a_combination_of_the_first_matrix_is_declared(tff: Snapshot) -> None:
@@ -64,7 +63,7 @@ def test_what_fails_by_a_combination_of_the_first_matrix_is_declared(tff: Snapsh
 
 
 def test_faults_of_a_release_make_no_cell_of_the_first_matrix_partial(tff: Snapshot) -> None:
-    by_kind: dict[str, list[Entry]] = {}
+    by_kind: dict[str, list[Answer]] = {}
     for entry in tff.known:
         by_kind.setdefault(entry.verdict.kind, []).append(entry)
     print({kind: len(entries) for kind, entries in sorted(by_kind.items())})

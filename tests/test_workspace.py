@@ -13,10 +13,10 @@ from compat.advise.request import Request
 from compat.cli.advise import advisor_of
 from compat.cli.suite_check import faults_of_suite
 from compat.lock.lock_text import encode_lock
+from compat.results.answer import Answer
 from compat.results.answers import AnswerTable
 from compat.results.due import agenda
 from compat.results.record_files import RecordFiles
-from compat.results.verdict import Verdict
 from compat.run.suitefiles import suite_digest
 from compat.workspace import Workspace
 
@@ -61,7 +61,7 @@ def test_one_question_looks_at_the_files_of_records_once(
         assert [fault.path for fault in demo.damaged(now)] == [f"{demo.store.name(path)}:1"]
 
 
-def verdicts(root: Path, cache: Path, day: datetime.date = DAY) -> dict[str, Verdict]:
+def verdicts(root: Path, cache: Path, day: datetime.date = DAY) -> dict[str, Answer]:
     return {e.cell.id: e.verdict for e in workspace(root, cache, day).snapshot.known}
 
 

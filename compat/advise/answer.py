@@ -1,22 +1,343 @@
-"""The `advise` room's answer: the best proven combination for a request, or the nearest one and
-what is in the way.
+"""The `advise` room's answer: the best proven combination for a request, what another one gains and
+loses against it, or the nearest one and what blocks the request.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property
 
-from compat.advise.compared import alternatives, trade_off
+from packaging.version import Version
+
 from compat.advise.lifted import Lifted
-from compat.advise.matching import ProofsByVersion
-from compat.advise.obstruction import obstructions
-from compat.advise.proof import TestedCombination, VersionsOf, is_goal_met, proofs
+from compat.advise.proof import TestedCombination, VersionsOf, is_current, is_goal_met, proofs
 from compat.advise.published import AsPublished, as_published
-from compat.advise.ranks import Ranks
-from compat.advise.request import Request, Want, label, wanted_coordinates
-from compat.declare.matrix import Matrix
+from compat.advise.ranks import Ranks, positions
+from compat.advise.request import Request, Want, label, unavailable, wanted_coordinates
+from compat.declare.matrix import Axis, Matrix
 from compat.lock.lockfile import Lock
+from compat.plan.cell import Cell
+from compat.plan.feasible import Obstacle
+from compat.results.answer import Answer
 from compat.results.snapshot import Snapshot
+from compat.results.state_words import verdict_clause
 from compat.value import Value
+
+
+class ProofsByVersion:
+    """Proofs by what stands on each axis: the coordinate, and what the lock installs there. Each
+    such pair is held against a want once, and not that of each proof.
+    """
+
+    def __init__(self, proofs: Sequence[TestedCombination]) -> None:
+        self._proofs = proofs
+        self._by_axis: dict[str, dict[tuple[Version, Version], list[int]]] = {}
+        self.meeting = cache(self._meeting)
+
+    def matching(self, request: Request) -> list[TestedCombination]:
+        """Return the proofs that meet a request, in their order."""
+        numbers: Collection[int] = range(len(self._proofs))
+        for meeting in sorted(map(self.meeting, request.wants), key=len):
+            numbers = [number for number in numbers if number in meeting]
+        every = [self._proofs[number] for number in sorted(numbers)]
+        if request.goal == "published":
+            every = [proof for proof in every if is_goal_met(proof, request)]
+        return [proof for proof in every if not proof.lacking(request)] if request.needs else every
+
+    def candidates(self, request: Request) -> Iterator[tuple[TestedCombination, tuple[Want, ...]]]:
+        """Yield the proofs among which the nearest to a request is, each with the wants that it
+        does not meet: where nothing but versions is asked for, those that meet the most.
+        """
+        numbers: Iterable[int] = range(len(self._proofs))
+        if not request.needs and request.goal != "published":
+            counts = Counter(number for want in request.wants for number in self.meeting(want))
+            most = max(counts.values(), default=0)
+            numbers = [number for number, count in counts.items() if count == most] or numbers
+        by_want = [(want, self.meeting(want)) for want in request.wants]
+        for number in numbers:
+            unmet = tuple(want for want, meeting in by_want if number not in meeting)
+            yield self._proofs[number], unmet
+
+    def _meeting(self, want: Want) -> frozenset[int]:
+        axis = want.axis.name
+        if axis not in self._by_axis:
+            pairs: defaultdict[tuple[Version, Version], list[int]] = defaultdict(list)
+            for number, proof in enumerate(self._proofs):
+                pairs[proof.on(axis)].append(number)
+            self._by_axis[axis] = pairs
+        by_pair = self._by_axis[axis].items()
+        return frozenset(n for pair, numbers in by_pair if want.is_met_by(*pair) for n in numbers)
+
+
+MOST_ALTERNATIVES = 2
+
+
+def alternatives(
+    matrix: Matrix, best: TestedCombination, others: Sequence[TestedCombination]
+) -> tuple[TestedCombination, ...]:
+    """Return up to two others that are better in something, each in another respect; then the next
+    best.
+    """
+    chosen: list[TestedCombination] = []
+    offered: set[str] = set()
+    for other in others:
+        if len(chosen) == MOST_ALTERNATIVES:
+            return tuple(chosen)
+        gained = set(better_in(matrix, other, best))
+        if gained - offered:
+            chosen.append(other)
+            offered |= gained
+    chosen += [other for other in others if other not in chosen][: MOST_ALTERNATIVES - len(chosen)]
+    return tuple(chosen)
+
+
+def trade_off(matrix: Matrix, best: TestedCombination, other: TestedCombination) -> str:
+    """Return in one sentence what the other one gains and loses."""
+    gained = ", ".join(_gain(matrix, other, respect) for respect in better_in(matrix, other, best))
+    worse = (respect for respect in better_in(matrix, best, other) if respect != "days")
+    lost = ", ".join(_loss(matrix, other, respect) for respect in worse)
+    sentence = (
+        f"{gained}, but {lost}"
+        if gained and lost
+        else gained or lost or "the same, locked another way"
+    )
+    return f"{sentence[0].upper()}{sentence[1:]}."
+
+
+def better_in(matrix: Matrix, one: TestedCombination, other: TestedCombination) -> tuple[str, ...]:
+    """Return in what the first is better: `kind`, `range`, `recipe`, `pins`, `stale`, `days`, or
+    the name of an axis.
+    """
+    return tuple(_respects(matrix, one, other))
+
+
+def _respects(
+    matrix: Matrix, tested_combination: TestedCombination, other: TestedCombination
+) -> Iterator[str]:
+    if tested_combination.doubts < other.doubts:
+        yield "kind"
+    if tested_combination.outside < other.outside:
+        yield "range"
+    if tested_combination.is_published and not other.is_published:
+        yield "recipe"
+    elif tested_combination.changed < other.changed:
+        yield "pins"
+    companions = (axis for axis in matrix.packages if axis.name != matrix.subject)
+    axes: tuple[Axis, ...] = (matrix.subject_axis, *companions, matrix.interpreters)
+    for axis in axes:
+        if tested_combination.cell.on(axis.name).version > other.cell.on(axis.name).version:
+            yield axis.name
+    if other.stale and not tested_combination.stale:
+        yield "stale"
+    if tested_combination.days > other.days:
+        yield "days"
+
+
+def _gain(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
+    match respect:
+        case "kind":
+            return "less fails" if proof.doubts else "nothing fails in this combination"
+        case "range":
+            return "published for these versions"
+        case "recipe":
+            return "as published, with nothing lifted"
+        case "pins":
+            return f"with only {_pins(proof)}"
+        case "stale":
+            return "with fresh evidence"
+        case "days":
+            return f"tested on {proof.days} days"
+    return f"newer {_version(matrix, proof, respect)}"
+
+
+def _loss(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
+    match respect:
+        case "kind":
+            return _failures(proof)
+        case "range":
+            return "not published for these versions"
+        case "recipe":
+            return "only with changed dependency pins"
+        case "pins":
+            return f"with {_pins(proof)}"
+        case "stale":
+            return "its evidence is stale"
+    return f"older {_version(matrix, proof, respect)}"
+
+
+def _failures(proof: TestedCombination) -> str:
+    lacking = (*proof.faults, *proof.untried)
+    if not lacking:
+        return "its tests did not run to their end"
+    verb = "fails" if len(lacking) == 1 else "fail"
+    verb = verb if proof.faults else "was not tested" if len(lacking) == 1 else "were not tested"
+    return f"{' and '.join(lacking[:3])}{' and more' if lacking[3:] else ''} {verb}"
+
+
+def _pins(proof: TestedCombination) -> str:
+    return "1 changed pin" if proof.changed == 1 else f"{proof.changed} changed pins"
+
+
+def tested(proof: TestedCombination) -> str:
+    """Return how often and on how many days: `tested once`, `tested twice on 1 day`."""
+    if proof.tested == 1:
+        return "tested once"
+    times = "twice" if proof.tested == 2 else f"{proof.tested} times"
+    return f"tested {times} on {proof.days} {'day' if proof.days == 1 else 'days'}"
+
+
+def _version(matrix: Matrix, proof: TestedCombination, name: str) -> str:
+    axis: Axis = next(axis for axis in matrix.axes if axis.name == name)
+    return f"{label(axis)} {proof.version(name)}"
+
+
+def obstructions(
+    snapshot: Snapshot, request: Request, proofs: Mapping[str, TestedCombination]
+) -> tuple[str, ...]:
+    """Return what is in the way of a request that no proof meets, as sentences, the most telling
+    first. `proofs` has every proof by the id of its cell.
+
+    Runs speak first, then what metadata and rules say of the cells as published, then what was
+    never run.
+    """
+    known = positions(snapshot)
+    asked = wanted_coordinates(request, known, snapshot.catalogue)
+    matching = list(snapshot.having(asked))
+    if not matching:
+        nowhere = (want for want in request.wants if not asked[want.axis.name])
+        return tuple(unavailable(want, snapshot.catalogue) for want in nowhere)
+    matching.sort(
+        key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(snapshot)]
+    )
+    return (
+        *_of_runs(snapshot, matching, request, proofs),
+        *_of_metadata(snapshot, matching, request),
+        *(_of_nobody(matching, request) or _of_others(matching, request)),
+    )
+
+
+def _order(snapshot: Snapshot) -> tuple[str, ...]:
+    subject = snapshot.matrix.subject
+    return subject, *(axis.name for axis in snapshot.matrix.axes if axis.name != subject)
+
+
+def _of_runs(
+    snapshot: Snapshot,
+    matching: Sequence[Answer],
+    request: Request,
+    proofs: Mapping[str, TestedCombination],
+) -> Iterator[str]:
+    """The newest tested combination of such versions, why it does not do, and how many more do
+    not.
+    """
+    failing = [entry for entry in matching if entry.is_tested]
+    if not failing:
+        return
+    entry = failing[0]
+    why = _failure(snapshot, entry, request, proofs.get(entry.id))
+    yield f"{entry.id} {why}{_more(len(failing) - 1)}"
+
+
+def _more(others: int) -> str:
+    if others < 2:
+        return "; 1 more was run and does not do" if others else ""
+    return f"; {others:,} more were run and do not do"
+
+
+def _failure(
+    snapshot: Snapshot, entry: Answer, request: Request, proof: TestedCombination | None
+) -> str:
+    verdict = entry
+    if verdict.kind in ("works", "partial"):
+        if entry.lock_digest is None:
+            return "worked, but has no lock that could be installed"
+        if proof is None or not is_current(entry):
+            return "worked on another lock than it has now, and was not run since"
+        pins = () if is_goal_met(proof, request) else ("with changed dependency pins",)
+        differs = (*pins, *_lacking(verdict, request), *_other_versions(proof, request))
+        return f"{verdict_clause(verdict)}, but {', '.join(differs)}"
+    issue = snapshot.explained(entry)
+    because = f" ({issue.because})" if issue is not None else ""
+    return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}{because}"
+
+
+def _lacking(verdict: Answer, request: Request) -> Iterator[str]:
+    wording = {"no": "fails", "absent": "is not there"}
+    statuses = {capability.id: capability.status for capability in verdict.capabilities}
+    for need in request.needs:
+        if statuses.get(need) != "yes":
+            yield f"{need} {wording.get(statuses.get(need, ''), 'was not tested')}"
+
+
+def _other_versions(proof: TestedCombination, request: Request) -> Iterator[str]:
+    for want in proof.unmet(request):
+        yield f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
+
+
+def _of_metadata(snapshot: Snapshot, matching: Sequence[Answer], request: Request) -> Iterator[str]:
+    """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked
+    is the one told.
+    """
+    published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
+    ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
+    if not ruled_out or len(ruled_out) < len(published):
+        return
+    _, obstacle = min(ruled_out, key=lambda pair: _beside(snapshot, request, *pair))
+    releases = len({entry.cell.on(snapshot.matrix.subject).version for entry, _ in ruled_out})
+    others = (
+        f"; as published none of the {releases - 1} other releases fits" if releases > 1 else ""
+    )
+    yield f"{obstacle.because}{others}"
+
+
+def _beside(snapshot: Snapshot, request: Request, entry: Answer, obstacle: Obstacle) -> int:
+    asked = {snapshot.matrix.subject, *(want.axis.name for want in request.wants)}
+    return sum(_axis_of(entry.cell, text) not in (None, *asked) for text in obstacle.between)
+
+
+def _axis_of(cell: Cell, text: str) -> str | None:
+    return next(
+        (coordinate.axis for coordinate in cell.coordinates if coordinate.text == text), None
+    )
+
+
+def _of_others(matching: Sequence[Answer], request: Request) -> Iterator[str]:
+    """What is inferred of cells that were not run, or what a resolver said, where nothing else is
+    left: the newest one, and how many more.
+    """
+    refused = [
+        entry
+        for entry in matching
+        if entry.kind == "broken"
+        and not entry.is_tested
+        and (request.goal != "published" or entry.cell.recipe != "relaxed")
+    ]
+    if refused:
+        verdict = refused[0]
+        more = f"; {len(refused) - 1:,} more are refused, too" if refused[1:] else ""
+        yield f"{verdict.id} {verdict_clause(verdict)}: {'; '.join(verdict.reasons)}{more}"
+
+
+def _of_nobody(matching: Sequence[Answer], request: Request) -> list[str]:
+    """How many were never run, with the one that most speaks for."""
+    untested = [
+        entry
+        for entry in matching
+        if entry.kind == "unknown"
+        and not entry.counted
+        and (request.goal != "published" or entry.cell.recipe != "relaxed")
+    ]
+    if not untested:
+        return []
+    many = (
+        "1 combination that fits"
+        if len(untested) == 1
+        else f"{len(untested):,} combinations that fit"
+    )
+    is_relaxed = all(entry.cell.recipe == "relaxed" for entry in untested)
+    relaxed = " once pins are lifted" if is_relaxed else ""
+    likely = min(untested, key=lambda entry: entry.expected not in ("works", "partial"))
+    expected = "" if likely.expected is None else f" ({verdict_clause(likely)})"
+    return [f"{many}{relaxed} could work and were never run, such as {likely.cell.id}{expected}"]
 
 
 class Card(Value, frozen=True):
@@ -182,7 +503,7 @@ class Advisor:
         entries = list(self.snapshot.having({axis: asked[axis]}))
         if any(entry.is_tested for entry in entries):
             return f"no tested combination with {exact} works"
-        if any(entry.verdict.kind == "unknown" for entry in entries):
+        if any(entry.kind == "unknown" for entry in entries):
             return f"no combination with {exact} was tested"
         return f"{exact} is not supported"
 

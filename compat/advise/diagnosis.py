@@ -42,7 +42,7 @@ from compat.advise.tested_set import (
 from compat.advise.violation import Fallback, PublishedRules, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.state_words import verdict_clause
 from compat.run.outcome import Failed
 from compat.value import Value
@@ -53,7 +53,7 @@ State = Literal["proven", "unproven", "broken"]
 class Neighbour(Value, frozen=True):
     """The nearest tested set that works: its cell, and what an environment has otherwise."""
 
-    entry: Entry
+    entry: Answer
     differences: tuple[DifferingPin, ...]
     is_other_python: bool
 
@@ -67,7 +67,7 @@ class Diagnosis(Value, frozen=True):
     """
 
     state: State
-    proof: Entry | None
+    proof: Answer | None
     problems: tuple[Problem, ...]
     notes: tuple[str, ...]
     pins: tuple[tuple[str, Version], ...]
@@ -200,11 +200,11 @@ def _beside(known: KnownFacts, sets: Sequence[TestedSet], packages: PackageList)
     alike = [each for each in sets if are_alike(each, packages, matrix, axes)]
     if alike:
         entry = min(alike, key=lambda one: len(differing_pins(one, packages))).entry
-        outcome = entry.verdict.outcome
+        outcome = entry.outcome
         why = f" {known.words(outcome)}" if isinstance(outcome, Failed) else ""
         yield (
             f"{entry.cell.id}, the same versions with other packages beside them,"
-            f" {verdict_clause(entry.verdict)}.{why}"
+            f" {verdict_clause(entry)}.{why}"
         )
 
 

@@ -19,7 +19,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.requirements import Asked, named
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.snapshot import Snapshot
 from compat.value import Value
 
@@ -33,7 +33,7 @@ def with_locks(
     requirement; a lock that cannot be read marks none. Those in `unchanged` are not read again.
     """
 
-    def marked(entry: Entry) -> Entry:
+    def marked(entry: Answer) -> Answer:
         if not _may_keep_all(entry):
             return entry
         is_unchanged = unchanged.get(entry.cell.id)
@@ -44,12 +44,12 @@ def with_locks(
     return known.mapped(marked)
 
 
-def _may_keep_all(entry: Entry) -> bool:
+def _may_keep_all(entry: Answer) -> bool:
     is_locked = entry.planned and entry.lock_digest is not None
     return entry.cell.recipe == "relaxed" and is_locked
 
 
-def _is_unchanged(known: Snapshot, entry: Entry, lock_of: Callable[[str], Lock | None]) -> bool:
+def _is_unchanged(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> bool:
     try:
         lock = lock_of(entry.cell.id)
     except DeclarationError:

@@ -23,9 +23,9 @@ from compat.advise.tested_set import TestedSet, differing_pins, fails_alike, nam
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
-from compat.results.blames import KeptBlame
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.involved import PYTHON, involved
+from compat.results.learnt import KeptBlame
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
 from compat.value import Value
@@ -80,7 +80,7 @@ def problems_of_runs(
     red = [tested_set for tested_set in sets if fails_alike(tested_set, packages, matrix)]
     if red:
         entry = min(red, key=lambda alike: len(differing_pins(alike, packages))).entry
-        yield _recorded(known, entry, f"tested as {entry.cell.id} on {entry.verdict.latest}: ")
+        yield _recorded(known, entry, f"tested as {entry.cell.id} on {entry.latest}: ")
 
 
 def problems_of_blames(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
@@ -106,8 +106,8 @@ def problems_of_blames(known: KnownFacts, packages: PackageList) -> Iterator[Pro
         )
 
 
-def _recorded(known: KnownFacts, entry: Entry, where: str) -> Problem:
-    outcome = entry.verdict.outcome
+def _recorded(known: KnownFacts, entry: Answer, where: str) -> Problem:
+    outcome = entry.outcome
     assert isinstance(outcome, Failed), "what is red has failed"
     issue = known.snapshot.explained(entry)
     spoken_of = involved(outcome, known.pins.get(entry.cell.id, {}), {})
@@ -163,11 +163,11 @@ def problems_of_message(
     says nothing.
     """
 
-    def likeness(entry: Entry) -> int:
+    def likeness(entry: Answer) -> int:
         pins = known.pins.get(entry.cell.id, {})
         return sum(packages.versions.get(name) == version for name, version in pins.items())
 
-    def is_other(entry: Entry, outcome: Failed) -> bool:
+    def is_other(entry: Answer, outcome: Failed) -> bool:
         pins = known.pins.get(entry.cell.id, {})
         named = named_packages(outcome) & pins.keys() & packages.versions.keys()
         return any(packages.versions[name] != pins[name] for name in named)
@@ -176,9 +176,9 @@ def problems_of_message(
     # In a list without the subject, what is not said of the subject is another package's failure.
     subject, listed = str(matrix.subject_axis.normalised_name), packages.versions
     concerns = not listed or subject in listed or _speaks_of_subject(known, message)
-    shown: dict[str, Entry] = {}
+    shown: dict[str, Answer] = {}
     for entry in sorted(known.snapshot.known if concerns else (), key=likeness, reverse=True):
-        outcome = entry.verdict.outcome
+        outcome = entry.outcome
         if not isinstance(outcome, Failed) or not message.shows(signs(outcome)):
             continue
         if not is_other(entry, outcome):

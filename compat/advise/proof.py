@@ -14,9 +14,8 @@ from compat.declare.matrix import Axis, InterpreterAxis
 from compat.lock.lock_text import locked_version
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
-from compat.results.entry import Entry
+from compat.results.answer import Answer, Score
 from compat.results.record import Capability, Status
-from compat.results.score import Score
 from compat.results.snapshot import Snapshot
 from compat.run.evidence import Isolation
 from compat.value import Value
@@ -108,7 +107,7 @@ class TestedCombination(Value, frozen=True):
 def tested_capabilities(snapshot: Snapshot) -> frozenset[str]:
     """Return the ids of the capabilities that any run reported."""
 
-    every = {id(e.verdict.capabilities): e.verdict.capabilities for e in snapshot.known}
+    every = {id(e.capabilities): e.capabilities for e in snapshot.known}
     return frozenset(c.id for capabilities in every.values() for c in capabilities)
 
 
@@ -142,12 +141,10 @@ def proofs(
 
     locked, todays = snapshot.kept("locked", dict[str, _Locked], read), _asked_today(snapshot)
     # Cells with the same results share one object, which the snapshot holds.
-    capabilities = {id(e.verdict.capabilities): e.verdict.capabilities for e in proven}
+    capabilities = {id(e.capabilities): e.capabilities for e in proven}
     statuses = {key: _by_status(every) for key, every in capabilities.items()}
     return tuple(
-        _proof(
-            entry, locked[entry.cell.id], statuses[id(entry.verdict.capabilities)], todays, packages
-        )
+        _proof(entry, locked[entry.cell.id], statuses[id(entry.capabilities)], todays, packages)
         for entry in proven
     )
 
@@ -159,18 +156,18 @@ class _Locked(Value, frozen=True, array_like=True):
     lifted: tuple[Lifted, ...]
 
 
-def _proves(entry: Entry) -> bool:
-    return entry.verdict.kind in ("works", "partial") and is_current(entry)
+def _proves(entry: Answer) -> bool:
+    return entry.kind in ("works", "partial") and is_current(entry)
 
 
 def _proof(
-    entry: Entry,
+    entry: Answer,
     locked: _Locked,
     by_status: Mapping[Status, tuple[str, ...]],
     todays: frozenset[str],
     packages: Collection[str],
 ) -> TestedCombination:
-    verdict, overview = entry.verdict, entry.overview
+    verdict, overview = entry, entry.overview
     assert overview is not None
     assert verdict.latest is not None
     kind, runs = verdict.kind, overview.proof
@@ -217,14 +214,14 @@ def mostly_works(failing: int, asked: int) -> bool:
     return 10 * failing <= asked
 
 
-def is_current(entry: Entry) -> bool:
+def is_current(entry: Answer) -> bool:
     """Return whether the newest run that counts was on the lock that the cell has now."""
     return entry.overview is not None and entry.overview.proof is not None
 
 
 def _asked_today(snapshot: Snapshot) -> frozenset[str]:
     by_identity = {
-        id(entry.verdict.capabilities): entry.verdict.capabilities
+        id(entry.capabilities): entry.capabilities
         for entry in snapshot.known
         if entry.overview is not None and entry.overview.asks_as_today
     }

@@ -6,8 +6,8 @@ from typing import Literal
 
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell, readable_cell
-from compat.results.entry import Entry
-from compat.results.plain_installs import PlainInstall, plain_of_cell
+from compat.results.answer import Answer
+from compat.results.installs import Install, plain_of_cell
 from compat.results.snapshot import Snapshot
 from compat.results.state_words import verdict_clause
 from compat.value import Value
@@ -30,16 +30,16 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     install = None if asked is None else next(plain_of_cell(snapshot, asked), None)
     if install is not None and install.ground in ("resolver", "clause"):
         return _as_resolved(command, install)
-    kind = "unknown" if entry is None else entry.verdict.kind
+    kind = "unknown" if entry is None else entry.kind
     if entry is None or kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")
     if kind == "works":
-        sentence = f"{verdict_clause(entry.verdict)}, tested on {entry.verdict.latest}"
+        sentence = f"{verdict_clause(entry)}, tested on {entry.latest}"
         return AsPublished(command=command, state="works", sentence=sentence)
     return AsPublished(command=command, state="fails", sentence=_failure(entry))
 
 
-def _as_resolved(command: str, install: PlainInstall) -> AsPublished:
+def _as_resolved(command: str, install: Install) -> AsPublished:
     if install.state == "resolves":
         sentence = f"resolves on {install.on}, and was not run"
         return AsPublished(command=command, state="unknown", sentence=sentence)
@@ -50,8 +50,8 @@ def _as_resolved(command: str, install: PlainInstall) -> AsPublished:
     return AsPublished(command=command, state="fails", sentence=sentence)
 
 
-def _failure(entry: Entry) -> str:
-    verdict = entry.verdict
+def _failure(entry: Answer) -> str:
+    verdict = entry
     if verdict.kind == "infeasible" or verdict.outcome is None:
         return f"cannot work: {'; '.join(verdict.reasons)}"
     if verdict.kind == "partial" and verdict.score.words:

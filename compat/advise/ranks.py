@@ -16,8 +16,7 @@ from packaging.version import Version
 
 from compat.advise.proof import TestedCombination, is_goal_met
 from compat.advise.request import Goal, Request, Want
-from compat.plan.cell import RECIPES
-from compat.plan.product import axis_coordinates
+from compat.plan.cell import RECIPES, axis_coordinates
 from compat.results.snapshot import Snapshot
 
 

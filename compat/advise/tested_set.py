@@ -16,7 +16,7 @@ from compat.advise.violation import series_of
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.plan.cell import RECIPES
 from compat.plan.requirements import published_names
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.involved import PYTHON
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
@@ -40,7 +40,7 @@ class TestedSet(Value, frozen=True):
     from the library's.
     """
 
-    entry: Entry
+    entry: Answer
     pins: dict[str, Version]
     may_lack: frozenset[str] = frozenset()
 
@@ -52,12 +52,12 @@ class TestedSet(Value, frozen=True):
     @property
     def is_proof(self) -> bool:
         """Whether it works, wholly or in part."""
-        return self.entry.verdict.kind in ("works", "partial")
+        return self.entry.kind in ("works", "partial")
 
     @property
     def mostly_works(self) -> bool:
         """Whether at most a small share of the capabilities fails by the combination."""
-        verdict = self.entry.verdict
+        verdict = self.entry
         failing = len(verdict.failing("combination", "unexplained"))
         return verdict.kind == "works" or (
             verdict.score.finished and mostly_works(failing, len(verdict.capabilities))
@@ -65,7 +65,7 @@ class TestedSet(Value, frozen=True):
 
     def can(self, capability: str) -> bool:
         """Whether a capability was seen to work."""
-        known = self.entry.verdict.capabilities
+        known = self.entry.capabilities
         return any(each.id == capability and each.status == "yes" for each in known)
 
 
@@ -123,8 +123,8 @@ def fails_alike(tested_set: TestedSet, packages: PackageList, matrix: Matrix) ->
 
     A failure that names what no package of the set is known to have holds for that set alone.
     """
-    outcome, pins = tested_set.entry.verdict.outcome, tested_set.pins
-    if tested_set.entry.verdict.kind != "broken" or not isinstance(outcome, Failed):
+    outcome, pins = tested_set.entry.outcome, tested_set.pins
+    if tested_set.entry.kind != "broken" or not isinstance(outcome, Failed):
         return False
     if outcome.stage not in ("import", "collect", "test"):
         return False
@@ -192,7 +192,7 @@ def nearest_set(
             sum(bool(step) for step in off[1:]),
             sum(off[1:]),
             *_counts(differing_pins(tested_set, packages) if packages.versions else []),
-            tested_set.entry.verdict.kind != "works",
+            tested_set.entry.kind != "works",
             RECIPES.index(tested_set.entry.cell.recipe),
         )
 

@@ -16,7 +16,7 @@ from compat.advise.package_list import PackageList
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.parsing import minor_series
 from compat.index.release import Catalogue, Published, Release
-from compat.plan.installable import required_python
+from compat.plan.feasible import required_python
 from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import active, parsed
 from compat.results.involved import PYTHON

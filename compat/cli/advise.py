@@ -4,14 +4,13 @@ from typing import Annotated, Any
 
 import typer
 
-from compat.advise.answer import Advisor, Card, Recommended, Unproven
+from compat.advise.answer import Advisor, Card, Recommended, Unproven, tested
 from compat.advise.commands import Whereabouts, commands
-from compat.advise.compared import tested
 from compat.advise.proof import tested_capabilities
 from compat.advise.request import Goal, label, request_of
+from compat.cli.installs import advised_plain
 from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.plain import advised_plain
 from compat.cli.verdicts import verdict_words
 from compat.declare.platforms import PlatformName
 from compat.lock.kept_lock import LocksByCell
@@ -85,7 +84,7 @@ def advise_command(
         for line in lines:
             say(f"  {line}")
     if elsewhere and not as_json:
-        from compat.cli.platforms import say_elsewhere
+        from compat.cli.installs import say_elsewhere
 
         say()
         say_elsewhere(elsewhere)
@@ -104,7 +103,7 @@ def _elsewhere(
     """
     if not platform:
         return {}, []
-    from compat.cli.platforms import advised_elsewhere, platforms_named
+    from compat.cli.installs import advised_elsewhere, platforms_named
 
     named = platforms_named(workspace, platform)
     best = answer.best.proof if isinstance(answer, Recommended) else None
@@ -114,7 +113,7 @@ def _elsewhere(
 
 def _say_container(workspace: Workspace, best: Card, without: list[PlatformName]) -> None:
     """What to do where the combination does not install: run it on the platform that it is for."""
-    from compat.site.platform_words import platform_title
+    from compat.site.install_words import platform_title
 
     lines = commands(best.lock, _whereabouts(workspace, best), workspace.matrix)
     titles = listed([platform_title(name) for name in without])

@@ -28,13 +28,20 @@ from compat.fleet.batch import RunOptions
 from compat.fleet.run_plan import seconds_of
 from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
-from compat.results.audits import Audit, AuditedCell, audited_free, audited_run, sampled
-from compat.results.clause_file import keep_audit, keep_probes
+from compat.results.answer import Answer
 from compat.results.clauses import Disproof
-from compat.results.entry import Entry
 from compat.results.involved import involved, third_package
-from compat.results.plain_answers import PlainAnswer
-from compat.results.verdict import asked_about
+from compat.results.judge import asked_about
+from compat.results.learnt import (
+    Audit,
+    AuditedCell,
+    PlainAnswer,
+    audited_free,
+    audited_run,
+    keep_audit,
+    keep_probes,
+    sampled,
+)
 from compat.search.learning import RefusalLearner
 from compat.site.wording import count
 from compat.workspace import Workspace
@@ -134,7 +141,7 @@ def _seconds(budget: str) -> int | None:
     return seconds
 
 
-def _inferred(workspace: Workspace, locks_only: bool) -> dict[str, Entry]:
+def _inferred(workspace: Workspace, locks_only: bool) -> dict[str, Answer]:
     return {
         entry.cell.id: entry
         for entry in workspace.snapshot.entries
@@ -175,20 +182,20 @@ def _asked(
     return findings, answers, errors
 
 
-def is_lock_enough(entry: Entry) -> bool:
+def is_lock_enough(entry: Answer) -> bool:
     """Return whether a lock alone tells if what is inferred of a cell is right."""
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 
-def is_freed(entry: Entry) -> bool:
+def is_freed(entry: Answer) -> bool:
     """Return whether a cell is checked with all other packages free: a relaxed one that is inferred
     to fail, as its own lock follows the rules that the inference follows.
     """
-    return entry.cell.recipe == "relaxed" and entry.verdict.answer == "broken"
+    return entry.cell.recipe == "relaxed" and entry.likely == "broken"
 
 
 def _freed(
-    workspace: Workspace, entry: Entry, isolation: str, errors: list[CompatError]
+    workspace: Workspace, entry: Answer, isolation: str, errors: list[CompatError]
 ) -> AuditedCell:
     """Check a cell with all other packages free: lock it, and run the core where that matters."""
     try:
@@ -224,7 +231,7 @@ def _freed(
 
 def _run(
     workspace: Workspace,
-    entries: Sequence[Entry],
+    entries: Sequence[Answer],
     how: tuple[str, int],
     is_quiet: bool,
     seconds: int | None,
@@ -253,7 +260,7 @@ def _run(
     return findings
 
 
-def _in_time(chosen: Sequence[Entry], findings: Sequence[AuditedCell]) -> list[AuditedCell]:
+def _in_time(chosen: Sequence[Answer], findings: Sequence[AuditedCell]) -> list[AuditedCell]:
     """The findings up to the first cell that there was no time for, in the order of chance; those
     that were asked behind it would make locks weigh more than runs.
     """

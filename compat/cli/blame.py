@@ -27,7 +27,7 @@ from compat.fleet.laboratory import LabSteps, LockLaboratory
 from compat.fleet.run_plan import seconds_of
 from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
-from compat.plan.named import named_cells
+from compat.plan.plan import named_cells
 from compat.search.blame import Blame
 from compat.site.wording import count
 from compat.workspace import Workspace

@@ -21,8 +21,8 @@ from compat.fleet.checkout_run import CheckoutCells, refuse_no_cells
 from compat.fleet.choices import outside
 from compat.plan.cell import Cell
 from compat.plan.platform import python_name, python_remedy
+from compat.results.answer import Answer
 from compat.results.state_words import STATE_WORDS
-from compat.results.verdict import Verdict
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
 from compat.run.scratch import Scratch, remove_dead_folders
@@ -128,17 +128,17 @@ def _subject(cells: CheckoutCells) -> str:
     return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
 
 
-def _ran(cells: CheckoutCells, verdict: Verdict) -> RanCell:
-    records = cells.records.get(verdict.cell)
+def _ran(cells: CheckoutCells, verdict: Answer) -> RanCell:
+    records = cells.records.get(verdict.id)
     if not records:
         return RanCell(verdict=verdict, word="no result", record=None)
     last, word = records[-1], STATE_WORDS[verdict.kind]
     return RanCell(verdict=verdict, word=word, record=last, came_to=str(last.outcome))
 
 
-def _row(verdict: Verdict, outcome: str | None) -> dict[str, Any]:
+def _row(verdict: Answer, outcome: str | None) -> dict[str, Any]:
     return {
-        "id": verdict.cell,
+        "id": verdict.id,
         "verdict": verdict.kind,
         "outcome": outcome,
         "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
@@ -146,7 +146,7 @@ def _row(verdict: Verdict, outcome: str | None) -> dict[str, Any]:
     }
 
 
-def _print(cells: Sequence[Cell], verdicts: Mapping[str, Verdict], result: BatchResult) -> None:
+def _print(cells: Sequence[Cell], verdicts: Mapping[str, Answer], result: BatchResult) -> None:
     width = max(len(cell.id) for cell in cells)
     for cell in cells:
         verdict = verdicts[cell.id]
@@ -154,7 +154,7 @@ def _print(cells: Sequence[Cell], verdicts: Mapping[str, Verdict], result: Batch
     print_failures(result.outcomes)
 
 
-def _exit_code(verdicts: Iterable[Verdict], result: BatchResult) -> int:
+def _exit_code(verdicts: Iterable[Answer], result: BatchResult) -> int:
     if result.suite_faults:
         return 2
     if result.is_incomplete:

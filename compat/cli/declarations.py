@@ -64,8 +64,8 @@ def check_command(
 def _refuted(workspace: Workspace) -> tuple[Fault, ...]:
     matrix, known = workspace.matrix, workspace.at_hand
     entries = (*known.known, *known.lanes) if matrix.known else ()
-    verdicts = {entry.cell.id: entry.verdict for entry in entries if entry.runs}
-    return faults_of(f"matrices/{workspace.name}/matrix.toml", refuted(matrix, verdicts))
+    ran = (entry for entry in entries if entry.runs)
+    return faults_of(f"matrices/{workspace.name}/matrix.toml", refuted(matrix, ran))
 
 
 def schema_command(

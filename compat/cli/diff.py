@@ -30,8 +30,7 @@ from compat.cli.run import Jobs, Quick
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.workload import print_lost, workers_that_fit
 from compat.fleet.batch import BatchResult, RunOptions
-from compat.fleet.checkout_compare import Comparison, compared
-from compat.fleet.checkout_run import NEWEST, CheckoutCells, CheckoutChoice
+from compat.fleet.checkout_run import NEWEST, CheckoutCells, CheckoutChoice, Comparison, compared
 from compat.run.evidence import Isolation
 from compat.site.wording import count
 

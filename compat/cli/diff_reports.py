@@ -13,10 +13,9 @@ from compat.cli.difference_words import (
     moved_words,
 )
 from compat.cli.reports import Report, ReportCase, ReportSuite
-from compat.fleet.checkout_compare import Comparison
-from compat.fleet.checkout_run import CheckoutCells
+from compat.fleet.checkout_run import CheckoutCells, Comparison
 from compat.github.markdown import code, inline
-from compat.results.checkout_diff import CellDifference
+from compat.results.compare import CellDifference
 from compat.results.record import Capability, Record
 from compat.run.outcome import Failed, parse_outcome
 

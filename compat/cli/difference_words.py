@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from compat.fleet.checkout_compare import Comparison
-from compat.results.checkout_diff import CapabilityDifference, CellDifference, Difference
+from compat.fleet.checkout_run import Comparison
+from compat.results.compare import CapabilityDifference, CellDifference, Difference
 from compat.results.state_words import STATE_WORDS
 from compat.run.outcome import parse_outcome
 from compat.site.wording import cause_sentence, count, listed

@@ -8,7 +8,7 @@ from compat import files, pipeline
 from compat.cli import options
 from compat.cli.output import envelope, note, say
 from compat.pipeline import Discovered
-from compat.plan.product import axis_coordinates
+from compat.plan.cell import axis_coordinates
 from compat.site.wording import count
 from compat.workspace import Workspace
 

@@ -27,6 +27,7 @@ from compat.advise.problem import KnownFacts, Problem
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
+from compat.cli.installs import known_elsewhere, say_elsewhere
 from compat.cli.options import (
     Json,
     OtherPlatform,
@@ -36,12 +37,11 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.platforms import known_elsewhere, say_elsewhere
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import UsageError, reason
-from compat.results.clause_file import kept_blames
-from compat.results.entry import Entry
+from compat.results.answer import Answer
+from compat.results.learnt import kept_blames
 from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count
 from compat.workspace import Workspace
@@ -355,7 +355,7 @@ def _place(workspace: Workspace, asked: _Asked) -> str:
     return f"{', '.join(parts)}; {count(len(packages.versions), 'package')} read"
 
 
-def _proof_words(entry: Entry) -> str:
+def _proof_words(entry: Answer) -> str:
     verdict = entry.verdict
     score = f": {verdict.score.words}" if verdict.score.words else ""
     return f"{entry.cell.id} {verdict_clause(verdict)}{score}; tested on {verdict.latest}"

@@ -39,12 +39,12 @@ from compat.fleet.explore import (
 )
 from compat.fleet.run_plan import seconds_of
 from compat.plan.cell import Cell
-from compat.results.clause_file import keep_clauses, keep_probes
+from compat.results.answer import Answer
 from compat.results.clauses import KeptClauses
 from compat.results.coverage import Coverage, coverage, coverage_lines
 from compat.results.involved import third_package
-from compat.results.plain_answers import PlainAnswer
-from compat.results.verdict import Verdict, asked_about
+from compat.results.judge import asked_about
+from compat.results.learnt import PlainAnswer, keep_clauses, keep_probes
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.run.steps import Activity
@@ -201,7 +201,7 @@ class _Session:
         if is_time:
             self.keep()
 
-    def _run(self, cell: Cell, tier: Tier) -> Verdict | None:
+    def _run(self, cell: Cell, tier: Tier) -> Answer | None:
         options = RunOptions(tier=tier)
         result = pipeline.run(
             self._workspace,

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from compat.declare.matrix import Matrix
 from compat.plan.cell import Coordinate
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.representative import beside, representative
 from compat.results.snapshot import Snapshot
 from compat.site.status import STALE, STYLES, State, StatusStyle, style_of
@@ -60,13 +60,13 @@ Sign = tuple[StatusStyle, bool]
 Board = dict[tuple[str, str], Sign]
 
 
-def print_grid(out: Console, known: Snapshot, shown: Iterable[Entry]) -> None:
+def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
     """Print the places of the shown cells as grids, within the width of the terminal, and a legend
     of the signs in use.
 
     `known` has the other recipes of these places, which tell a sign more exactly.
     """
-    places: dict[tuple[Coordinate, ...], list[Entry]] = {}
+    places: dict[tuple[Coordinate, ...], list[Answer]] = {}
     for entry in shown:
         places.setdefault(entry.cell.coordinates, []).append(entry)
     signs = {place: _sign(entries, known) for place, entries in places.items()}
@@ -92,7 +92,7 @@ def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Te
     return Text(sign, style=_COLOURS[style.state])
 
 
-def _sign(entries: Sequence[Entry], known: Snapshot) -> Sign:
+def _sign(entries: Sequence[Answer], known: Snapshot) -> Sign:
     best = representative(entries)
     return style_of(best, beside(known, best)), best.verdict.stale
 

@@ -9,8 +9,8 @@ import typer
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, report, say
+from compat.results.answer import Answer
 from compat.results.coverage import cell_count
-from compat.results.entry import Entry
 from compat.workspace import Workspace
 
 STATES = ("ruled out before any run", "tested", "run without an answer", "never run")
@@ -56,7 +56,7 @@ def health_command(
     raise typer.Exit(1 if overdue or damaged or not tested else 0)
 
 
-def _figures(workspace: Workspace, tested: list[Entry]) -> dict[str, int | str]:
+def _figures(workspace: Workspace, tested: list[Answer]) -> dict[str, int | str]:
     kinds = [entry.verdict.kind for entry in workspace.snapshot.known]
     cells = cell_count(workspace.snapshot)
     never_run = cells.refused + cells.expected + cells.untried
@@ -74,10 +74,10 @@ def _figures(workspace: Workspace, tested: list[Entry]) -> dict[str, int | str]:
     }
 
 
-def _can_run(entry: Entry) -> bool:
+def _can_run(entry: Answer) -> bool:
     return entry.planned and entry.obstacle is None
 
 
-def _age(workspace: Workspace, entry: Entry) -> int:
+def _age(workspace: Workspace, entry: Answer) -> int:
     latest = entry.verdict.latest
     return 0 if latest is None else (workspace.context.day - latest).days

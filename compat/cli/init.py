@@ -24,7 +24,7 @@ from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
 from compat.plan.cell import parse_cell
-from compat.policy.eol import PYTHONS
+from compat.policy.window import PYTHONS
 from compat.run.placed_suite import project_settings
 from compat.run.suitefault import lost_modules
 from compat.site.wording import count, listed

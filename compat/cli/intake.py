@@ -14,9 +14,9 @@ import msgspec
 from msgspec.structs import replace
 
 from compat import files
+from compat.cli.installs import MOST_DAYS, AskedAgain, republished, untimely
 from compat.cli.machine import now, run_url, without_places
 from compat.cli.output import envelope, note, report, say
-from compat.cli.plain import MOST_DAYS, AskedAgain, republished, untimely
 from compat.declare.capabilities import suite_ids
 from compat.declare.platforms import PlatformName
 from compat.declare.suite_table import Tier
@@ -26,22 +26,21 @@ from compat.lock.kept_lock import kept_lock
 from compat.lock.lockfile import Lock
 from compat.lock.received import handed_lock
 from compat.lock.recipe import asks_as_declared
-from compat.plan.cell import Cell, parse_cell
-from compat.plan.lanes import lockable_cells
-from compat.plan.plan import every_cell
-from compat.results.clause_file import (
+from compat.plan.cell import Cell, parse_cell, split_platform
+from compat.plan.plan import every_cell, lockable_cells
+from compat.results.clauses import Clause, ClauseBook
+from compat.results.installs import ANSWERS
+from compat.results.intake import OLDEST, Checkout, handed
+from compat.results.learnt import (
     CLAUSES,
     PROBES,
+    PlainAnswer,
+    decode_answers,
     keep_clauses,
     keep_probes,
     kept_clauses,
     kept_probes,
 )
-from compat.results.clauses import Clause, ClauseBook
-from compat.results.intake import OLDEST, Checkout, handed
-from compat.results.plain_answers import PlainAnswer, decode_answers
-from compat.results.platform_files import ANSWERS
-from compat.results.platform_installs import split_platform
 from compat.results.strict import strict
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed
@@ -439,8 +438,7 @@ class _PlatformIntake:
         return {
             cell: parse_cell(cell, self._workspace.matrix)
             for install in self._workspace.snapshot.platform_installs
-            if install.platform == self._platform
-            and (install.evidence != "declared" or install.state == "by-metadata")
+            if install.platform == self._platform and install.is_open
             for cell in (split_platform(install.cell)[0],)
         }
 

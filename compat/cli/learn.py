@@ -25,11 +25,10 @@ from compat.errors import CompatError
 from compat.fleet.explore import is_unasked
 from compat.fleet.inquiry import Inquired, closed, inquire
 from compat.plan.cell import Cell, parse_cell
-from compat.plan.named import named_cells
-from compat.results.clause_file import keep_clauses, keep_probes
+from compat.plan.plan import named_cells
 from compat.results.clauses import KeptClauses
 from compat.results.coverage import coverage, coverage_lines
-from compat.results.plain_answers import PlainAnswer
+from compat.results.learnt import PlainAnswer, keep_clauses, keep_probes
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, is_spurious
 from compat.search.learning import RefusalLearner

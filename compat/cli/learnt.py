@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from compat.advise.lifted import lifted
 from compat.plan.cell import LANES, Coordinate
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.representative import representative
 from compat.run.outcome import (
     Failed,
@@ -30,7 +30,7 @@ class _Answers:
         self.workspace = workspace
         known = workspace.at_hand.by_id
         self.outcomes: dict[str, Outcome] = {}
-        places: dict[tuple[Coordinate, ...], list[Entry]] = {}
+        places: dict[tuple[Coordinate, ...], list[Answer]] = {}
         for cell, text in outcomes.items():
             outcome, entry = parse_outcome(text), known.get(cell)
             # A doubtful outcome that no second run came to is no answer.
@@ -45,18 +45,18 @@ class _Answers:
             self.outcomes[cell] = outcome
             places.setdefault(entry.cell.coordinates, []).append(entry)
         waiting = list(places.values())
-        self.places: list[list[Entry]] = []
+        self.places: list[list[Answer]] = []
         while waiting:
             best = representative(entry for entries in waiting for entry in entries)
             chosen = next(entries for entries in waiting if best in entries)
             waiting.remove(chosen)
             self.places.append([best, *(entry for entry in chosen if entry is not best)])
 
-    def works(self, entry: Entry) -> bool:
+    def works(self, entry: Answer) -> bool:
         """Return whether the cell works, if only in part, and did so in this run."""
         return entry.verdict.kind in ("works", "partial") and not self._is_refused(entry)
 
-    def sentence(self, entries: Sequence[Entry]) -> str:
+    def sentence(self, entries: Sequence[Answer]) -> str:
         """Say what is known of a place by its cells that ran, the best first."""
         best, *others = entries
         place = place_words(best.cell, self.workspace.matrix)
@@ -67,7 +67,7 @@ class _Answers:
             clauses.append(f"{self._how(entry)}, it {verb}{detail}")
         return f"{'; '.join(clauses)}."
 
-    def _said(self, entry: Entry) -> tuple[str, str]:
+    def _said(self, entry: Answer) -> tuple[str, str]:
         outcome, kind = self.outcomes[entry.cell.id], entry.verdict.kind
         if isinstance(outcome, Failed) and self._is_refused(entry):
             today = " today" if entry.cell.recipe == "fresh" else ""
@@ -89,11 +89,11 @@ class _Answers:
         verb = "has no answer yet" if kind == "unknown" else "does not work"
         return verb, f": {reason_words(outcome)}{where}"
 
-    def _is_refused(self, entry: Entry) -> bool:
+    def _is_refused(self, entry: Answer) -> bool:
         outcome = self.outcomes[entry.cell.id]
         return isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
 
-    def _how(self, entry: Entry) -> str:
+    def _how(self, entry: Answer) -> str:
         if entry.cell.recipe == "fresh":
             return "as published"
         if entry.cell.recipe == "dated":
@@ -144,7 +144,7 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
     return f"Next: {results}."
 
 
-def _counts(outcome: Outcome, entry: Entry) -> bool:
+def _counts(outcome: Outcome, entry: Answer) -> bool:
     if not isinstance(outcome, Failed) or not is_doubtful(outcome):
         return True
     counted = entry.verdict.outcome

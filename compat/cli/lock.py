@@ -10,6 +10,7 @@ import typer
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
 from compat.cli.disproofs import tell_disproofs
+from compat.cli.installs import MOST_QUESTIONS, ask_plain
 from compat.cli.lockers import locker_of, wheels_locker
 from compat.cli.options import (
     CellNames,
@@ -24,15 +25,12 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say
-from compat.cli.plain import MOST_QUESTIONS, ask_plain
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.plan.cell import Cell
-from compat.plan.lanes import facts_for, lockable_cells
-from compat.plan.named import runnable_cells
-from compat.plan.plan import Infeasible
+from compat.plan.plan import Infeasible, facts_for, lockable_cells, runnable_cells
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
 from compat.value import Value
@@ -138,7 +136,7 @@ def lock_command(
 
 
 def _ask_elsewhere(workspace: Workspace, platform: str, *asked: Any) -> int:
-    from compat.cli.platforms import ask_platforms, platforms_named
+    from compat.cli.installs import ask_platforms, platforms_named
 
     return ask_platforms(workspace, platforms_named(workspace, platform), *asked)
 

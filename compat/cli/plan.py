@@ -23,15 +23,20 @@ from compat.cli.output import console, envelope, note, report, say
 from compat.errors import UsageError
 from compat.fleet.run_plan import PlanOptions, budget_of
 from compat.plan.budget import MOST_SHARDS
-from compat.plan.cell import RECIPES
+from compat.plan.cell import RECIPES, axis_coordinates
 from compat.plan.explain import explain
-from compat.plan.lanes import facts_for
-from compat.plan.named import runnable_cells
-from compat.plan.obstacle import Obstacle
-from compat.plan.plan import Fate, Infeasible, Plan, counts, unneeded_faults
-from compat.plan.product import axis_coordinates
-from compat.results.clause_file import kept_audit
+from compat.plan.feasible import Obstacle
+from compat.plan.plan import (
+    Fate,
+    Infeasible,
+    Plan,
+    counts,
+    facts_for,
+    runnable_cells,
+    unneeded_faults,
+)
 from compat.results.coverage import CellCount, cell_count, coverage
+from compat.results.learnt import kept_audit
 from compat.workspace import Workspace
 
 Explained = Annotated[
@@ -134,7 +139,7 @@ def _options(first: str, only: str, smoke: str, pythons: str) -> PlanOptions:
 
 
 def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: Shown) -> None:
-    from compat.cli.platforms import plan_platforms, platforms_named
+    from compat.cli.installs import plan_platforms, platforms_named
 
     if shown not in ("table", "github"):
         raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")

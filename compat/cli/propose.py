@@ -14,10 +14,9 @@ from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, wo
 from compat.cli.output import envelope, note, say
 from compat.errors import UsageError
 from compat.pipeline import ProposedMoves
-from compat.policy.affected import affected_words
-from compat.policy.outlook import missing_command, outlooks
+from compat.policy.calendar import missing_command, outlooks
 from compat.policy.proposal import AxisFloor, Proposal
-from compat.policy.propose import floors
+from compat.policy.propose import affected_words, floors
 
 CellsOnly = Annotated[
     bool, typer.Option("--cells", help="Print only the cells that must run first.")

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from compat import pipeline
+from compat.cli.installs import take_plain
 from compat.cli.intake import take_learnt, take_locks, take_platforms, take_records
 from compat.cli.machine import without_places
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, report, say
-from compat.cli.plain import take_plain
 from compat.errors import UsageError
 from compat.results.older import convert_records
 from compat.run.evidence import Isolation

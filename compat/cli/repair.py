@@ -20,7 +20,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.errors import DeclarationError, UsageError
-from compat.plan.named import named_cells
+from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy
 from compat.rewrite.rule_text import rule_text
 from compat.run.outcome import Failed, Outcome, is_spurious, is_suite_fault

@@ -9,16 +9,15 @@ from compat.cli.learnt import learnt, next_step
 from compat.cli.reports import Report, ReportCase, ReportSuite
 from compat.cli.verdicts import RunWords, verdict_words
 from compat.github.markdown import code, inline
+from compat.results.answer import EXCUSED, Answer
 from compat.results.record import Record
-from compat.results.score import EXCUSED
-from compat.results.verdict import Verdict
 from compat.run.outcome import Failed, Passed, is_spurious
 from compat.site.wording import cause_sentence, fault_words, reason_words
 from compat.value import Value
 
 if TYPE_CHECKING:
+    from compat.results.answer import Blame
     from compat.results.record import Capability
-    from compat.results.score import Blame
     from compat.workspace import Workspace
 
 
@@ -29,7 +28,7 @@ class RanCell(Value, frozen=True, kw_only=True):
     stored.
     """
 
-    verdict: Verdict
+    verdict: Answer
     word: str
     record: Record | None
     came_to: str = ""
@@ -78,7 +77,7 @@ def run_report(
         heading=f"{title}: {number}",
         columns=("cell", "verdict", "this run"),
         rows=tuple(
-            (code(each.verdict.cell), inline(each.word), _why(each))
+            (code(each.verdict.id), inline(each.word), _why(each))
             for each in sorted(ran, key=_works)
         ),
         sentences=sentences,
@@ -94,7 +93,7 @@ def _works(ran: RanCell) -> bool:
 
 
 def _suite(ran: RanCell) -> ReportSuite:
-    cell, record = ran.verdict.cell, ran.record
+    cell, record = ran.verdict.id, ran.record
     if record is None:
         why = "compat could not run this cell, or was stopped; see what it printed"
         return ReportSuite(cell=cell, cases=(ReportCase(name="run", tag="error", message=why),))
@@ -102,7 +101,7 @@ def _suite(ran: RanCell) -> ReportSuite:
     return ReportSuite(cell=cell, cases=cases, started=record.started, seconds=record.seconds)
 
 
-def _cases(verdict: Verdict, record: Record) -> Iterator[ReportCase]:
+def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
     excused = {fault.id: fault.fault for fault in verdict.faults if fault.fault in EXCUSED}
     for capability in record.capabilities:
         yield _capability_case(capability, excused)

@@ -10,8 +10,7 @@ import typer
 from compat import files, pipeline
 from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, workspace_of
 from compat.cli.output import console, envelope, say
-from compat.policy.calendar import Schedule, schedule
-from compat.policy.outlook import outlooks
+from compat.policy.calendar import Schedule, outlooks, schedule
 
 
 def schedule_command(

@@ -9,10 +9,10 @@ import typer
 
 from compat import files
 from compat.advise.commands import Whereabouts, commands, suite_lines
+from compat.cli.installs import show_plain
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.plain import show_plain
 from compat.cli.verdicts import (
     RunWords,
     cautions_of,
@@ -23,13 +23,12 @@ from compat.cli.verdicts import (
 )
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
-from compat.plan.cell import readable_cell
-from compat.results.plain_installs import plain_of_cell
-from compat.results.platform_installs import split_platform
+from compat.plan.cell import readable_cell, split_platform
+from compat.results.installs import plain_of_cell
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
 from compat.run.outcome import Failed
-from compat.site.plain_words import plain_line
+from compat.site.install_words import install_line
 from compat.site.wording import fault_words
 from compat.workspace import Workspace
 
@@ -112,7 +111,7 @@ def _refuse_unknown(workspace: Workspace, cell: str) -> None:
 
 
 def _show_elsewhere(workspace: Workspace, cell: str, platform: str, as_json: bool) -> None:
-    from compat.cli.platforms import platforms_named, show_platform_cell, show_platforms
+    from compat.cli.installs import platforms_named, show_platform_cell, show_platforms
 
     if cell:
         show_platform_cell(workspace, cell, as_json)
@@ -161,7 +160,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         say(f"  caution: {caution}")
     asked = readable_cell(cell, workspace.matrix)
     for install in plain_of_cell(workspace.snapshot, asked) if asked else ():
-        say(f"  a plain install today: {plain_line(install)}")
+        say(f"  a plain install today: {install_line(install)}")
     for line in answer_lines(verdict.capabilities, faults):
         say(f"  {line}")
     if verdict.helpers:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from compat.cli.output import console
 from compat.errors import one_line
-from compat.results.entry import Entry
+from compat.results.answer import EXCUSED, Answer, Blame, blame_of
 from compat.results.representative import beside
-from compat.results.score import EXCUSED, Blame, blame_of
 from compat.results.state_words import STATE_WORDS, by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.status import style_of
@@ -201,7 +200,7 @@ def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
     }
 
 
-def _cell_sign(workspace: Workspace, entry: Entry | None) -> Text:
+def _cell_sign(workspace: Workspace, entry: Answer | None) -> Text:
     from rich.text import Text
 
     from compat.cli.grid import sign_text

@@ -17,7 +17,7 @@ from compat.errors import NoPage, UsageError
 from compat.index.pypi import PyPISource
 from compat.index.release import Published, Release
 from compat.index.wheel_sources import wheel_to_read
-from compat.policy.eol import PYTHONS
+from compat.policy.window import PYTHONS
 from compat.value import Value
 
 _OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have in 2026

@@ -17,13 +17,12 @@ from compat.fleet.local import Fleet, Local, Reporter
 from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import parse_cell
-from compat.plan.lanes import facts_for
-from compat.plan.plan import Infeasible, fate_of
+from compat.plan.plan import Infeasible, facts_for, fate_of
 from compat.plan.platform import python_name, python_remedy
 from compat.results.involved import blocked_import
+from compat.results.judge import asked_about
 from compat.results.judged import JudgedRun
 from compat.results.record import Record
-from compat.results.verdict import asked_about
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job

@@ -1,7 +1,13 @@
-"""The cells of a checkout in a matrix: which are meant, how they are locked, and their runs."""
+"""The cells of a checkout in a matrix: which are meant, how they are locked, their runs, and what
+they break beside a release.
+
+The release's cells that have no result are run first, and what breaks in one place alone is run
+once more before it is called broken.
+"""
 
 import datetime
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -33,24 +39,25 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock, Pin, Refusal
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
-from compat.plan.cell import Cell, Recipe, parse_cell
-from compat.plan.checkout_cells import (
+from compat.plan.cell import Cell, Recipe, axis_coordinates, parse_cell
+from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.plan import (
+    Infeasible,
     checkout_cells,
+    facts_for,
     facts_of_checkout,
+    fate_of,
+    lane_cells,
     local_cell,
     released_cell,
 )
-from compat.plan.feasible import Feasibility
-from compat.plan.lanes import facts_for, lane_cells
-from compat.plan.obstacle import Obstacle
-from compat.plan.plan import Infeasible, fate_of
 from compat.plan.platform import accepted_tags
-from compat.plan.product import axis_coordinates
-from compat.results.checkout_diff import CellDifference, cell_difference
+from compat.results.answer import Answer
+from compat.results.compare import CellDifference, cell_difference
+from compat.results.judge import judge
 from compat.results.judged import JudgedRun, RefusedCell, record_of, record_of_refusal
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
-from compat.results.verdict import Verdict, verdict
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
 from compat.run.job import Job
 from compat.run.outcome import Failed
@@ -202,20 +209,20 @@ class CheckoutCells:
         known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
         return batch.run(list(pairs), known)
 
-    def verdict(self, cell: Cell) -> Verdict:
+    def verdict(self, cell: Cell) -> Answer:
         """Return what the runs of a cell of the checkout add up to, without regard to others."""
         lock = self.locks.get(cell.id)
-        return verdict(
-            cell.id,
+        return judge(
+            cell,
             self.records.get(cell.id, ()),
             self.workspace.context,
             lock_digest=None if lock is None else lock.digest,
             obstacle=self._obstacle(self.facts, cell),
         )
 
-    def released_verdict(self, cell: Cell) -> Verdict:
-        return verdict(
-            cell.id,
+    def released_verdict(self, cell: Cell) -> Answer:
+        return judge(
+            cell,
             self.workspace.runs.get(cell.id, ()),
             self.workspace.context,
             lock_digest=self.workspace.lock_digests.get(cell.id),
@@ -341,3 +348,92 @@ def _normal(text: str) -> str:
         return str(Version(text))
     except InvalidVersion:
         return ""
+
+
+RunReleased = Callable[[Sequence[str]], BatchResult]
+RunPairs = Callable[[Mapping[str, str]], BatchResult]
+
+
+class Comparison(Value, frozen=True, kw_only=True):
+    """What became of each place, the batches that were run, and how many cells had a result kept
+    from before.
+    """
+
+    differences: tuple[CellDifference, ...]
+    batches: tuple[BatchResult, ...]
+    kept: int
+
+    @property
+    def breaking(self) -> tuple[CellDifference, ...]:
+        return tuple(known for known in self.differences if known.difference == "breaks")
+
+    @property
+    def has_suite_fault(self) -> bool:
+        return any(batch.suite_faults for batch in self.batches)
+
+    @property
+    def is_incomplete(self) -> bool:
+        return any(known.difference == "unknown" for known in self.differences)
+
+
+def compared(
+    cells: CheckoutCells,
+    choice: CheckoutChoice,
+    release: Version,
+    run_released: RunReleased,
+    run_pairs: RunPairs,
+) -> Comparison:
+    """Return what became of the places that are meant.
+
+    A place that the checkout cannot be installed in counts where the release can.
+    """
+    places = [(cell, cells.counterpart(cell, release)) for cell in choice.cells]
+    for fate in choice.infeasible:
+        beside = cells.counterpart(fate.cell, release)
+        if not cells.cannot_be_released(beside):
+            places.append((fate.cell, beside))
+    due = [beside.id for _, beside in places if cells.is_due(beside)]
+    batches = [run_released(due)] if due else []
+    cells.workspace.refresh()
+    feasible = {cell.id for cell in choice.cells}
+    pairs = {cell.id: beside.id for cell, beside in places if cell.id in feasible}
+    batches.append(run_pairs(pairs))
+    # Another try finds no other Python, so what was not tried is not run again.
+    untried = {cell: why for batch in batches for cell, why in batch.untried.items()}
+    alone = _alone([cells.difference(cell, beside) for cell, beside in places])
+    worth = alone.intersection(cells.locks).difference(untried)
+    again = {name: beside for name, beside in pairs.items() if name in worth}
+    batches += [run_pairs(again)] if again else []
+    return Comparison(
+        differences=tuple(
+            _with_reason(cells.difference(cell, beside), untried) for cell, beside in places
+        ),
+        batches=tuple(batches),
+        kept=len(places) - len(due),
+    )
+
+
+def _with_reason(known: CellDifference, untried: Mapping[str, str]) -> CellDifference:
+    why = untried.get(known.cell, untried.get(known.against, ""))
+    if known.difference != "unknown" or not why:
+        return known
+    return msgspec.structs.replace(known, because=why)
+
+
+def _alone(differences: Sequence[CellDifference]) -> set[str]:
+    """The cells of which one run more can tell a failure from chance: those without an answer, and
+    those that break as no other does.
+    """
+    counts = Counter(sign for known in differences for sign in _signs(known))
+    return {
+        known.cell
+        for known in differences
+        if known.after == "unknown" or any(counts[sign] == 1 for sign in _signs(known))
+    }
+
+
+def _signs(known: CellDifference) -> set[str]:
+    if known.difference != "breaks":
+        return set()
+    worse = {change.id for change in known.capabilities if change.is_worse}
+    return worse or {known.outcome_after}

@@ -9,9 +9,15 @@ from compat.declare.suite_table import Tier
 from compat.errors import NothingToDo, UsageError
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.lanes import facts_for, lockable_cells
-from compat.plan.named import cells_of, runnable_cells
-from compat.plan.plan import Feasible, Infeasible, fate_of
+from compat.plan.plan import (
+    Feasible,
+    Infeasible,
+    cells_of,
+    facts_for,
+    fate_of,
+    lockable_cells,
+    runnable_cells,
+)
 from compat.plan.platform import python_name
 from compat.results.due import Due, agenda
 from compat.site.wording import count

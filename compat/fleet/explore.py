@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError
 from compat.plan.cell import Cell
+from compat.results.answer import Answer, Kind
 from compat.results.coverage import Coverage, CoverageCount
-from compat.results.entry import Entry
-from compat.results.intervals import signature_of
-from compat.results.run_group import Kind
+from compat.results.infer import signature_of
+from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import Verdict, is_whole
 from compat.run.outcome import is_spurious, lacks_instruction
 from compat.search.exploration import Exploration, ExploreProbe, ProbeKind
 from compat.search.run_reach import RunReach
@@ -49,7 +48,7 @@ class ExploreSteps(Value, frozen=True, kw_only=True):
 
     ask: Callable[[Cell], LockAnswer]
     inferred: Callable[[Cell], LockAnswer | None]
-    run: Callable[[Cell, Tier], Verdict | None]
+    run: Callable[[Cell, Tier], Answer | None]
     can_run: Callable[[Cell], bool]
 
 
@@ -110,7 +109,7 @@ class Explorer:
         self._seconds: dict[ProbeKind, float] = {"lock": 0.0, "smoke": 0.0, "suite": 0.0}
         self._failed: list[str] = []
         self._in_vain: dict[str, int] = {"lock": 0, "run": 0}
-        self._pending: dict[Future[LockAnswer | Verdict | None], _Begun] = {}
+        self._pending: dict[Future[LockAnswer | Answer | None], _Begun] = {}
         self._reach = RunReach(snapshot)
         self._exploration = _exploration(snapshot, self._expected, limits.kinds, self._answers)
 
@@ -170,11 +169,11 @@ class Explorer:
         return left > 0 and not self._cancel.is_set() and self._in_vain[hand] < MOST_WITHOUT_ANSWER
 
     def _begin(
-        self, future: "Future[LockAnswer] | Future[Verdict | None]", probe: ExploreProbe
+        self, future: "Future[LockAnswer] | Future[Answer | None]", probe: ExploreProbe
     ) -> None:
         self._pending[future] = _Begun(probe, self._clock())  # type: ignore[index]
 
-    def _settle(self, future: "Future[LockAnswer | Verdict | None]") -> None:
+    def _settle(self, future: "Future[LockAnswer | Answer | None]") -> None:
         begun = self._pending.pop(future)
         cell, kind = begun.probe.cell, begun.probe.kind
         self._probes[kind] += 1
@@ -197,7 +196,7 @@ class Explorer:
         else:
             self._ran(begun.probe, result)
 
-    def _ran(self, probe: ExploreProbe, found: Verdict) -> None:
+    def _ran(self, probe: ExploreProbe, found: Answer) -> None:
         self._count.answer([probe.cell], found.kind)
         followers: dict[Cell, Kind] = {}
         if found.kind == "unknown":
@@ -280,7 +279,7 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         if entry.verdict.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)
-        elif entry.verdict.answer == "unknown" and not _is_run(entry) and not _is_lacking(entry):
+        elif entry.likely == "unknown" and not _is_run(entry) and not _is_lacking(entry):
             if has_lock:
                 locked.append(entry.cell)
             elif is_unasked(snapshot, entry):
@@ -293,7 +292,7 @@ def open_work(snapshot: Snapshot) -> OpenWork:
     )
 
 
-def is_unasked(snapshot: Snapshot, entry: Entry) -> bool:
+def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:
     """Return whether to ask a resolver about an open cell: where none was asked, or one refused it
     on an earlier day by a package that may move.
     """
@@ -303,13 +302,13 @@ def is_unasked(snapshot: Snapshot, entry: Entry) -> bool:
     return answer is None and (entry.refusal is None or bool(entry.verdict.blocked_by))
 
 
-def _is_run(entry: Entry) -> bool:
+def _is_run(entry: Answer) -> bool:
     overview = entry.overview
     is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
     return bool(entry.counted) and is_of_lock
 
 
-def _is_lacking(entry: Entry) -> bool:
+def _is_lacking(entry: Answer) -> bool:
     """Whether the newest run of a cell met a processor that lacks an instruction. Another run here
     would most likely meet it again, after minutes of silence; `compat run` asks again.
     """

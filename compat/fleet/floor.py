@@ -11,10 +11,9 @@ from packaging.version import Version
 from compat.declare.faults import choice
 from compat.declare.matrix import Axis, Matrix
 from compat.errors import NothingToDo, UsageError
-from compat.plan.cell import Cell, Coordinate, Recipe
+from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, fate_of
-from compat.plan.product import axis_coordinates
-from compat.results.verdict import Verdict
+from compat.results.answer import Answer
 from compat.run.outcome import Failed, is_spurious, parse_outcome
 from compat.search.boundary import Boundary, BoundarySearch, Probe
 from compat.search.repetition import may_be_chance
@@ -158,7 +157,7 @@ def _known(workspace: Workspace, cell: Cell, question: FloorQuestion) -> tuple[P
     return _judged(verdict, question)
 
 
-def _judged(verdict: Verdict, question: FloorQuestion) -> tuple[Probe, str]:
+def _judged(verdict: Answer, question: FloorQuestion) -> tuple[Probe, str]:
     because = "; ".join(verdict.reasons)
     outcome = verdict.outcome
     if isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):

@@ -12,8 +12,7 @@ from compat.fleet.choices import refuse_without_core
 from compat.fleet.explore import open_work
 from compat.plan.budget import Budget, Packing, Task, packed, rounds
 from compat.plan.cell import Cell, parse_cell
-from compat.plan.named import runnable_cells
-from compat.plan.plan import Infeasible
+from compat.plan.plan import Infeasible, runnable_cells
 from compat.results.due import Due, agenda
 from compat.value import Value
 from compat.workspace import Workspace

@@ -5,8 +5,8 @@ about the others.
 from collections.abc import Callable, Iterable, Sequence
 
 from compat.github.markdown import block, code, inline, link, plain
-from compat.policy.affected import affected_words
 from compat.policy.proposal import CellEvidence, FloorKind, Proposal
+from compat.policy.propose import affected_words
 from compat.value import StrictValue
 
 MOST_ROWS = 40

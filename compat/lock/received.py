@@ -20,7 +20,7 @@ from compat.lock.lockfile import Lock, Pin
 from compat.lock.recipe import asks_as_declared, inputs_of, name_of_line, soft_packages
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.plan.lanes import facts_for
+from compat.plan.plan import facts_for
 from compat.plan.platform import accepted_tags, admits
 
 

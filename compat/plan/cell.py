@@ -1,15 +1,21 @@
-"""Cells and their ids: one coordinate on each axis, asked under one recipe."""
+"""Cells and their ids: one coordinate on each axis, asked under one recipe; and the product of the
+axes, in declared order.
+"""
 
 import difflib
+import itertools
+from collections.abc import Iterator
 from functools import cached_property, lru_cache
 from typing import Literal
 
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.faults import choice
-from compat.declare.matrix import Axis, Matrix
+from compat.declare.matrix import Axis, InterpreterAxis, Matrix
+from compat.declare.parsing import minor_series
 from compat.declare.platforms import PLATFORM_NAMES, PLATFORMS
 from compat.errors import UsageError
+from compat.index.release import Catalogue
 from compat.value import Value
 
 Recipe = Literal["fresh", "dated", "relaxed", "lowest", "prerelease"]
@@ -45,17 +51,25 @@ class Coordinate(Value, frozen=True, kw_only=True, dict=True):
 class Cell(Value, frozen=True, kw_only=True, dict=True):
     """One question: do these versions work together, locked by this recipe?
 
-    Coordinates stand in axis order.
+    Coordinates stand in axis order. `platform` is another one than the matrix's own: such a cell
+    never runs here. `unread` is the id of a cell of a record whose axes have changed since: it has
+    no coordinates.
     """
 
     matrix: str
     coordinates: tuple[Coordinate, ...]
     recipe: Recipe
+    platform: str = ""
+    unread: str = ""
 
     @cached_property
     def id(self) -> str:
-        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; recipe `fresh` is not written."""
-        return self.place if self.recipe == "fresh" else f"{self.place}+{self.recipe}"
+        """The cell's id, `py3.11-tf2.14-tff0.87.0+relaxed`; neither recipe `fresh` nor the
+        matrix's own platform is written.
+        """
+        recipe = "" if self.recipe == "fresh" else f"+{self.recipe}"
+        platform = f"@{self.platform}" if self.platform else ""
+        return self.unread or f"{self.place}{recipe}{platform}"
 
     @cached_property
     def place(self) -> str:
@@ -85,6 +99,12 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
 
 def is_in_lane(cell_id: str) -> bool:
     return cell_id.endswith(_LANES)
+
+
+def split_platform(cell_id: str) -> tuple[str, str]:
+    """Return the id without its platform, and the platform; empty for that of the matrix."""
+    own, _, platform = cell_id.partition("@")
+    return own, platform
 
 
 def refuse_elsewhere(text: str, matrix: Matrix) -> None:
@@ -137,6 +157,12 @@ def readable_cell(text: str, matrix: Matrix) -> Cell | None:
         return None
 
 
+def unread_cell(text: str, matrix: Matrix) -> Cell:
+    """Return the cell of an id that the axes of the matrix cannot read any more."""
+    recipe = _recipe(text.partition("+")[2])
+    return Cell(matrix=matrix.name, coordinates=(), recipe=recipe, unread=text)
+
+
 def form(matrix: Matrix) -> str:
     lanes = f"{'|+lowest' * matrix.lowest}{'|+prerelease' * bool(matrix.prerelease_axes)}"
     return "-".join(f"{axis.short}<version>" for axis in matrix.axes) + f"[+dated|+relaxed{lanes}]"
@@ -163,3 +189,24 @@ def _normal_version(text: str) -> Version | None:
 
 def _recipe(text: str) -> Recipe:
     return next((recipe for recipe in (*RECIPES, *LANES) if recipe == text), "fresh")
+
+
+def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]:
+    return tuple(
+        Coordinate(axis=axis.name, short=axis.short, version=version)
+        for version in _versions(axis, catalogue)
+    )
+
+
+def product(matrix: Matrix, catalogue: Catalogue) -> Iterator[tuple[Coordinate, ...]]:
+    """Yield every combination of coordinates once, in axis order.
+
+    The recipes multiply them later.
+    """
+    return itertools.product(*(axis_coordinates(axis, catalogue) for axis in matrix.axes))
+
+
+def _versions(axis: Axis, catalogue: Catalogue) -> tuple[Version, ...]:
+    if isinstance(axis, InterpreterAxis):
+        return tuple(sorted(Version(minor_series(release)) for release in axis.releases))
+    return catalogue.of(axis).coordinates(axis.select)

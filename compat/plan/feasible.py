@@ -1,27 +1,544 @@
-"""The first obstacle of a cell, cheapest question first.
-
-Each question is answered from facts, never by a run.
+"""The first obstacle of a cell, cheapest question first; each question is answered from facts,
+never by a run.
 """
 
 import datetime
-from collections.abc import Callable, Iterable
-from functools import cache, cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property, partial
 from itertools import chain
+from typing import Literal
 
+import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Outside, PackageAxis, Relaxation, Rule
-from compat.index.release import Catalogue, Published, Release, earliest_upload
-from compat.plan.cell import Cell, Coordinate
-from compat.plan.dependencies import Dependencies, Question
-from compat.plan.installable import Installable
-from compat.plan.obstacle import Obstacle, RefusingAxis, conflict
-from compat.plan.platform import admits, marker_values
-from compat.plan.product import axis_coordinates
-from compat.plan.requirements import Asked, active, named
-from compat.plan.rules import RuleBook
+from compat.declare.parsing import minor_series
+from compat.declare.platforms import target_words
+from compat.index.release import (
+    Artifact,
+    Catalogue,
+    Published,
+    Release,
+    earliest_upload,
+    usable_wheels,
+)
+from compat.plan.cell import Cell, Coordinate, axis_coordinates
+from compat.plan.platform import accepted_tags, admits, is_too_old, marker_values
+from compat.plan.requirements import Asked, active, named, parsed
+from compat.value import Value
+
+Kind = Literal[
+    "excluded",
+    "yanked",
+    "requires-python",
+    "no-artifact",
+    "conflicting-pin",
+    "undated",
+    "no-interpreter",
+]
+_FEW = 4  # releases that a sentence names one by one
+
+
+class Obstacle(Value, frozen=True, kw_only=True):
+    """Why a cell cannot work: the coordinates or rules it stands between, one sentence, and the
+    package that the subject requires where that is what cannot be had.
+    """
+
+    kind: Kind
+    between: tuple[str, ...]
+    because: str
+    package: str = ""
+
+
+class RefusingAxis(Value, frozen=True, kw_only=True):
+    """An axis whose coordinate a release refuses, and the requirement by which it does."""
+
+    axis: PackageAxis
+    pin: SpecifierSet | None
+
+
+def conflict(
+    cell: Cell,
+    subject: PackageAxis,
+    refused: Mapping[Version, Sequence[RefusingAxis]],
+    unusable: Mapping[Version, str],
+) -> Obstacle:
+    """Return the obstacle of a cell in which each usable release refuses a coordinate.
+
+    An axis that all of them refuse is named alone; else each release is told with the first that it
+    refuses.
+    """
+    coordinate = cell.on(subject.name)
+    by_axis = [{refusing.axis.name: refusing for refusing in each} for each in refused.values()]
+    shared = [name for name in by_axis[0] if all(name in axes for axes in by_axis)]
+    if shared:
+        axis = by_axis[0][shared[0]].axis
+        pins = {
+            version: str(axes[axis.name].pin)
+            for version, axes in zip(refused, by_axis, strict=True)
+        }
+        several = len(refused) + len(unusable) > 1
+        wanted = [
+            f"{pin} ({versions})" if several else pin for pin, versions in grouped(pins).items()
+        ]
+        other = cell.on(axis.name)
+        because = (
+            f"{subject.package} {coordinate.version} requires {axis.package} {' or '.join(wanted)},"
+            f" not {other.version}"
+        )
+        between = [other.text]
+    else:
+        firsts = {version: each[0] for version, each in refused.items()}
+        each = by_reason(
+            {
+                v: f"requires {r.axis.package} {r.pin}, not {cell.on(r.axis.name).version}"
+                for v, r in firsts.items()
+            }
+        )
+        because = f"no release of {subject.package} {coordinate.version} admits all: {each}"
+        names = {first.axis.name for first in firsts.values()}
+        between = [c.text for c in cell.coordinates if c.axis in names]
+    if unusable:
+        because += f"; of the others {by_reason(unusable)}"
+    return Obstacle(kind="conflicting-pin", between=(coordinate.text, *between), because=because)
+
+
+def by_reason(reasons: Mapping[Version, str]) -> str:
+    """Return one clause for each reason.
+
+    For example `1.0 is yanked; each of 1.1, 1.2 requires Python >=3.10`.
+    """
+    return "; ".join(
+        f"each of {listed} {reason}" if " " in listed else f"{listed} {reason}"
+        for reason, listed in grouped(reasons).items()
+    )
+
+
+def grouped(reasons: Mapping[Version, str]) -> dict[str, str]:
+    """Return the versions of each reason: a few one by one, of many the first and the last."""
+    versions: dict[str, list[str]] = {}
+    for version, reason in reasons.items():
+        versions.setdefault(reason, []).append(str(version))
+    return {
+        reason: ", ".join(listed) if len(listed) <= _FEW else f"{listed[0]} to {listed[-1]}"
+        for reason, listed in versions.items()
+    }
+
+
+class Installable:
+    """What the catalogue says about the releases of each coordinate; it computes each fact once."""
+
+    def __init__(self, matrix: Matrix, catalogue: Catalogue) -> None:
+        self._matrix = matrix
+        self._catalogue = catalogue
+        self._axes = {axis.name: axis for axis in matrix.packages}
+        self.patches = {Version(minor_series(p)): p for p in matrix.interpreters.patches}
+        self.releases = cache(self._members)
+        self.usable = cache(self._usable)
+        self.obstacle = cache(self._obstacle)
+
+    def can_install(
+        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
+    ) -> bool:
+        """Return whether the release has a file for the interpreter.
+
+        `ignores` sets `Requires-Python` aside; one that `is_named` may be yanked.
+        """
+        tags = accepted_tags(python, self._matrix.platform)
+        return any(
+            (is_named or not artifact.yanked)
+            and not artifact.set_aside
+            and (ignores or self._admits(release, artifact, python))
+            and (not artifact.is_wheel or not tags.isdisjoint(artifact.tags))
+            for artifact in release.artifacts
+        )
+
+    def has_wheel(self, release: Release, python: Version) -> bool:
+        """Return whether it has a wheel for the interpreter, or the matrix lets it be built."""
+        wheels = msgspec.structs.replace(release, artifacts=usable_wheels(release))
+        return self.can_install(wheels, python)
+
+    def reason(
+        self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
+    ) -> tuple[Kind, str]:
+        files = [artifact for artifact in release.artifacts if is_named or not artifact.yanked]
+        if not files and release.artifacts:
+            why = f" ({release.yank_reason})" if release.yank_reason else ""
+            return "yanked", f"is yanked{why}"
+        reasons = [artifact.set_aside for artifact in files if artifact.set_aside]
+        files = [artifact for artifact in files if not artifact.set_aside]
+        if not files and reasons:
+            return "no-artifact", f"has only files that are set aside: {'; '.join(reasons)}"
+        if not ignores and not any(self._admits(release, file, python) for file in files):
+            asked = sorted({str(required_python(release, file)) for file in files})
+            return "requires-python", f"requires Python {' or '.join(asked)}"
+        return (
+            "no-artifact",
+            f"has no file for Python {python} on {target_words(self._matrix.platform)}",
+        )
+
+    def _members(self, axis_name: str, version: Version) -> tuple[Release, ...]:
+        axis = self._axes[axis_name]
+        return self._catalogue.members(axis, version)
+
+    def _usable(
+        self, axis: str, version: Version, python: Version, ignores: bool
+    ) -> tuple[Release, ...]:
+        select = self._axes[axis].select
+        return tuple(
+            release
+            for release in self.releases(axis, version)
+            if self.can_install(release, python, ignores, select.names(release.version))
+        )
+
+    def _admits(self, release: Release, artifact: Artifact, python: Version) -> bool:
+        return admits(required_python(release, artifact), self.patches[python])
+
+    def _obstacle(
+        self, axis_name: str, version: Version, python: Version, ignores: bool
+    ) -> Obstacle:
+        # Why the coordinate has nothing to install; for a series whose releases differ, each one's
+        # reason.
+        axis, releases = self._axes[axis_name], self.releases(axis_name, version)
+        pair = (f"{axis.short}{version}", f"{self._matrix.interpreters.short}{python}")
+        coordinate = f"{axis.package} {version}"
+        if not releases:
+            because = f"the index has no release {version} of {axis.package}"
+            return Obstacle(kind="no-artifact", between=pair[:1], because=because)
+        reasons = {r.version: self.reason(r, python, ignores) for r in releases}
+        kinds = {kind for kind, _ in reasons.values()}
+        kind: Kind = next(k for k in ("no-artifact", "requires-python", "yanked") if k in kinds)
+        sentences = dict.fromkeys(sentence for _, sentence in reasons.values())
+        if kinds == {"requires-python"}:
+            asked = sorted({text.removeprefix("requires Python ") for text in sentences})
+            because = f"{coordinate} requires Python {' or '.join(asked)}, not {python}"
+        elif len(sentences) == 1:
+            because = f"{coordinate} {next(iter(sentences))}"
+            if kind == "yanked":
+                because += "; it is installed only where it is asked for with =="
+        else:
+            each = by_reason({version: sentence for version, (_, sentence) in reasons.items()})
+            because = f"{coordinate} cannot be installed on Python {python}: {each}"
+        return Obstacle(kind=kind, between=pair[:1] if kind == "yanked" else pair, because=because)
+
+
+def required_python(release: Release, artifact: Artifact) -> SpecifierSet | None:
+    if artifact.requires_python is not None or release.published is None or not artifact.is_wheel:
+        return artifact.requires_python
+    return release.published.requires_python
+
+
+Moved = Callable[[Cell, str, Outside], bool]
+
+
+class RuleBook:
+    """The rules of a matrix, ready to be asked about many cells."""
+
+    def __init__(self, matrix: Matrix, moved: Moved) -> None:
+        self._exclusions = tuple(rule for rule in matrix.rules if rule.effect == "exclude")
+        self._relaxing = tuple(rule for rule in matrix.rules if rule.effect == "relax")
+        self._moved = moved
+        self._named: dict[str, dict[str, Relaxation]] = {
+            rule.name: {
+                canonicalize_name(r.package): r
+                for r in rule.relaxations
+                if not r.ignore_requires_python
+            }
+            for rule in self._relaxing
+        }
+        self._ignoring = {
+            rule.name
+            for rule in self._relaxing
+            if any(r.ignore_requires_python for r in rule.relaxations)
+        }
+        self._memo: dict[tuple[str, str, Version], bool] = {}
+        # Several questions are asked about one cell before the next one comes, and no rule asks
+        # about the recipe: the cells of a place share its coordinates.
+        self._latest: tuple[tuple[Coordinate, ...], tuple[Rule, ...], dict[str, Relaxation]] | None
+        self._latest = None
+        self._excluded: tuple[tuple[Coordinate, ...], tuple[Rule, ...]] | None = None
+
+    def exclusions(self, cell: Cell) -> tuple[Rule, ...]:
+        if self._excluded is None or self._excluded[0] is not cell.coordinates:
+            rules = tuple(rule for rule in self._exclusions if self._holds(rule, cell))
+            self._excluded = (cell.coordinates, rules)
+        return self._excluded[1]
+
+    def relaxing(self, cell: Cell) -> tuple[Rule, ...]:
+        """Return the relaxing rules that hold in the cell; none unless its recipe is `relaxed`."""
+        return self._of(cell)[0] if cell.recipe == "relaxed" else ()
+
+    def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
+        """Return the relaxed pins of the cell by normalised name; a later rule wins."""
+        return self._of(cell)[1] if cell.recipe == "relaxed" else {}
+
+    def ignores_requires_python(self, cell: Cell) -> bool:
+        return any(rule.name in self._ignoring for rule in self.relaxing(cell))
+
+    def _of(self, cell: Cell) -> tuple[tuple[Rule, ...], dict[str, Relaxation]]:
+        if self._latest is not None and self._latest[0] is cell.coordinates:
+            return self._latest[1:]
+        rules = tuple(rule for rule in self._relaxing if self._holds(rule, cell))
+        pins: dict[str, Relaxation] = {}
+        for rule in rules:
+            pins |= self._named[rule.name]
+        self._latest = (cell.coordinates, rules, pins)
+        return rules, pins
+
+    def _holds(self, rule: Rule, cell: Cell) -> bool:
+        return all(
+            self._moved(cell, axis, condition)
+            if isinstance(condition, str)
+            else self._contains(rule, condition, cell.on(axis))
+            for axis, condition in rule.when.conditions
+        )
+
+    def _contains(self, rule: Rule, specifier: SpecifierSet, coordinate: Coordinate) -> bool:
+        key = (rule.name, coordinate.axis, coordinate.version)
+        if key not in self._memo:
+            self._memo[key] = specifier.contains(coordinate.version, prereleases=True)
+        return self._memo[key]
+
+
+Versions = tuple[Version, ...]
+_KINDS: tuple[Kind, ...] = ("conflicting-pin", "no-artifact", "requires-python")
+
+
+class Pinned(Value, frozen=True, kw_only=True):
+    """A requirement of which every admitted release is known; `text` as an obstacle has it."""
+
+    name: str
+    specifier: SpecifierSet
+    text: str
+    releases: Versions
+
+    def required_by(self, subject: str) -> str:
+        return f"{subject} requires {self.name} {self.specifier}".rstrip()
+
+
+class Question(Value, frozen=True, kw_only=True):
+    """What one release of the subject asks in one cell.
+
+    `relaxations` are those of the cell, each without a bound; `coordinates` the releases that it
+    can have of each axis's package, and `texts` those of its id, both by package.
+    """
+
+    subject: str
+    version: Version
+    python: Version
+    relaxations: Mapping[str, Relaxation]
+    coordinates: Mapping[str, Versions]
+    texts: Mapping[str, str]
+
+    @property
+    def deep(self) -> frozenset[str]:
+        """The packages of which no requirement in the tree stands: a rule replaces them all."""
+        return frozenset(name for name, r in self.relaxations.items() if r.everywhere)
+
+
+class _Refusal(Value, frozen=True, kw_only=True):
+    """Why a release cannot be taken: the kind, the end of a sentence about it, and the other
+    side.
+    """
+
+    kind: Kind
+    reason: str
+    other: str
+
+
+_Refusals = dict[Version, _Refusal]
+
+
+class Dependencies:
+    """What the catalogue knows of the packages that the subject pins, computed once."""
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        catalogue: Catalogue,
+        installable: Installable,
+        requirements: Callable[[Version, Version], tuple[Asked, ...]],
+    ) -> None:
+        self._archives = {str(canonicalize_name(s.package)): s for s in matrix.sources}
+        self._platform, self._short = matrix.platform, matrix.interpreters.short
+        self._subject = matrix.subject_axis.normalised_name
+        self._installable = installable
+        self._of_subject = requirements
+        self._required = {required.package.name: required for required in catalogue.required}
+        self._releases = {
+            name: {r.version: r for r in required.package.releases}
+            for name, required in self._required.items()
+        }
+        self._asks = cache(self._requirements)
+        self._file = cache(self._without_file)
+        self._names = cache(self._asked_names)
+        self._admitted = cache(self._admit)
+        self._pins: dict[tuple[object, ...], tuple[Pinned, ...]] = {}
+        self._first: dict[tuple[object, ...], tuple[Versions, _Refusals]] = {}
+        self._second: dict[tuple[object, ...], Versions] = {}
+
+    def obstacle(self, question: Question) -> Obstacle | None:
+        left: dict[str, Pinned] = {}
+        for pinned in self._pinned(question):
+            alive, refusals = self._by_itself(pinned, question)
+            if not alive:
+                return self._dead(pinned, question, refusals)
+            left[pinned.name] = msgspec.structs.replace(pinned, releases=alive)
+        return self._between(left, question)
+
+    def _pinned(self, question: Question) -> tuple[Pinned, ...]:
+        moved = ((name, r.to == NOTHING) for name, r in question.relaxations.items())
+        key = (question.version, question.python, *sorted(moved))
+        if key not in self._pins:
+            by_name: dict[str, list[Asked]] = {}
+            for asked in self._of_subject(question.version, question.python):
+                if asked.name in self._required:
+                    by_name.setdefault(asked.name, []).append(asked)
+            pins = (self._pin(name, asked, question) for name, asked in by_name.items())
+            self._pins[key] = tuple(pinned for pinned in pins if pinned is not None)
+        return self._pins[key]
+
+    def _pin(self, name: str, requirements: list[Asked], question: Question) -> Pinned | None:
+        relaxation, required = question.relaxations.get(name), self._required[name]
+        if any(asked.url for asked in requirements) or (relaxation and relaxation.to == NOTHING):
+            return None
+        texts = [str(asked.specifier) for asked in requirements] if relaxation is None else [""]
+        if not required.whole and not any(text in required.pins for text in texts):
+            return None
+        pin, admitted = self._admitted(name, ",".join(sorted({text for text in texts if text})))
+        return Pinned(name=name, specifier=pin, text=f"{name}{pin}", releases=admitted)
+
+    def _admit(self, name: str, specifier: str) -> tuple[SpecifierSet, Versions]:
+        pin = SpecifierSet(specifier)
+        return pin, tuple(v for v in self._releases[name] if pin.contains(v, prereleases=True))
+
+    def _by_itself(self, pinned: Pinned, question: Question) -> tuple[Versions, _Refusals]:
+        # What the Python and the coordinates leave of a pin; when that is nothing, why each release
+        # falls away.
+        names = self._names(pinned.name)
+        coordinates = {n: question.coordinates[n] for n in names & question.coordinates.keys()}
+        deep = names & question.deep
+        key = (pinned.text, question.python, deep, *coordinates.items())
+        if key not in self._first:
+            refusal = partial(self._refusal, pinned.name, question.python, coordinates, deep)
+            alive = tuple(version for version in pinned.releases if refusal(version) is None)
+            refusals = (
+                {} if alive else {v: refused for v in pinned.releases if (refused := refusal(v))}
+            )
+            self._first[key] = alive, refusals
+        return self._first[key]
+
+    def _dead(self, pinned: Pinned, question: Question, refusals: _Refusals) -> Obstacle:
+        asks = pinned.required_by(question.subject)
+        archive = self._archives.get(pinned.name)
+        beside = f" (--find-links {archive.find_links})" if archive else ""
+        if not refusals:
+            because = f"{asks}, and the index has no such release{beside}"
+            return Obstacle(
+                kind="no-artifact", between=(pinned.text,), because=because, package=pinned.name
+            )
+        first = next(r for kind in _KINDS for r in refusals.values() if r.kind == kind)
+        each = by_reason({version: refusal.reason for version, refusal in refusals.items()})
+        other = question.texts.get(first.other, first.other)
+        because = f"{asks}: {each}{beside if first.kind == 'no-artifact' else ''}"
+        between = (pinned.text, other)
+        return Obstacle(kind=first.kind, between=between, because=because, package=pinned.name)
+
+    def _refusal(
+        self,
+        name: str,
+        python: Version,
+        coordinates: Mapping[str, Versions],
+        deep: frozenset[str],
+        version: Version,
+    ) -> _Refusal | None:
+        missing = self._file(name, version, python)
+        if missing is not None:
+            return missing
+        for asked in self._asks(name, version, python):
+            versions = coordinates.get(asked.name)
+            if versions is None or asked.name in deep or _meet(asked.specifier, versions):
+                continue
+            reason = f"requires {asked.name} {asked.specifier}, not {_shown(versions)}"
+            return _Refusal(kind="conflicting-pin", reason=reason, other=asked.name)
+        return None
+
+    def _between(self, left: dict[str, Pinned], question: Question) -> Obstacle | None:
+        deep = question.deep
+        pairs = [(a, b) for a in left for b in self._names(a) if b in left and b not in deep]
+        pairs.sort()
+        fell = True
+        while fell:
+            fell = False
+            for name, other in pairs:
+                pinned, two = left[name], left[other]
+                # Each tuple of releases is kept, so its identity is a key; hashing its versions
+                # takes long.
+                key = (name, id(pinned.releases), other, id(two.releases), question.python)
+                if key not in self._second:
+                    meets = partial(self._meets, name, other, question.python, two.releases)
+                    versions = tuple(filter(meets, pinned.releases))
+                    self._second[key] = pinned.releases if versions == pinned.releases else versions
+                if not self._second[key]:
+                    return self._apart(pinned, two, question)
+                if self._second[key] is not pinned.releases:
+                    fell = True
+                    left[name] = msgspec.structs.replace(pinned, releases=self._second[key])
+        return None
+
+    def _meets(
+        self, name: str, other: str, python: Version, others: Versions, version: Version
+    ) -> bool:
+        asks = self._asks(name, version, python)
+        return all(_meet(asked.specifier, others) for asked in asks if asked.name == other)
+
+    def _apart(self, pinned: Pinned, two: Pinned, question: Question) -> Obstacle:
+        asks = {
+            version: " and ".join(
+                f"requires {asked.name} {asked.specifier}"
+                for asked in self._asks(pinned.name, version, question.python)
+                if asked.name == two.name and not _meet(asked.specifier, two.releases)
+            )
+            for version in pinned.releases
+        }
+        first, second = pinned.required_by(question.subject), two.required_by(question.subject)
+        because = f"{first}: {by_reason(asks)}; {second}"
+        between = (pinned.text, two.text)
+        return Obstacle(
+            kind="conflicting-pin", between=between, because=because, package=pinned.name
+        )
+
+    def _asked_names(self, name: str) -> frozenset[str]:
+        releases = self._releases[name].values()
+        texts = chain.from_iterable(r.published.requires_dist for r in releases if r.published)
+        asked = (canonicalize_name(r.name) for r in map(parsed, texts) if r is not None)
+        return frozenset(asked)
+
+    def _requirements(self, name: str, version: Version, python: Version) -> tuple[Asked, ...]:
+        markers = marker_values(self._installable.patches[python], self._platform)
+        return active(self._releases[name][version].published, markers)
+
+    def _without_file(self, name: str, version: Version, python: Version) -> _Refusal | None:
+        release = self._releases[name][version]
+        patch = self._installable.patches[python]
+        young = bool(release.artifacts) and all(
+            is_too_old(required_python(release, artifact), patch) for artifact in release.artifacts
+        )
+        if not young and self._installable.can_install(release, python, True, True):
+            return None
+        kind, reason = self._installable.reason(release, python, not young, True)
+        reason += f", not {python}" if kind == "requires-python" else ""
+        return _Refusal(kind=kind, reason=reason, other=f"{self._short}{python}")
+
+
+def _meet(specifier: SpecifierSet, versions: Versions) -> bool:
+    return any(specifier.contains(version, prereleases=True) for version in versions)
+
+
+def _shown(versions: Versions) -> str:
+    return str(versions[0]) if len(versions) == 1 else f"{versions[0]} to {versions[-1]}"
 
 
 class Feasibility:

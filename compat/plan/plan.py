@@ -1,18 +1,45 @@
-"""Every cell of the product once, with its fate."""
+"""Every cell once, with its fate: those of the product, those of variants, which colour no place
+and move no floor, those beyond the axes, and those of a checkout; and cells by their names.
 
+`lowest` asks whether what a release declares as the lowest of its dependencies is true,
+`prerelease` what a dependency that is not out yet will break. A checkout stands in the place of the
+releases: its ids end in `-local`. Recipe `dated` has no such cells, as a checkout is of today.
+"""
+
+import difflib
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fnmatch import fnmatchcase
 
+import msgspec
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.matrix import Matrix, Rule
-from compat.errors import Fault
-from compat.index.release import Catalogue
-from compat.plan.cell import RECIPES, Cell
-from compat.plan.feasible import Feasibility
-from compat.plan.obstacle import Obstacle
+from compat.declare.extended import extended_matrix
+from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis, Rule
+from compat.declare.patches import NEWEST
+from compat.declare.selector import Selector
+from compat.errors import EmptyLane, Fault, NothingToDo, UsageError
+from compat.index.release import Catalogue, Package, Release
+from compat.index.required import lowest_of
+from compat.plan.cell import (
+    LANES,
+    RECIPES,
+    Cell,
+    Coordinate,
+    Recipe,
+    axis_coordinates,
+    form,
+    parse_cell,
+    product,
+    readable_cell,
+    refuse_elsewhere,
+)
+from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.platform import python_name, python_remedy
-from compat.plan.product import product
 from compat.value import Value
 
 
@@ -133,3 +160,476 @@ def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
             yield from facts.rules.exclusions(cell)
         return
     yield from facts.changing(cell)
+
+
+class Extension(Value, frozen=True, kw_only=True):
+    """A version that an axis could be extended by, and what came of looking for a cell with it and
+    the subject's newest release.
+
+    `trial` is the cell to run first: with the newest version of each other axis that fits, rather
+    as published than with changed pins. Where no cell can work, `obstacles` has for each recipe one
+    that it was tried under: its id, and what rules it out.
+    """
+
+    axis: Axis
+    newest: Version
+    version: Version
+    trial: Cell | None
+    obstacles: Mapping[Recipe, tuple[str, Obstacle]]
+
+
+def extensions(facts: Feasibility) -> Iterator[Extension]:
+    """Yield every version that the axes beside the subject could be extended by, oldest first.
+
+    Of a package this is its newest series alone, as moving the upper bound takes in all before it.
+    """
+    newest = facts.newest
+    if set(newest) < {axis.name for axis in facts.matrix.axes}:
+        return
+    for axis in facts.matrix.axes:
+        if axis.name == facts.matrix.subject:
+            continue
+        if isinstance(axis, InterpreterAxis):
+            series = sorted(map(Version, NEWEST))
+        else:
+            releases = facts.catalogue.newer_than(axis)
+            series = [axis.select.series(releases[-1].version)] if releases else []
+        for version in series:
+            if version > newest[axis.name]:
+                yield _extension(facts, axis, version)
+
+
+def extension_cells(facts: Feasibility) -> Iterator[Cell]:
+    return (extension.trial for extension in extensions(facts) if extension.trial is not None)
+
+
+def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
+    cell = readable_cell(cell_id, facts.matrix)
+    if cell is None or cell.id != cell_id or cell.recipe not in RECIPES or not beyond(facts, cell):
+        return None
+    wider = extended_facts(facts, cell)
+    if wider is None or any(
+        coordinate.text not in {known.text for known in axis_coordinates(axis, wider.catalogue)}
+        for axis, coordinate in zip(wider.matrix.axes, cell.coordinates, strict=True)
+    ):
+        return None
+    return cell if cell.recipe != "relaxed" or wider.changing(cell) else None
+
+
+def extended_facts(facts: Feasibility, cell: Cell) -> Feasibility | None:
+    # Return the facts that hold for a cell beyond the axes; None for a cell that the matrix could
+    # not be extended by.
+    key = " ".join(coordinate.text for coordinate in beyond(facts, cell))
+    if key not in facts.lanes:
+        matrix, catalogue = facts.matrix, facts.catalogue
+        for coordinate in beyond(facts, cell):
+            axis = next(axis for axis in matrix.axes if axis.name == coordinate.axis)
+            wanted = coordinate.version
+            if isinstance(axis, InterpreterAxis):
+                if str(wanted) not in NEWEST:
+                    return None
+                # What the subject pins is kept with the files for the declared Pythons alone.
+                catalogue = msgspec.structs.replace(catalogue, required=())
+            else:
+                newer = catalogue.newer_than(axis)
+                under = [r for r in newer if axis.select.series(r.version) == wanted]
+                if axis.name == matrix.subject or not under:
+                    return None
+                catalogue = _with_newer(catalogue, axis.normalised_name)
+                wanted = under[-1].version
+            wider = extended_matrix(matrix, axis, wanted)
+            if wider is None:
+                return None
+            matrix = wider
+        facts.lanes[key] = Feasibility(matrix, catalogue)
+    return facts.lanes[key]
+
+
+def beyond(facts: Feasibility, cell: Cell) -> tuple[Coordinate, ...]:
+    newest = facts.newest
+    return tuple(
+        coordinate
+        for coordinate in cell.coordinates
+        if not coordinate.is_local
+        and coordinate.axis in newest
+        and coordinate.version > newest[coordinate.axis]
+    )
+
+
+def _extension(facts: Feasibility, axis: Axis, version: Version) -> Extension:
+    obstacles: dict[Recipe, tuple[str, Obstacle]] = {}
+    trial = next(_feasible(facts, axis, version, obstacles), None)
+    return Extension(
+        axis=axis,
+        newest=facts.newest[axis.name],
+        version=version,
+        trial=trial,
+        obstacles=obstacles,
+    )
+
+
+def _feasible(
+    facts: Feasibility,
+    axis: Axis,
+    version: Version,
+    obstacles: dict[Recipe, tuple[str, Obstacle]],
+) -> Iterator[Cell]:
+    # The cells with the version and the subject's newest release that could work, newest versions
+    # of the others first; the first obstacle of each recipe is kept.
+    for recipe in RECIPES:
+        if recipe == "dated":
+            continue
+        for place in _places(facts, axis, version):
+            cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe=recipe)
+            wider = extended_facts(facts, cell)
+            if wider is None or (recipe == "relaxed" and not wider.changing(cell)):
+                continue
+            obstacle = wider.obstacle(cell)
+            if obstacle is None:
+                yield cell
+            else:
+                obstacles.setdefault(recipe, (cell.id, obstacle))
+
+
+def _places(facts: Feasibility, axis: Axis, version: Version) -> Iterator[tuple[Coordinate, ...]]:
+    each: list[tuple[Coordinate, ...]] = []
+    for other in facts.matrix.axes:
+        known = axis_coordinates(other, facts.catalogue)
+        if other is axis:
+            each.append((Coordinate(axis=axis.name, short=axis.short, version=version),))
+        elif other.name == facts.matrix.subject:
+            each.append(known[-1:])
+        else:
+            each.append(known[::-1])
+    return itertools.product(*each)
+
+
+def _with_newer(catalogue: Catalogue, name: str) -> Catalogue:
+    package = catalogue.package(name)
+    newer = next(other for other in catalogue.newer if other.name == name)
+    releases = {release.version: release for release in (*package.releases, *newer.releases)}
+    merged = Package(name=name, releases=tuple(releases[v] for v in sorted(releases)))
+    packages = (merged if other.name == name else other for other in catalogue.packages)
+    return msgspec.structs.replace(catalogue, packages=tuple(packages))
+
+
+_LOWEST = "+lowest"  # no axis has such a name
+
+
+def lane_cells(facts: Feasibility) -> Iterator[Cell]:
+    """Yield every cell of the lanes that the matrix declares, in the order of its axes."""
+    if facts.matrix.lowest:
+        yield from _lowest(_with_lowest(facts))
+    for axis in facts.matrix.prerelease_axes:
+        lane = _with_prerelease(facts, axis)
+        if lane is not None:
+            for place in product(lane.matrix, lane.catalogue):
+                yield Cell(matrix=lane.matrix.name, coordinates=place, recipe="prerelease")
+
+
+def facts_for(facts: Feasibility, cell: Cell) -> Feasibility:
+    # Return the facts that hold for a cell: in the lane of pre-releases those with the pre-release
+    # on its axis, in that of the lowest versions those with what the axes leave out, beyond the
+    # axes those of the matrix extended by it, else these.
+    if not cell.is_in_lane:
+        return (extended_facts(facts, cell) if beyond(facts, cell) else None) or facts
+    if cell.recipe == "lowest":
+        return _with_lowest(facts)
+    for axis in facts.matrix.prerelease_axes if cell.recipe == "prerelease" else ():
+        release, lane = facts.catalogue.prerelease(axis), _with_prerelease(facts, axis)
+        is_there = release is not None and cell.on(axis.name).version == release.version
+        if lane is not None and is_there:
+            return lane
+    return facts
+
+
+def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
+    """Return the axis on which a cell of the lane of pre-releases has one; None for other cells."""
+    others = (axis for axis in matrix.packages if axis is not matrix.subject_axis)
+    return next(
+        (
+            axis
+            for axis in others
+            if cell.recipe == "prerelease" and cell.on(axis.name).version.is_prerelease
+        ),
+        None,
+    )
+
+
+def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
+    # Yield every cell of the plan, then those of the lanes, then those that a proposal to extend
+    # the matrix waits for: what may have a lock and records.
+    yield from every_cell(facts)
+    yield from lane_cells(facts)
+    yield from extension_cells(facts)
+
+
+def is_lane_cell(facts: Feasibility, cell: Cell) -> bool:
+    return any(cell.id == known.id for known in lane_cells(facts))
+
+
+def _with_prerelease(facts: Feasibility, axis: PackageAxis) -> Feasibility | None:
+    release = facts.catalogue.prerelease(axis)
+    if release is None:
+        return None
+    if axis.name not in facts.lanes:
+        select = Selector(specifier=SpecifierSet(f"=={release.version}"), prereleases=True)
+        own = msgspec.structs.replace(axis, select=select)
+        axes = tuple(own if other is axis else other for other in facts.matrix.axes)
+        package = Package(name=axis.normalised_name, releases=(release,))
+        packages = (
+            package if other.name == package.name else other for other in facts.catalogue.packages
+        )
+        facts.lanes[axis.name] = Feasibility(
+            msgspec.structs.replace(facts.matrix, axes=axes),
+            msgspec.structs.replace(facts.catalogue, packages=tuple(packages)),
+        )
+    return facts.lanes[axis.name]
+
+
+def _with_lowest(facts: Feasibility) -> Feasibility:
+    beside = {package.name: package.releases for package in facts.catalogue.lowest}
+    if not any(beside.values()):
+        return facts
+    if _LOWEST not in facts.lanes:
+        packages = {package.name: package for package in facts.catalogue.packages}
+        axes = list(facts.matrix.axes)
+        for number, axis in enumerate(axes):
+            if isinstance(axis, PackageAxis) and beside.get(axis.normalised_name):
+                own = packages[axis.normalised_name]
+                releases = (*beside[own.name], *own.selected(axis.select))
+                ordered = tuple(sorted(releases, key=lambda release: release.version))
+                packages[own.name] = msgspec.structs.replace(own, releases=ordered)
+                # The axis selects all that is left of the package.
+                select = msgspec.structs.replace(axis.select, specifier=SpecifierSet())
+                axes[number] = msgspec.structs.replace(axis, select=select)
+        catalogue = msgspec.structs.replace(facts.catalogue, packages=tuple(packages.values()))
+        matrix = msgspec.structs.replace(facts.matrix, axes=tuple(axes))
+        facts.lanes[_LOWEST] = Feasibility(matrix, catalogue)
+    return facts.lanes[_LOWEST]
+
+
+def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has: Version) -> str:
+    # Return why a cell of the lane `lowest` has another version than the lowest that its subject
+    # declares of a package; empty where the catalogue does not tell.
+    name, known = canonicalize_name(requirement.name), _with_lowest(facts)
+    axis = next((axis for axis in known.matrix.packages if axis.normalised_name == name), None)
+    if axis is None or name not in {package.name for package in facts.catalogue.lowest}:
+        return ""
+    python = cell.on(facts.matrix.interpreters.name).version
+    declared, asked = lowest_of(requirement.specifier), requirement.specifier
+    admitted = [r for r in known.catalogue.of(axis).releases if asked.contains(r.version, True)]
+    below = [release for release in admitted if release.version < has]
+    if any(known.has_wheel(release, python) for release in below):
+        first = next(release for release in below if known.has_wheel(release, python))
+        return f"{first.version} has a wheel here, and the rest of the cell needs a newer one"
+    if not below:
+        return f"the index has no {declared}, and this is the lowest that it has"
+    because = known.why_no_wheel(below[0], python)
+    return f"{below[0].version} {because}, and {has} is the first that can be installed"
+
+
+def _lowest(facts: Feasibility) -> Iterator[Cell]:
+    # For each Python and release of the subject, the place of the lowest other coordinates that it
+    # admits and that the Python can install.
+    matrix, catalogue = facts.matrix, facts.catalogue
+    first = {
+        axis.name: coordinates
+        for axis in matrix.axes
+        if (coordinates := axis_coordinates(axis, catalogue))
+    }
+    if len(first) < len(matrix.axes):
+        return
+    for python in first[matrix.interpreters.name]:
+        for subject in first[matrix.subject]:
+            place = {name: coordinates[0] for name, coordinates in first.items()}
+            place |= {python.axis: python, subject.axis: subject}
+            lowest = _lowest_place(facts, place)
+            if lowest is not None:
+                yield lowest
+
+
+def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | None:
+    # The lowest cell with the Python and the subject of the place; None where the subject cannot be
+    # installed, or nothing of some axis can.
+    matrix = facts.matrix
+
+    def cell_at(chosen: dict[str, Coordinate]) -> Cell:
+        coordinates = tuple(chosen[axis.name] for axis in matrix.axes)
+        return Cell(matrix=matrix.name, coordinates=coordinates, recipe="lowest")
+
+    subject = matrix.subject_axis
+    releases = facts.usable(cell_at(place), subject)
+    if not releases:
+        return None
+    release = next((r for r in reversed(releases) if not r.version.is_prerelease), releases[-1])
+    chosen, python = dict(place), place[matrix.interpreters.name].version
+    for axis in matrix.packages:
+        if axis is subject:
+            continue
+        able: list[tuple[bool, Coordinate]] = []
+        for coordinate in axis_coordinates(axis, facts.catalogue):
+            trial = cell_at(chosen | {axis.name: coordinate})
+            refused = {refusing.axis.name for refusing in facts.refused(trial, release)}
+            usable = () if axis.name in refused else facts.usable(trial, axis)
+            if usable:
+                able.append((any(facts.has_wheel(r, python) for r in usable), coordinate))
+        # Nothing is built unasked: one with a wheel goes before an older one without.
+        first = next((c for has_wheel, c in able if has_wheel), able[0][1] if able else None)
+        if first is None:
+            return None
+        chosen[axis.name] = first
+    return cell_at(chosen)
+
+
+def cells_of(facts: Feasibility) -> tuple[Cell, ...]:
+    """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
+    refuse_empty(facts.matrix, facts.catalogue)
+    return tuple(every_cell(facts))
+
+
+def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
+    """Raise NothingToDo when an axis selects no release, so that the matrix has no cells."""
+    for axis in matrix.packages:
+        if not axis_coordinates(axis, catalogue):
+            because = f"no release of {axis.package} is one that axis {axis.name!r} selects"
+            hint = f"change `select` of the axis in matrices/{matrix.name}/matrix.toml"
+            raise NothingToDo.of(f"matrix {matrix.name!r} has no cells: {because}", hint=hint)
+
+
+def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
+    """Return the cells that ids and globs name, each once.
+
+    They stand in the order of the patterns, then of the plan. A glob names cells of lanes only
+    where it has a `+`.
+
+    Raises UsageError for an id outside the product, and for a glob that matches nothing;
+    NothingToDo when the matrix has no cells at all, EmptyLane when globs name lanes alone that have
+    none.
+    """
+    return _named(facts, patterns, planned_cell)
+
+
+def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
+    # Return the cells as `named_cells` does, where an id may also be of a cell beyond the axes,
+    # with a version that the matrix could be extended by.
+    def by_id(facts: Feasibility, cell_id: str) -> Cell | None:
+        return planned_cell(facts, cell_id) or extension_cell(facts, cell_id)
+
+    return _named(facts, patterns, by_id)
+
+
+def _named(
+    facts: Feasibility,
+    patterns: Iterable[str],
+    by_id: Callable[[Feasibility, str], Cell | None],
+) -> tuple[Cell, ...]:
+    named: dict[str, Cell] = {}
+    every: dict[str, Cell] = {}
+    empty: list[str] = []
+    refuse_empty(facts.matrix, facts.catalogue)
+    for pattern in patterns:
+        if (cell := by_id(facts, pattern)) is not None:
+            named[pattern] = cell
+            continue
+        every = every or {cell.id: cell for cell in every_cell(facts)}
+        every |= {cell.id: cell for cell in lane_cells(facts) if "+" in pattern}
+        matching = [cell_id for cell_id in every if fnmatchcase(cell_id, pattern)]
+        if not matching and _names_a_lane(facts.matrix, every, pattern):
+            empty.append(pattern)
+        elif not matching:
+            raise _no_cell(facts.matrix, every, pattern)
+        named.update((cell_id, every[cell_id]) for cell_id in matching)
+    if empty and not named:
+        axes = ", ".join(axis.package for axis in facts.matrix.prerelease_axes)
+        because = f"no pre-release of {axes} is newer than its final releases"
+        if empty[-1].endswith("+lowest"):
+            because = "no release has lowest versions that can be installed"
+        raise EmptyLane.of(f"no cell of matrix {facts.matrix.name!r} is {empty[-1]!r}: {because}")
+    return tuple(named.values())
+
+
+def _names_a_lane(matrix: Matrix, every: dict[str, Cell], pattern: str) -> bool:
+    place, _, lane = pattern.rpartition("+")
+    is_declared = matrix.lowest if lane == "lowest" else bool(matrix.prerelease_axes)
+    known = any(fnmatchcase(cell.place, place) for cell in every.values())
+    return lane in LANES and is_declared and known
+
+
+def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
+    """Return the cell of an id if it stands in the plan; no other cell is looked at."""
+    cell = readable_cell(cell_id, facts.matrix)
+    if cell is not None and cell.is_in_lane:
+        return cell if cell.id == cell_id and is_lane_cell(facts, cell) else None
+    # 2.14 equals 2.14.0, and yet only one of them stands in an id.
+    if cell is None or any(
+        coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}
+        for axis, coordinate in zip(facts.matrix.axes, cell.coordinates, strict=True)
+    ):
+        return None
+    return cell if cell.recipe != "relaxed" or facts.changing(cell) else None
+
+
+def _no_cell(matrix: Matrix, every: dict[str, Cell], pattern: str) -> UsageError:
+    refuse_elsewhere(pattern, matrix)
+    if not any(sign in pattern for sign in "*?["):
+        dated = msgspec.structs.replace(parse_cell(pattern, matrix), recipe="dated").id
+        if pattern.endswith("+relaxed") and dated in every:
+            return UsageError.of(
+                f"no cell of matrix {matrix.name!r} is {pattern!r}: no rule relaxes anything there",
+                hint=f"{dated} asks the same",
+            )
+    near = difflib.get_close_matches(pattern, every, n=1, cutoff=0.8)
+    hint = f"did you mean {near[0]}?" if near else f"ids have the form {form(matrix)}"
+    return UsageError.of(f"no cell of matrix {matrix.name!r} is {pattern!r}", hint=hint)
+
+
+LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
+
+
+def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) -> Feasibility:
+    # Return what rules and metadata say about cells in which the release is the only one of the
+    # subject; its version has no local part.
+    subject = matrix.subject_axis
+    axes = tuple(_taking_all(axis) if axis is subject else axis for axis in matrix.axes)
+    package = Package(name=subject.normalised_name, releases=(release,))
+    others = (known for known in catalogue.packages if known.name != package.name)
+    return Feasibility(
+        msgspec.structs.replace(matrix, axes=axes),
+        msgspec.structs.replace(catalogue, packages=(*others, package)),
+    )
+
+
+def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
+    # Yield every cell of the checkout: places in axis order, at each place the recipes; then those
+    # of the lanes.
+    name, subject = facts.matrix.name, facts.matrix.subject
+    for place in product(facts.matrix, facts.catalogue):
+        for recipe in LOCAL_RECIPES:
+            cell = local_cell(Cell(matrix=name, coordinates=place, recipe=recipe), subject)
+            if recipe != "relaxed" or facts.changing(cell):
+                yield cell
+    for cell in lane_cells(facts):
+        yield local_cell(cell, subject)
+
+
+def local_cell(cell: Cell, subject: str) -> Cell:
+    coordinates = tuple(
+        msgspec.structs.replace(coordinate, is_local=coordinate.axis == subject)
+        for coordinate in cell.coordinates
+    )
+    return msgspec.structs.replace(cell, coordinates=coordinates)
+
+
+def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
+    coordinates = tuple(
+        msgspec.structs.replace(coordinate, version=version, is_local=False)
+        if coordinate.axis == subject
+        else coordinate
+        for coordinate in cell.coordinates
+    )
+    return msgspec.structs.replace(cell, coordinates=coordinates)
+
+
+def _taking_all(axis: PackageAxis) -> PackageAxis:
+    return msgspec.structs.replace(axis, select=Selector(prereleases=True))

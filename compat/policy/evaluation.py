@@ -1,34 +1,580 @@
-"""The `policy` room's evaluation of one day: what supports or forbids each floor.
+"""The `policy` room's evaluation of one day: what had been released by then, which combinations of
+versions a floor promises, and what supports or forbids each floor.
 
-Each corner that a floor promises (see `places`) has a cell for each recipe. What the representative
-cell comes to is what the corner comes to; where it works, the strictest recipe with enough runs is
-the evidence, because "works with changed dependency pins" answers whether the code works.
+A floor at X promises that the subject's newest release works with X. It is asked at X's corners:
+with the lowest and the highest version of each other axis that is promised too (from that axis's
+floor to the last that the release itself admits) and that can be had together with X. A place whose
+cells the plan rules out, and of which no run counts, is no evidence: where there is no other place,
+a sentence says why.
+
+A corner has a cell for each recipe. The result of the representative cell is that of the corner;
+where it works, the strictest recipe with enough runs is the evidence, because "works with changed
+dependency pins" answers whether the code works. A cell supports a floor when it works; tested, not
+stale, not flaky. What fails in every combination of a release takes nothing from that; a failure of
+the combination does, though it is declared why: an explanation is no remedy for users of the floor.
+Such runs count as witnesses when they were of today's lock and suite, one a day, isolated and of
+the tier that the policy asks for. A cell without such a run moves no floor.
 """
 
 import datetime
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Literal
 
+import msgspec
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from compat.plan.cell import RECIPES, Recipe
-from compat.policy.as_of import AsOf
-from compat.policy.cell_evidence import (
-    FloorEvidence,
-    FloorState,
-    cell_evidence,
-    is_red,
-    no_evidence,
-    objection,
+from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis
+from compat.declare.parsing import minor_series
+from compat.declare.policy import Hold, Policy
+from compat.index.release import Catalogue, Package, Published, Release
+from compat.plan.cell import RECIPES, Recipe, axis_coordinates
+from compat.plan.platform import admits, marker_values
+from compat.plan.requirements import active, named
+from compat.policy.proposal import Against, CellEvidence, Objection
+from compat.policy.window import (
+    DAY,
+    Slot,
+    allowed_on,
+    hold_on,
+    known_bad,
+    move_day,
+    slots,
+    version_releases,
+    window_of,
 )
-from compat.policy.places import Place, PromisedPlaces
-from compat.policy.proposal import CellEvidence
-from compat.results.entry import Entry
+from compat.results.answer import Answer, EvidenceKind
+from compat.results.judge import judge
 from compat.results.record import Status
 from compat.results.representative import representative
+from compat.results.runs import Ran, is_whole
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
+from compat.value import StrictValue
+
+
+class AsOf:
+    """A snapshot, asked about a day.
+
+    A day before the snapshot's own is looked back at: only what had been released by then counts,
+    floors are what the newest release of that day declared itself, and holds, which came later, are
+    left out. Runs count whenever they were made.
+    """
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:
+        self.snapshot = snapshot
+        self.policy = policy
+        self.day = day
+        self.looks_back = day < snapshot.day
+        self.matrix: Matrix = snapshot.matrix
+        self.catalogue = until(snapshot.catalogue, day)
+        self.others: tuple[Axis, ...] = tuple(
+            axis for axis in self.matrix.axes if axis.name != self.matrix.subject
+        )
+
+    @property
+    def as_of_today(self) -> str:
+        """What marks a fact without a date in a look back, such as what the index has."""
+        return f" (as of {self.snapshot.day})" if self.looks_back else ""
+
+    @cached_property
+    def newest(self) -> tuple[Version, Release] | None:
+        axis = self.matrix.subject_axis
+        package = self.catalogue.of(axis)
+        for coordinate in reversed(axis_coordinates(axis, self.catalogue)):
+            for release in reversed(package.members(coordinate.version, axis.select)):
+                if release.has_usable_file:
+                    return coordinate.version, release
+        return None
+
+    @property
+    def newest_python(self) -> Version:
+        """The newest series that the newest release admits, else that of the matrix.
+
+        What the release asks of packages is read for it.
+        """
+        published = None if self.newest is None else self.newest[1].published
+        python = None if published is None else published.requires_python
+        patches = self.matrix.interpreters.patches
+        return Version(
+            minor_series(max([patch for patch in patches if admits(python, patch)] or patches))
+        )
+
+    @property
+    def called(self) -> str:
+        return (
+            f"{self.matrix.subject_axis.package}"
+            f" {self.newest[1].version if self.newest else '(none)'}"
+        )
+
+    @cached_property
+    def existing(self) -> dict[str, tuple[Version, ...]]:
+        return {axis.name: self._existing(axis) for axis in self.matrix.axes}
+
+    @cached_property
+    def asked(self) -> dict[str, frozenset[Version]]:
+        catalogue = self.snapshot.catalogue
+        return {
+            axis.name: frozenset(
+                coordinate.version for coordinate in axis_coordinates(axis, catalogue)
+            )
+            for axis in self.matrix.axes
+        }
+
+    @cached_property
+    def slots(self) -> dict[str, tuple[Slot, ...]]:
+        return {
+            axis.name: slots(
+                version_releases(axis, self.catalogue),
+                window_of(self.policy, axis.name),
+                self.policy,
+            )
+            for axis in self.others
+        }
+
+    @cached_property
+    def floors(self) -> dict[str, Version]:
+        if not self.looks_back:
+            names = {axis.name for axis in self.others}
+            return {floor.axis: floor.at for floor in self.matrix.floors if floor.axis in names}
+        declared = {axis.name: self._declared(axis) for axis in self.others}
+        return {name: version for name, version in declared.items() if version is not None}
+
+    @cached_property
+    def cells(self) -> tuple[Answer, ...]:
+        # The entries of the newest release whose coordinates all existed; looking back, without the
+        # recipe `fresh`.
+        admitted = {name: frozenset(versions) for name, versions in self.existing.items()}
+        admitted[self.matrix.subject] = frozenset(() if self.newest is None else self.newest[:1])
+        return tuple(
+            entry
+            for entry in self.snapshot.having(admitted)
+            if entry.planned and not (self.looks_back and entry.cell.recipe == "fresh")
+        )
+
+    def calendar(
+        self, axis: str, day: datetime.date | None = None, up_to: Version | None = None
+    ) -> Slot | None:
+        """Return what the window allows as the axis's floor on the day, holds left aside.
+
+        With `up_to` nothing newer than that counts.
+        """
+        known = (slot for slot in self.slots[axis] if up_to is None or slot.version <= up_to)
+        return allowed_on(day or self.day, known, self.bad(axis))
+
+    def hold(self, axis: str) -> Hold | None:
+        return None if self.looks_back else hold_on(self.policy, axis, self.day)
+
+    def lifted(self, axis: str, version: Version) -> datetime.date | None:
+        """Return the first day of the cadence after all holds on a version; None without any."""
+        last = max((hold.until for hold in self.holds(axis, version)), default=None)
+        return None if last is None else move_day(last + DAY, self.policy)
+
+    def holds(self, axis: str, version: Version) -> tuple[Hold, ...]:
+        holds = () if self.looks_back else self.policy.holds
+        return tuple(
+            hold
+            for hold in holds
+            if hold.axis == axis and hold.at < version and self.day <= hold.until
+        )
+
+    def bad(self, axis: str) -> frozenset[Version]:
+        return known_bad(self.policy, axis)
+
+    def asks(self, axis: Axis) -> SpecifierSet | None:
+        """Return what the newest release's own metadata asks of an axis; None when nothing."""
+        published = None if self.newest is None else self.newest[1].published
+        if published is None:
+            return None
+        if isinstance(axis, InterpreterAxis):
+            return published.requires_python
+        return self._pin(published, axis)
+
+    def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
+        # Return the releases under a coordinate of a package axis, oldest first; none of an
+        # interpreter.
+        if isinstance(axis, InterpreterAxis):
+            return ()
+        package = self.catalogue.of(axis)
+        return tuple(release.version for release in package.members(version, axis.select))
+
+    def _pin(self, published: Published, axis: PackageAxis) -> SpecifierSet | None:
+        patch = max(
+            patch
+            for patch in self.matrix.interpreters.patches
+            if Version(minor_series(patch)) == self.newest_python
+        )
+        markers = marker_values(patch, self.matrix.platform)
+        asked = named(active(published, markers), axis.normalised_name)
+        return (
+            SpecifierSet(
+                ",".join(
+                    str(requirement.specifier)
+                    for requirement in asked
+                    if str(requirement.specifier)
+                )
+            )
+            if asked
+            else None
+        )
+
+    def _declared(self, axis: Axis) -> Version | None:
+        asked = self.asks(axis)
+        if asked is None:
+            return None
+        if isinstance(axis, InterpreterAxis):
+            patches = {Version(minor_series(patch)): patch for patch in axis.patches}
+            admitted = (
+                v for v in self.existing[axis.name] if asked.contains(patches[v], prereleases=True)
+            )
+        else:
+            admitted = (
+                v
+                for v in self.existing[axis.name]
+                if any(asked.filter(self.releases(axis, v), True))
+            )
+        return min(admitted, default=None)
+
+    def _existing(self, axis: Axis) -> tuple[Version, ...]:
+        known = tuple(coordinate.version for coordinate in axis_coordinates(axis, self.catalogue))
+        if isinstance(axis, PackageAxis):
+            return known
+        planned = {
+            release.version
+            for release in version_releases(axis, self.catalogue)
+            if release.released > self.day
+        }
+        return tuple(version for version in known if version not in planned)
+
+
+def package_words(axis: Axis) -> str:
+    return "Python" if isinstance(axis, InterpreterAxis) else axis.package
+
+
+def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
+    """Return the catalogue as it was at the end of that day: without files that came later, or
+    whose time is unknown.
+
+    A package whose index gives no times at all is kept whole.
+    """
+    return Catalogue(packages=tuple(_until(package, day) for package in catalogue.packages))
+
+
+def _until(package: Package, day: datetime.date) -> Package:
+    if package.first_uploaded is None:
+        return package
+    releases = []
+    for release in package.releases:
+        files = tuple(
+            file
+            for file in release.artifacts
+            if file.uploaded is not None and file.uploaded.date() <= day
+        )
+        if files:
+            releases.append(msgspec.structs.replace(release, artifacts=files))
+    return msgspec.structs.replace(package, releases=tuple(releases))
+
+
+Place = tuple[Version, ...]
+_OF_THE_INDEX = ("no-artifact", "yanked")
+
+
+class PromisedPlaces:
+    """The places of the subject's newest release on one day; a place has a version of each axis but
+    the subject's, in their order.
+    """
+
+    def __init__(self, as_of: AsOf) -> None:
+        self.as_of = as_of
+        self.names = tuple(axis.name for axis in as_of.others)
+        self._axes = {axis.name: axis for axis in as_of.others}
+
+    @cached_property
+    def entries(self) -> dict[Place, dict[Recipe, Answer]]:
+        entries: dict[Place, dict[Recipe, Answer]] = {}
+        for entry in self.as_of.cells:
+            place = tuple(entry.cell.on(name).version for name in self.names)
+            entries.setdefault(place, {})[entry.cell.recipe] = entry
+        return entries
+
+    @cached_property
+    def reach(self) -> dict[str, frozenset[Version]]:
+        """The versions of each axis with which the newest release can be had as published."""
+        reached: dict[str, set[Version]] = {name: set() for name in self.names}
+        for place, recipes in self.entries.items():
+            if any(
+                entry.obstacle is None for recipe, entry in recipes.items() if recipe != "relaxed"
+            ):
+                for name, version in zip(self.names, place, strict=True):
+                    reached[name].add(version)
+        return {name: frozenset(versions) for name, versions in reached.items()}
+
+    def promised(self, axis: str) -> frozenset[Version]:
+        floor = self.as_of.floors.get(axis)
+        above = frozenset(
+            version for version in self.reach[axis] if floor is None or version >= floor
+        )
+        return above if floor is None else above | {floor}
+
+    def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
+        """Return the places at which a floor of the axis at that version is asked, in order."""
+        places = self.having(axis, floor)
+        if not places:
+            return ()
+        ends = [{min(versions), max(versions)} for versions in zip(*places, strict=True)]
+        outer = tuple(
+            place for place in places if all(v in end for v, end in zip(place, ends, strict=True))
+        )
+        return outer or (places[0], places[-1])
+
+    def having(self, axis: str, version: Version) -> tuple[Place, ...]:
+        """Return every place with that version that is promised and can be had, in order."""
+        spans = [
+            frozenset((version,)) if name == axis else self.promised(name) for name in self.names
+        ]
+        return tuple(
+            place for place in itertools.product(*map(sorted, spans)) if self.can_be_had(place)
+        )
+
+    def can_be_had(self, place: Place) -> bool:
+        recipes = self.entries.get(place, {}).values()
+        return any(entry.obstacle is None or entry.is_tested for entry in recipes)
+
+    def absence(self, axis: str, version: Version) -> str:
+        """Return why no cell says anything about that version; empty when one can."""
+        if self.as_of.newest is None:
+            return f"{self.as_of.matrix.subject_axis.package} has no release that is not yanked"
+        if version not in self.as_of.existing[axis]:
+            if version in self.as_of.asked[axis]:
+                return f"{self._words(axis, version)} was not out on {self.as_of.day}"
+            return f"no cell has {self._words(axis, version)}: the matrix does not ask about it"
+        if self.corners(axis, version):
+            return ""
+        return self.ruled_out(axis, version, as_published=False)
+
+    def ruled_out(self, axis: str, version: Version, as_published: bool) -> str:
+        what = f"{self.as_of.called} with {self._words(axis, version)}"
+        obstacles = self._obstacles(axis, version, as_published)
+        if not obstacles:
+            return (
+                f"no planned cell of {what} has promised versions of the others:"
+                f" {self._unpromised(axis)}"
+            )
+        _, recipe_rank, place, because = min(obstacles)
+        cell = self.entries[place][RECIPES[recipe_rank]].cell.id
+        which = (
+            " as published"
+            if as_published
+            else " and promised versions of the others"
+            if self.names[1:]
+            else ""
+        )
+        return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
+
+    def obstacle(self, axis: str, version: Version) -> str:
+        # Return the first fact that rules out the newest release with that version as published;
+        # empty where none does.
+        known = min(self._obstacles(axis, version, as_published=True), default=None)
+        return "" if known is None else known[-1]
+
+    def _obstacles(
+        self, axis: str, version: Version, as_published: bool
+    ) -> list[tuple[bool, int, Place, str]]:
+        index, subject = self.names.index(axis), self.as_of.matrix.subject_axis.short
+        return [
+            (
+                not any(part.startswith(subject) for part in entry.obstacle.between),
+                RECIPES.index(recipe),
+                place,
+                entry.obstacle.because
+                # What the index lacks today it may have had: nobody can tell since when.
+                + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
+            )
+            for place, recipes in self.entries.items()
+            if place[index] == version and self._is_promised(place, index)
+            for recipe, entry in recipes.items()
+            if entry.obstacle is not None and (recipe != "relaxed" or not as_published)
+        ]
+
+    def _words(self, axis: str, version: Version) -> str:
+        return f"{package_words(self._axes[axis])} {version}"
+
+    def _unpromised(self, besides: str) -> str:
+        empty = [
+            (package_words(axis), self.as_of.floors.get(axis.name))
+            for axis in self.as_of.others
+            if axis.name != besides
+            and self.promised(axis.name).isdisjoint(self.as_of.existing[axis.name])
+        ]
+        without = (
+            f"{package}{'' if floor is None else f' from {floor} on'}" for package, floor in empty
+        )
+        return f"as published, it can be had with no {' and no '.join(without)}"
+
+    def _is_promised(self, place: Place, besides: int) -> bool:
+        others = (
+            pair for i, pair in enumerate(zip(self.names, place, strict=True)) if i != besides
+        )
+        return all(version in self.promised(name) for name, version in others)
+
+
+FloorState = Literal["proven", "green", "red", "open"]
+
+
+class FloorEvidence(StrictValue, frozen=True, kw_only=True):
+    """What is known of a floor at one version.
+
+    `proven`: every corner is green with enough witnesses; `green`: green, with too few; `red`:
+    every corner is broken; `open`: anything else. `red_days` is on how many days the least often
+    broken corner was.
+    """
+
+    version: Version
+    state: FloorState
+    evidence: tuple[CellEvidence, ...]
+    objections: tuple[Objection, ...]
+    needs: tuple[str, ...]
+    red_days: int = 0
+
+    @property
+    def is_green(self) -> bool:
+        return self.state in ("proven", "green")
+
+    @property
+    def is_tested(self) -> bool:
+        return any(cell.latest is not None for cell in self.evidence)
+
+
+def no_evidence(version: Version, because: str) -> FloorEvidence:
+    against = Objection(against="missing", because=because)
+    return FloorEvidence(
+        version=version, state="open", evidence=(), objections=(against,), needs=()
+    )
+
+
+def merged(
+    floors: Iterable[FloorEvidence],
+) -> tuple[tuple[CellEvidence, ...], tuple[Objection, ...], tuple[str, ...]]:
+    several = tuple(floors)
+    return (
+        tuple(dict.fromkeys(cell for floor in several for cell in floor.evidence)),
+        tuple(dict.fromkeys(objection for floor in several for objection in floor.objections)),
+        tuple(dict.fromkeys(cell for floor in several for cell in floor.needs)),
+    )
+
+
+def cell_evidence(entry: Answer, as_of: AsOf) -> CellEvidence:
+    snapshot, policy = as_of.snapshot, as_of.policy
+    verdict = _without_trouble(entry, snapshot)
+    because = "; ".join((*verdict.reasons, *_known(entry, as_of)))
+    if verdict.kind == "partial" and (failing := verdict.failing("combination", "unexplained")):
+        because = f"in this combination these fail: {', '.join(failing)}; {because}"
+    days = _isolated_days(entry, policy)
+    is_sound = verdict.kind == "works" and _is_enough(verdict.evidence, policy)
+    return CellEvidence(
+        cell=entry.cell.id,
+        recipe=entry.recipe,
+        verdict=verdict.kind,
+        evidence=verdict.evidence,
+        outcome="" if verdict.outcome is None else str(verdict.outcome),
+        latest=verdict.latest,
+        days=days,
+        supports=is_sound and not verdict.stale and bool(days),
+        stale=verdict.stale,
+        because=because,
+    )
+
+
+def _known(entry: Answer, as_of: AsOf) -> Iterator[str]:
+    known = as_of.snapshot.explained(entry)
+    if known is None or (known.since is not None and known.since > as_of.day):
+        return
+    # Since when the index lacks something, nobody can tell.
+    is_dated = known.since is not None and known.fault != "index"
+    yield f"it is known{'' if is_dated else as_of.as_of_today}: {known.because}"
+
+
+def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
+    """Return what one cell leaves to object to; None where it supports the floor often enough."""
+
+    def says(against: Against, because: str) -> Objection:
+        return Objection(against=against, because=because, cells=(cell,))
+
+    cell = evidence.cell
+    if evidence.supports:
+        return _too_few(evidence, policy.witnesses)
+    if evidence.latest is None:
+        return says("missing", f"no run of {cell} counts yet")
+    if evidence.verdict == "flaky":
+        return says("flaky", f"{cell} is flaky: {evidence.because}")
+    if evidence.stale:
+        return says("stale", f"{cell} must run again: {evidence.because}")
+    if evidence.verdict in ("works", "partial") and not _is_enough(evidence.evidence, policy):
+        return says("missing", f"{cell} was not run with the whole suite yet: {evidence.because}")
+    if not evidence.days and evidence.verdict in ("works", "partial", "broken"):
+        needed = f"{cell} has no run at isolation {policy.isolation}, which a floor needs"
+        return says("isolation", f"{needed}: {evidence.because}")
+    if evidence.verdict == "unknown":
+        return says("missing", f"{cell} has no answer yet: {evidence.because}")
+    if evidence.verdict == "partial":
+        return says("red", f"{cell} works only in part: {evidence.because}")
+    return says("red", f"{cell} does not work: {evidence.because}")
+
+
+def is_red(evidence: CellEvidence) -> bool:
+    return evidence.verdict == "broken" and bool(evidence.days) and not evidence.stale
+
+
+def _without_trouble(entry: Answer, snapshot: Snapshot) -> Answer:
+    # The verdict without the newer run that says nothing: trouble neither moves a floor nor stops
+    # it.
+    if entry.history.unanswered is None:
+        return entry
+    present = snapshot.attribution.context(entry.cell, snapshot.present)
+    return judge(
+        entry.cell,
+        entry.history.answered,
+        present,
+        lock_digest=entry.lock_digest,
+        obstacle=entry.obstacle,
+    )
+
+
+def _isolated_days(entry: Answer, policy: Policy) -> tuple[datetime.date, ...]:
+    # The days of the isolated runs that made the verdict: those of the newest run's lock and suite.
+    if not entry.counted:
+        return ()
+    runs = [counted.run for counted in entry.history.deciding]
+    fit = (run for run in runs if _is_isolated(run, policy) and _is_asked_for(run, policy))
+    return tuple(sorted({run.started.date() for run in fit}))
+
+
+def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
+    return evidence == "tested" or (evidence == "smoke" and policy.tier == "smoke")
+
+
+def _is_asked_for(run: Ran, policy: Policy) -> bool:
+    return policy.tier == "smoke" or is_whole(run)
+
+
+def _is_isolated(run: Ran, policy: Policy) -> bool:
+    """Whether the cell was isolated as the policy asks; one that was never locked ran nothing."""
+    return run.lock_digest == "" or run.isolation >= policy.isolation
+
+
+def _too_few(evidence: CellEvidence, witnesses: int) -> Objection | None:
+    if len(evidence.days) >= witnesses:
+        return None
+    after = evidence.days[-1] + datetime.timedelta(days=1)
+    days = ", ".join(str(day) for day in evidence.days)
+    runs = f"{evidence.cell} has supporting runs on {len(evidence.days)} of {witnesses} days"
+    return Objection(
+        against="witnesses",
+        because=f"{runs} ({days}); a run from {after} on is the next that counts",
+        cells=(evidence.cell,),
+    )
 
 
 def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None":
@@ -79,7 +625,7 @@ class Evaluation:
                     yield after, before, tuple(lost)
 
     def _statuses(self, cell: str) -> dict[str, Status]:
-        verdict = self.as_of.snapshot.by_id[cell].verdict
+        verdict = self.as_of.snapshot.by_id[cell]
         return {capability.id: capability.status for capability in verdict.capabilities}
 
     def _floor(self, axis: str, version: Version) -> FloorEvidence:
@@ -115,13 +661,13 @@ class Evaluation:
             recipes[recipe]
             for recipe in RECIPES
             if recipe in recipes
-            and (recipes[recipe].obstacle is None or recipes[recipe].verdict.latest is not None)
+            and (recipes[recipe].obstacle is None or recipes[recipe].latest is not None)
         ]
         as_of, deciding = self.as_of, self._deciding(able)
-        others = (entry for entry in able if entry is not deciding and entry.verdict.latest)
+        others = (entry for entry in able if entry is not deciding and entry.latest)
         return [cell_evidence(entry, as_of) for entry in (deciding, *others)]
 
-    def _deciding(self, able: Sequence[Entry]) -> Entry:
+    def _deciding(self, able: Sequence[Answer]) -> Answer:
         """The cell that decides a place, among those that can be had, strictest recipe first.
 
         The representative cell says what the place comes to. Where that is working, in full or in
@@ -130,7 +676,7 @@ class Evaluation:
         a broken one of the laxest recipe: where that fails, no other does better.
         """
         best = representative(able)
-        match best.verdict.kind:
+        match best.kind:
             case "works" | "partial":
                 return self._supporting(able) or best
             case "flaky":
@@ -138,12 +684,12 @@ class Evaluation:
         waiting = [
             entry
             for entry in able
-            if entry.verdict.kind == "unknown" and entry.cell.recipe not in self._hopeless
+            if entry.kind == "unknown" and entry.cell.recipe not in self._hopeless
         ]
         waiting.sort(key=lambda entry: entry.lock_digest is None)
         return waiting[0] if waiting else able[-1]
 
-    def _supporting(self, able: Sequence[Entry]) -> Entry | None:
+    def _supporting(self, able: Sequence[Answer]) -> Answer | None:
         policy = self.as_of.policy
         supporting = [
             (entry, len(evidence.days))
@@ -163,6 +709,6 @@ class Evaluation:
         return frozenset(refused if self.as_of.looks_back else {*refused, "dated"})
 
 
-def _is_refused(entry: Entry) -> bool:
-    outcome = entry.verdict.outcome
+def _is_refused(entry: Answer) -> bool:
+    outcome = entry.outcome
     return isinstance(outcome, Failed) and outcome.stage == "lock"

@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from compat.declare.parsing import Name
 from compat.plan.cell import Recipe
-from compat.results.run_group import Kind as VerdictKind
-from compat.results.verdict import EvidenceKind
+from compat.results.answer import EvidenceKind
+from compat.results.answer import Kind as VerdictKind
 from compat.value import StrictValue, derive
 
 FloorKind = Literal["raise", "lower", "early"]

@@ -6,23 +6,36 @@ every one up to the floor, the floor too, is supported, as long as the calendar 
 again. Early: the floor's own representative cells are broken, so the floor goes to the next version
 that works, whatever the calendar says. A move that something speaks against is returned with its
 objections.
+
+Proposals, schedule, outlook, calendar files, feeds and pages all read a raise and its day from
+the steps here, so no two of them name another version for one day. The arithmetic is the lines by
+which a person follows a floor from dates and declarations. An extension is a version that the
+matrix does not ask about yet: one run of one cell with the newest release opens it, whole or of the
+core. What the plan rules out waits with its reason.
 """
 
 import datetime
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 
 import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import Axis, InterpreterAxis
-from compat.policy.affected import gained, lost
-from compat.policy.arithmetic import floor_arithmetic, package_and_version
-from compat.policy.as_of import AsOf, package_words
-from compat.policy.cell_evidence import FloorEvidence, merged
-from compat.policy.evaluation import Evaluation, evaluation_on
-from compat.policy.floor_steps import FloorStep, steps_of
+from compat.declare.policy import Hold
+from compat.plan.plan import Extension, extensions
+from compat.policy.evaluation import (
+    AsOf,
+    Evaluation,
+    FloorEvidence,
+    cell_evidence,
+    evaluation_on,
+    merged,
+    package_words,
+)
 from compat.policy.proposal import (
+    Affected,
     Against,
     AxisFloor,
     CellEvidence,
@@ -30,9 +43,332 @@ from compat.policy.proposal import (
     Objection,
     Proposal,
 )
-from compat.policy.window import hold_words, months_later, move_day, window_of
+from compat.policy.window import (
+    CADENCES,
+    PYTHONS,
+    Slot,
+    hold_words,
+    months_later,
+    move_day,
+    rule_of,
+    window_of,
+)
+from compat.results.answer import Answer
+from compat.results.representative import representative
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
+
+
+class FloorStep(StrictValue, frozen=True, kw_only=True):
+    """A version to which a floor may rise with the first release after `on`.
+
+    `slot` is what the window alone says of it; `held` is the hold that makes `on` later than that,
+    None without one.
+    """
+
+    slot: Slot
+    on: datetime.date
+    held: Hold | None
+
+    @property
+    def version(self) -> Version:
+        return self.slot.version
+
+
+class FloorSteps:
+    """The steps of one axis on the day of an evaluation."""
+
+    def __init__(self, evaluation: Evaluation, axis: Axis) -> None:
+        self.evaluation = evaluation
+        self.as_of = evaluation.as_of
+        self.axis = axis
+        self.at = self.as_of.floors[axis.name]
+        self.hold = self.as_of.hold(axis.name)
+        reached = self.as_of.calendar(axis.name)
+        oldest = min((self.at, *self.as_of.existing[axis.name]))
+        self.allowed = oldest if reached is None else reached.version
+        self.limit = self.allowed if self.hold is None else min(self.allowed, self.hold.at)
+
+    @cached_property
+    def every(self) -> tuple[FloorStep, ...]:
+        # Every step that is known, oldest version first: those of the calendar, and below what is
+        # due already the best that runs support.
+        best = [step for step in self._above if step.version in self._best()]
+        return _once((*self.calendar, *best))
+
+    @cached_property
+    def proposed(self) -> tuple[FloorStep, ...]:
+        # The steps that are due or announced, and the first that a hold puts off, where it is the
+        # hold alone that is in the way now.
+        soon = self.as_of.day + datetime.timedelta(days=self.as_of.policy.notice_days)
+        reached = self.as_of.calendar(self.axis.name, soon)
+        held = [step for step in self.calendar if step.held is not None]
+        is_in_the_way = (
+            self.hold is not None and reached is not None and reached.version > self.hold.at
+        )
+        return _once(
+            (
+                *(step for step in self.every if step.on <= soon),
+                *(held[:1] if is_in_the_way else ()),
+            )
+        )
+
+    @cached_property
+    def calendar(self) -> tuple[FloorStep, ...]:
+        # The steps by date alone, with holds: of what is due the newest, then each that is newest
+        # on its day.
+        due = max((step.version for step in self._above if step.on <= self.as_of.day), default=None)
+        return tuple(
+            step
+            for step in self._above
+            if (due is None or step.version >= due)
+            and not any(
+                later.version > step.version and later.on <= step.on for later in self._above
+            )
+        )
+
+    @cached_property
+    def under_the_hold(self) -> Version | None:
+        # The newest version above the floor that calendar and hold allow now; None without a hold.
+        if self.hold is None:
+            return None
+        step = self.as_of.calendar(self.axis.name, up_to=self.hold.at)
+        return None if step is None or step.version <= self.at else step.version
+
+    def proof(self, version: Version) -> FloorEvidence:
+        return self.evaluation.floor(self.axis.name, version)
+
+    def reachable(self) -> list[Version]:
+        """Return the versions that the calendar allows now, may be a floor, and can be had as
+        published.
+
+        Each is allowed by its own date: a lower version may be the younger one.
+        """
+        bad, reach = self.as_of.bad(self.axis.name), self.evaluation.places.reach[self.axis.name]
+        slots, day = self.as_of.slots[self.axis.name], self.as_of.day
+        allowed = {slot.version for slot in slots if slot.on is not None and slot.on <= day}
+        existing = self.as_of.existing[self.axis.name]
+        return [v for v in existing if v in allowed and v in reach and v not in bad]
+
+    def _best(self) -> list[Version]:
+        # The newest proven version above the floor up to the limit; else the newest green one, else
+        # the newest.
+        within = [v for v in self.reachable() if self.at < v <= self.limit]
+        green = [v for v in within if self.proof(v).is_green]
+        proven = [v for v in green if self.proof(v).state == "proven"]
+        return (proven or green or within)[-1:]
+
+    @cached_property
+    def _above(self) -> tuple[FloorStep, ...]:
+        # A step for each version above the floor whose day is known and that is not known to be
+        # bad.
+        return tuple(self._dated())
+
+    def _dated(self) -> Iterator[FloorStep]:
+        bad, name = self.as_of.bad(self.axis.name), self.axis.name
+        for slot in self.as_of.slots[name]:
+            if slot.version > self.at and slot.version not in bad and slot.on is not None:
+                holds = self.as_of.holds(name, slot.version)
+                yield FloorStep(
+                    slot=slot,
+                    on=max(slot.on, self.as_of.lifted(name, slot.version) or slot.on),
+                    held=max(holds, key=lambda hold: hold.until, default=None),
+                )
+
+
+def steps_of(evaluation: Evaluation, axis: Axis) -> FloorSteps:
+    snapshot, day = evaluation.as_of.snapshot, evaluation.as_of.day
+    return snapshot.once((FloorSteps, day, axis.name), lambda: FloorSteps(evaluation, axis))
+
+
+def _once(steps: Iterable[FloorStep]) -> tuple[FloorStep, ...]:
+    by_version = {step.version: step for step in steps}
+    return tuple(by_version[version] for version in sorted(by_version))
+
+
+def floor_arithmetic(steps: FloorSteps) -> tuple[str, ...]:
+    as_of, axis = steps.as_of, steps.axis
+    parts = (
+        _looking_back(as_of),
+        *(part(as_of, axis) for part in (_floor, _rule)),
+        _calendar(steps),
+        *(part(as_of, axis) for part in (_bad, _admits)),
+    )
+    return tuple(line for part in parts for line in part)
+
+
+def _looking_back(as_of: AsOf) -> Iterator[str]:
+    if as_of.looks_back:
+        yield (
+            f"This looks back at {as_of.day}: only what had been released by then counts, and"
+            " declared holds do not. The cells were run later, some with a patch release that came"
+            " after that day."
+        )
+
+
+def _floor(as_of: AsOf, axis: Axis) -> Iterator[str]:
+    floor = as_of.floors[axis.name]
+    if not as_of.looks_back:
+        because = next(floor.because for floor in as_of.matrix.floors if floor.axis == axis.name)
+        yield f"The floor of {package_words(axis)} is {floor}: {_ended(because)}"
+    elif as_of.newest is not None:
+        day = as_of.newest[1].uploaded
+        since = "" if day is None else f" of {day.date()}"
+        asked = f"asks for {_asked(as_of, axis)}"
+        yield f"The newest release then, {as_of.called}{since}, {asked}, so the floor is {floor}."
+
+
+def _rule(as_of: AsOf, axis: Axis) -> Iterator[str]:
+    window = window_of(as_of.policy, axis.name)
+    yield f"The floor may rise to {rule_of(window)}. {_ended(window.because)}"
+
+
+def _calendar(steps: FloorSteps) -> Iterator[str]:
+    as_of, axis, hold = steps.as_of, steps.axis, steps.hold
+    package, reached = package_words(axis), as_of.calendar(axis.name)
+    following = next((step for step in steps.calendar if step.on > as_of.day), None)
+    is_stopped = hold is not None and reached is not None and reached.version > hold.at
+    if reached is None:
+        yield f"On {as_of.day} the calendar does not let go of any {package} yet."
+    elif not is_stopped:
+        yield from _steps(as_of, axis, reached)
+        yield f"So on {as_of.day} the calendar allows {package} {reached.version}."
+    if hold is not None:
+        yield f"Until {hold.until} there is {_ended(hold_words(hold, steps.at, dated=False))}"
+    if is_stopped and steps.under_the_hold is not None:
+        yield f"So on {as_of.day} calendar and hold allow {package} {steps.under_the_hold}."
+    if following is None:
+        return
+    slot, on = following.slot, following.on
+    out = "out since" if slot.came.released <= as_of.day else "planned for"
+    if following.held is not None:
+        yield (
+            f"The first step past the hold is {package} {slot.version}, {out}"
+            f" {slot.came.released}: with a release after {on}."
+        )
+    else:
+        every = CADENCES[as_of.policy.cadence]
+        yield (
+            f"The {'next' if reached else 'first'} is {slot.version}, {out} {slot.came.released}: "
+            f"allowed from {slot.allowed}, on the first day of a {every} from {on}."
+        )
+
+
+def _steps(as_of: AsOf, axis: Axis, slot: Slot) -> Iterator[str]:
+    window, version_release = window_of(as_of.policy, axis.name), slot.came
+    yield (
+        f"{package_words(axis)} {version_release.version} came out on {version_release.released}"
+        f" ({version_release.source})."
+    )
+    if window.months is not None:
+        yield f"{window.months} months later is {slot.allowed}."
+    else:
+        yield f"By the rule it is allowed from {slot.allowed} on."
+    if slot.on != slot.allowed:
+        yield f"Floors rise on the first day of a {CADENCES[as_of.policy.cadence]}: {slot.on}."
+
+
+def _bad(as_of: AsOf, axis: Axis) -> Iterator[str]:
+    for bad in as_of.policy.known_bad:
+        if bad.axis == axis.name:
+            yield (
+                f"{package_words(axis)} {bad.version} is passed over, it is known to be bad:"
+                f" {_ended(bad.because)}"
+            )
+
+
+def _admits(as_of: AsOf, axis: Axis) -> Iterator[str]:
+    if as_of.asks(axis) is not None and not as_of.looks_back:
+        yield f"The newest release, {as_of.called}, asks for {_asked(as_of, axis)}."
+
+
+def _asked(as_of: AsOf, axis: Axis) -> str:
+    # What the newest release asks of an axis; of a package, with the newest Python of the matrix.
+    asked = as_of.asks(axis)
+    what = f"{package_words(axis)} {asked}" if asked else f"any {package_words(axis)}"
+    return what if isinstance(axis, InterpreterAxis) else f"{what} on Python {as_of.newest_python}"
+
+
+def package_and_version(axis: Axis, version: Version) -> str:
+    return f"{package_words(axis)} {version}"
+
+
+def _ended(sentence: str) -> str:
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
+def lost(evaluation: Evaluation, axis: Axis, current: Version, to: Version) -> tuple[Affected, ...]:
+    """Return what a raise drops: the versions below, and those of others that go with them only.
+
+    A version that no cell of the newest release can have is not covered now, so it is not lost.
+    """
+    below = [v for v in evaluation.as_of.existing[axis.name] if current <= v < to]
+    dropped = [v for v in below if _is_covered(evaluation, axis, v)]
+    own = [_affected(evaluation, axis, dropped)] if dropped else []
+    for other in evaluation.as_of.others:
+        if other is not axis and to in evaluation.places.reach[axis.name]:
+            before = _together(evaluation, axis, other, current)
+            gone = sorted(before - _together(evaluation, axis, other, to))
+            own += [_affected(evaluation, other, gone)] if gone else []
+    return tuple(own)
+
+
+def _is_covered(evaluation: Evaluation, axis: Axis, version: Version) -> bool:
+    """Whether a user of the newest release can have the version: it is promised, or nothing but a
+    package that is on no axis rules it out as published.
+    """
+    places = evaluation.places
+    promised = version in places.promised(axis.name)
+    return any(
+        promised
+        or (
+            (fresh := places.entries.get(place, {}).get("fresh")) is not None
+            and fresh.obstacle is not None
+            and not {each.text for each in fresh.cell.coordinates} & set(fresh.obstacle.between)
+        )
+        for place in places.having(axis.name, version)
+    )
+
+
+def gained(
+    evaluation: Evaluation, axis: Axis, current: Version, to: Version
+) -> tuple[Affected, ...]:
+    return (
+        _affected(
+            evaluation, axis, [v for v in evaluation.as_of.existing[axis.name] if to <= v < current]
+        ),
+    )
+
+
+def _together(evaluation: Evaluation, axis: Axis, other: Axis, floor: Version) -> set[Version]:
+    # The promised versions of another axis that can be had with some promised version of this one
+    # from a floor on.
+    position = [other.name for other in evaluation.as_of.others].index(other.name)
+    versions = (v for v in evaluation.places.promised(axis.name) if v >= floor)
+    return {
+        place[position]
+        for version in versions
+        for place in evaluation.places.having(axis.name, version)
+    }
+
+
+def affected_words(move: Affected) -> str:
+    versions = f"{move.package} {', '.join(map(str, move.versions))}"
+    return (
+        f"{versions} (releases {', '.join(map(str, move.releases))})" if move.releases else versions
+    )
+
+
+def _affected(evaluation: Evaluation, axis: Axis, versions: list[Version]) -> Affected:
+    releases = [
+        release for version in versions for release in evaluation.as_of.releases(axis, version)
+    ]
+    return Affected(
+        axis=axis.name,
+        package=package_words(axis),
+        versions=tuple(versions),
+        releases=() if releases == versions else tuple(releases),
+    )
 
 
 def proposals(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
@@ -360,3 +696,143 @@ def _leaving(broken: FloorEvidence | None) -> Iterator[CellEvidence]:
 
 def _says(against: Against, because: str, *cells: str) -> Objection:
     return Objection(against=against, because=because, cells=cells)
+
+
+def proposed_extensions(snapshot: Snapshot, day: datetime.date) -> tuple[Proposal, ...]:
+    # Return what the axes of a matrix could be extended by on that day, open and objected ones, in
+    # the order of the axes; none without a policy or a release, and none for a day in the past.
+    evaluation = evaluation_on(snapshot, day)
+    if evaluation is None or evaluation.as_of.newest is None or evaluation.as_of.looks_back:
+        return ()
+    as_of = evaluation.as_of
+    return tuple(
+        _proposal(as_of, extension, release_words)
+        for extension in extensions(snapshot.feasibility)
+        if (release_words := _release_words(as_of, extension)) is not None
+    )
+
+
+def _release_words(as_of: AsOf, extension: Extension) -> str | None:
+    if isinstance(extension.axis, InterpreterAxis):
+        series = next((s for s in PYTHONS if s.version == extension.version), None)
+        if series is None or series.released > as_of.day:
+            return None
+        verb = "was due" if series.planned else "came out"
+        return f"{verb} on {series.released} ({series.source})"
+    select = extension.axis.select
+    releases = [
+        release
+        for release in as_of.snapshot.catalogue.newer_than(extension.axis)
+        if select.series(release.version) == extension.version
+    ]
+    uploaded = min((r.uploaded.date() for r in releases if r.uploaded is not None), default=None)
+    if uploaded is None:
+        return "came out on a day that the index does not give"
+    words = f"came out on {uploaded} (upload time on the package index)"
+    return words if uploaded <= as_of.day else None
+
+
+def _proposal(as_of: AsOf, extension: Extension, release_words: str) -> Proposal:
+    axis, version = extension.axis, extension.version
+    what = package_and_version(axis, version)
+    newest = f"the newest that the matrix asks about is {extension.newest}"
+    evidence = tuple(_evidence(as_of, extension))
+    objections = tuple(_objections(as_of, extension, evidence))
+    because = f"So the matrix could be extended to {version} if nothing spoke against it."
+    if not objections:
+        extent = "the core of the suite" if evidence[0].evidence == "smoke" else "the whole suite"
+        because = f"So the matrix can be extended to {version}: a run of {extent} supports it."
+    return Proposal(
+        matrix=as_of.matrix.name,
+        axis=axis.name,
+        package=package_words(axis),
+        kind="extend",
+        release=as_of.called,
+        current=extension.newest,
+        proposed=version,
+        earliest=None,
+        grounds=(f"{what} {release_words}, and {newest}",),
+        objections=objections,
+        arithmetic=(because,),
+        evidence=evidence,
+        gained=(
+            Affected(
+                axis=axis.name,
+                package=package_words(axis),
+                versions=tuple(_taken_in(as_of, axis, version)),
+            ),
+        ),
+        needs=_needs(extension, objections),
+    )
+
+
+def _taken_in(as_of: AsOf, axis: Axis, version: Version) -> list[Version]:
+    if isinstance(axis, InterpreterAxis):
+        return [version]
+    releases = as_of.snapshot.catalogue.newer_than(axis)
+    return sorted({axis.select.series(release.version) for release in releases})
+
+
+def _evidence(as_of: AsOf, extension: Extension) -> Iterator[CellEvidence]:
+    # What is known of the cells of the newest release with the version that were run, the best of
+    # them first.
+    assert as_of.newest is not None, "without a release nothing is extended"
+    subject = as_of.matrix.subject
+    tried = [
+        entry
+        for entry in as_of.snapshot.known_on(extension.axis.name, extension.version)
+        if entry.cell.on(subject).version == as_of.newest[0] and entry.latest is not None
+    ]
+    best = representative(tried) if tried else None
+    for entry in sorted(tried, key=lambda entry: entry is not best):
+        yield _known(entry, as_of)
+
+
+def _known(entry: Answer, as_of: AsOf) -> CellEvidence:
+    known = cell_evidence(entry, as_of)
+    works = known.verdict in ("works", "partial") and not known.stale
+    days = () if known.latest is None else (known.latest,)
+    return msgspec.structs.replace(known, supports=works, days=known.days or days)
+
+
+def _objections(
+    as_of: AsOf, extension: Extension, evidence: tuple[CellEvidence, ...]
+) -> Iterator[Objection]:
+    if any(known.supports for known in evidence):
+        return
+    for known in evidence[:1]:
+        cell, because = known.cell, known.because
+        if known.stale or known.verdict == "unknown":
+            yield Objection(
+                against="stale" if known.stale else "missing",
+                because=f"{cell} must run again: {because}",
+                cells=(cell,),
+            )
+        elif known.verdict == "flaky":
+            yield Objection(against="flaky", because=f"{cell} is flaky: {because}", cells=(cell,))
+        else:
+            words = f"{cell} does not work: {because}"
+            yield Objection(against="red", because=words, cells=(cell,))
+    if not evidence and extension.trial is not None:
+        cell = extension.trial.id
+        command = f"`compat run {as_of.matrix.name} {cell}` makes the first"
+        because = f"no run of {cell} counts yet; {command}"
+        yield Objection(against="missing", because=because, cells=(cell,))
+    elif not evidence:
+        yield Objection(against="missing", because=_ruled_out(as_of, extension))
+
+
+def _ruled_out(as_of: AsOf, extension: Extension) -> str:
+    what = f"{as_of.called} with {package_and_version(extension.axis, extension.version)}"
+    reasons = "; ".join(
+        f"{'with changed pins' if recipe == 'relaxed' else 'as published'}, such as {cell}:"
+        f" {obstacle.because}"
+        for recipe, (cell, obstacle) in extension.obstacles.items()
+    )
+    return f"there is nothing to extend yet: the plan rules out every cell of {what}; {reasons}"
+
+
+def _needs(extension: Extension, objections: tuple[Objection, ...]) -> tuple[str, ...]:
+    asked = [objection for objection in objections if objection.against != "red"]
+    cells = [cell for objection in asked for cell in objection.cells]
+    return tuple(cells[:1]) if objections else ()

@@ -28,21 +28,26 @@ from compat.declare.load import Declared
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
-from compat.plan.cell import Cell, Coordinate, Recipe, is_in_lane
-from compat.plan.obstacle import Obstacle
-from compat.plan.plain_cells import PlainQuestion
+from compat.plan.cell import Cell, Coordinate, Recipe
+from compat.plan.feasible import Obstacle
+from compat.plan.installs import InstallQuestion, plain_questions
 from compat.plan.plan import Fate, Feasible, Infeasible
+from compat.results.answer import (
+    Answer,
+    CapabilityFault,
+    EvidenceKind,
+    Kind,
+    KnownRefusal,
+    RunOverview,
+    Score,
+)
 from compat.results.clauses import Clause, Disproof, FileClause
-from compat.results.entry import CellRuns, Entry
-from compat.results.plain_answers import KnownRefusal, PlainAnswer
-from compat.results.ran import Run
+from compat.results.judge import EvaluationContext
+from compat.results.learnt import PlainAnswer
 from compat.results.record import Capability, Record
 from compat.results.record_files import DayFile, RecordFiles
-from compat.results.run_group import Kind
-from compat.results.run_overview import RunOverview
-from compat.results.score import CapabilityFault, Score
+from compat.results.runs import CellRuns, History, Run
 from compat.results.snapshot import Snapshot, UntriedCell
-from compat.results.verdict import EvaluationContext, EvidenceKind, History, Verdict
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, Passed, parse_outcome
 from compat.value import Value
@@ -102,7 +107,7 @@ class Before(NamedTuple):
     """
 
     fates: tuple[Fate, ...] | None = None
-    entries: Mapping[str, Entry] = {}
+    entries: Mapping[str, Answer] = {}
     unchanged: Mapping[str, bool] = {}
 
 
@@ -345,7 +350,6 @@ class AnswerTable:
         derived = {
             "refuting": refuting,
             "disproofs": _encoded_disproofs(known.disproofs),
-            "questions": _encoded_questions(known),
         }
         self._change(partial(_with_answers, known=known, state=state, derived=derived))
         self._forget()
@@ -356,7 +360,7 @@ class AnswerTable:
         """
         if state.get("plan") != sources.plan:
             return Before()
-        entries = self._every_entry
+        entries = self._every_answer
         fates = tuple(
             Feasible(cell=e.cell)
             if e.obstacle is None
@@ -381,7 +385,7 @@ class AnswerTable:
         judged = {
             e.cell.id: e
             for e in entries
-            if e.verdict.latest is not None and e.cell.coordinates[column].text not in releases
+            if e.latest is not None and e.cell.coordinates[column].text not in releases
         }
         return Before(fates, judged, unchanged)
 
@@ -395,9 +399,9 @@ class AnswerTable:
         return msgspec.msgpack.decode(self._told_state("axes"), type=list[tuple[str, str]])
 
     @property
-    def _every_entry(self) -> list[Entry]:
+    def _every_answer(self) -> list[Answer]:
         matrix = self._told_state("matrix").decode()
-        return EntryReader(self, matrix, self._axes, datetime.date.min).entries("1")
+        return AnswerReader(self, matrix, self._axes, datetime.date.min).entries("1")
 
 
 class RunsByCell(Mapping[str, CellRuns]):
@@ -460,7 +464,7 @@ class _Row(Value, frozen=True, array_like=True):
     reasons: tuple[str, ...]
 
 
-class EntryReader:
+class AnswerReader:
     """Makes entries of rows; what they share is one object."""
 
     def __init__(
@@ -483,10 +487,10 @@ class EntryReader:
             ("cell, recipe, planned, kind, evidence, expected, obstacle, body", *_columns(axes))
         )
 
-    def entries(self, where: str, *values: object) -> list[Entry]:
+    def entries(self, where: str, *values: object) -> list[Answer]:
         asked = f"SELECT {self._columns} FROM answers WHERE {where} ORDER BY place"
         return self._table.ask(
-            lambda: [self._entry(*row) for row in self._table.execute(asked, *values)]
+            lambda: [self._answer(*row) for row in self._table.execute(asked, *values)]
         )
 
     def _coordinate(self, number: int, text: str) -> Coordinate:
@@ -497,7 +501,7 @@ class EntryReader:
             self._coordinates[number, text] = known
         return known
 
-    def _entry(
+    def _answer(
         self,
         cell_id: str,
         recipe: Recipe,
@@ -508,7 +512,7 @@ class EntryReader:
         obstacle: int | None,
         body: bytes,
         *texts: str,
-    ) -> Entry:
+    ) -> Answer:
         row, shared = _row.decode(_sound(body)), self._table.shared
         cell = Cell(
             matrix=self._matrix,
@@ -516,8 +520,8 @@ class EntryReader:
             recipe=recipe,
         )
         passed = Passed() if row.outcome is True else None
-        verdict = Verdict(
-            cell=cell_id,
+        return Answer(
+            cell=cell,
             kind=kind,
             evidence=evidence,
             outcome=row.outcome if isinstance(row.outcome, Failed) else passed,
@@ -532,19 +536,13 @@ class EntryReader:
             helpers=shared(row.helpers, tuple[Capability, ...]),
             reasons=row.reasons,
             expected=expected,
-        )
-        runs = self._runs.get(cell_id, ())
-        return Entry(
-            cell=cell,
-            verdict=verdict,
             obstacle=None if obstacle is None else shared(obstacle, Obstacle),
-            lock_digest=row.lock_digest,
-            runs=runs,
-            history=History(runs, self._day),
-            overview=row.overview,
             refusal=row.refusal,
+            lock_digest=row.lock_digest,
             planned=bool(planned),
             is_unchanged=row.is_unchanged,
+            history=History(self._runs.get(cell_id, ()), self._day),
+            overview=row.overview,
         )
 
 
@@ -563,9 +561,9 @@ class StoredSnapshot(Snapshot):
         self._table = table
         self._answers = plain
         axes = [(axis.name, axis.short) for axis in self.matrix.axes]
-        self._reader = EntryReader(table, self.matrix.name, axes, present.day)
+        self._reader = AnswerReader(table, self.matrix.name, axes, present.day)
         self._columns = dict(zip([name for name, _ in axes], _columns(axes), strict=True))
-        self._by_id: dict[str, Entry | None] = {}
+        self._by_id: dict[str, Answer | None] = {}
 
     @cached_property
     def plain(self) -> Mapping[str, PlainAnswer]:
@@ -576,27 +574,27 @@ class StoredSnapshot(Snapshot):
         return _decoded_disproofs(self._table.derived("disproofs") or b"")
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[Answer, ...]:
         return self._read("lane = 0")
 
     @cached_property
-    def lanes(self) -> tuple[Entry, ...]:
+    def lanes(self) -> tuple[Answer, ...]:
         return self._read("lane = 1")
 
     @cached_property
-    def known(self) -> tuple[Entry, ...]:
+    def known(self) -> tuple[Answer, ...]:
         return self._read("known = 1 AND lane = 0")
 
     @cached_property
-    def by_id(self) -> Mapping[str, Entry]:
-        return EntriesById(self, self._one)
+    def by_id(self) -> Mapping[str, Answer]:
+        return AnswersById(self, self._one)
 
-    def _one(self, cell: str) -> Entry | None:
+    def _one(self, cell: str) -> Answer | None:
         if cell not in self._by_id:
             self._read("cell = ?", cell)
         return self._by_id.setdefault(cell, None)
 
-    def _read(self, where: str, *values: object) -> tuple[Entry, ...]:
+    def _read(self, where: str, *values: object) -> tuple[Answer, ...]:
         """The entries of those rows; of a cell that was read before, the same object."""
         entries = self._reader.entries(where, *values)
         every = []
@@ -621,7 +619,7 @@ class StoredSnapshot(Snapshot):
         ((count,),) = self._table.rows(f"SELECT count(*) FROM answers WHERE {where}")
         return int(count)
 
-    def having(self, versions: Mapping[str, Any]) -> Iterator[Entry]:
+    def having(self, versions: Mapping[str, Any]) -> Iterator[Answer]:
         conditions, values = ["lane = 0"], []
         for axis, wanted in versions.items():
             # By version: 2.14 equals 2.14.0, and only one of them stands in the table.
@@ -630,7 +628,7 @@ class StoredSnapshot(Snapshot):
             values += texts
         return iter(self._read(" AND ".join(conditions), *values))
 
-    def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
+    def known_on(self, axis: str, version: Version) -> Iterator[Answer]:
         return (e for e in self.having({axis: (version,)}) if e.runs or e.lock_digest is not None)
 
     def _versions(self, axis: str) -> list[tuple[str, Version]]:
@@ -641,16 +639,21 @@ class StoredSnapshot(Snapshot):
         )
 
     @cached_property
-    def plain_questions(self) -> tuple[PlainQuestion, ...]:
-        body = self._table.derived("questions") or b""
+    def plain_questions(self) -> tuple[InstallQuestion, ...]:
+        def asked() -> _Questions:
+            return [
+                (str(q.release), str(q.python), None if q.cell is None else q.cell.id, q.obstacle)
+                for q in plain_questions(self.feasibility)
+            ]
+
         return tuple(
-            PlainQuestion(
+            InstallQuestion(
                 release=Version(release),
                 python=Version(python),
                 cell=None if cell is None else self.by_id[cell].cell,
                 obstacle=obstacle,
             )
-            for release, python, cell, obstacle in msgspec.msgpack.decode(body, type=_Questions)
+            for release, python, cell, obstacle in self.kept("questions", _Questions, asked)
         )
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
@@ -661,14 +664,14 @@ class StoredSnapshot(Snapshot):
         return msgspec.msgpack.decode(body, type=form)
 
 
-class EntriesById(Mapping[str, Entry]):
+class AnswersById(Mapping[str, Answer]):
     """The entries of a table by the ids of their cells, those of lanes after the others."""
 
-    def __init__(self, known: StoredSnapshot, one: Callable[[str], Entry | None]) -> None:
+    def __init__(self, known: StoredSnapshot, one: Callable[[str], Answer | None]) -> None:
         self._known = known
         self._one = one
 
-    def __getitem__(self, cell: str) -> Entry:
+    def __getitem__(self, cell: str) -> Answer:
         entry = self._one(cell)
         if entry is None:
             raise KeyError(cell)
@@ -775,38 +778,37 @@ def _with_answers(
     connection.executemany("INSERT INTO derived VALUES (?, ?)", bodies)
 
 
-def _columns_of(entry: Entry, shared: _Numbers) -> tuple[object, ...]:
-    verdict, cell = entry.verdict, entry.cell
-    outcome = verdict.outcome
+def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
+    outcome = known.outcome
     row = _Row(
-        lock_digest=entry.lock_digest,
-        is_unchanged=entry.is_unchanged,
-        refusal=entry.refusal,
-        overview=entry.overview,
+        lock_digest=known.lock_digest,
+        is_unchanged=known.is_unchanged,
+        refusal=known.refusal,
+        overview=known.overview,
         outcome=outcome if isinstance(outcome, Failed) else outcome is not None,
-        since=verdict.since,
-        latest=verdict.latest,
-        stale=verdict.stale,
-        capabilities=shared.of(verdict.capabilities),
-        faults=shared.of(verdict.faults),
-        changing=verdict.changing,
-        blocked_by=verdict.blocked_by,
-        score=shared.of(verdict.score),
-        helpers=shared.of(verdict.helpers),
-        reasons=verdict.reasons,
+        since=known.since,
+        latest=known.latest,
+        stale=known.stale,
+        capabilities=shared.of(known.capabilities),
+        faults=shared.of(known.faults),
+        changing=known.changing,
+        blocked_by=known.blocked_by,
+        score=shared.of(known.score),
+        helpers=shared.of(known.helpers),
+        reasons=known.reasons,
     )
     return (
-        cell.id,
-        cell.recipe,
-        *(coordinate.number for coordinate in cell.coordinates),
-        entry.planned,
-        is_in_lane(cell.id),
-        bool(entry.runs) or entry.lock_digest is not None,
-        verdict.kind,
-        verdict.evidence,
-        verdict.expected,
+        known.id,
+        known.cell.recipe,
+        *(coordinate.number for coordinate in known.cell.coordinates),
+        known.planned,
+        known.cell.is_in_lane,
+        known.is_known,
+        known.kind,
+        known.evidence,
+        known.expected,
         "" if outcome is None else str(outcome),
-        None if entry.obstacle is None else shared.of(entry.obstacle),
+        None if known.obstacle is None else shared.of(known.obstacle),
         _sealed(msgspec.msgpack.encode(row)),
     )
 
@@ -863,14 +865,6 @@ def _run(cell: str, data: bytes, shared: Callable[[int, Any], Any]) -> Run:
         names=shared(body[9], _Names),
         values=body[10],
     )
-
-
-def _encoded_questions(known: Snapshot) -> bytes:
-    questions: _Questions = [
-        (str(q.release), str(q.python), None if q.cell is None else q.cell.id, q.obstacle)
-        for q in known.plain_questions
-    ]
-    return msgspec.msgpack.encode(questions)
 
 
 def _encoded_disproofs(disproofs: Iterable[Disproof]) -> bytes:

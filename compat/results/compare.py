@@ -1,9 +1,24 @@
-"""The `results` room's difference: what kind of change lies between two verdicts."""
+"""What lies between two answers: of one cell at two times, of a checkout and a release, and of a
+variant and an ordinary cell.
+"""
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, get_args
 
-from compat.results.run_group import Kind
-from compat.results.verdict import Verdict
+import msgspec
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from compat.declare.matrix import PackageAxis
+from compat.lock.floors import LockedFloor, locked_floors
+from compat.lock.lockfile import Lock
+from compat.plan.cell import Cell, Recipe, axis_coordinates
+from compat.plan.plan import lane_axis, why_not_lowest
+from compat.results.answer import Answer, Kind
+from compat.results.record import Capability, Status
+from compat.results.runs import BEFORE_TESTS
+from compat.results.snapshot import Snapshot
+from compat.run.outcome import Failed, Stage
 from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
@@ -49,7 +64,7 @@ class Change(StrictValue, frozen=True, kw_only=True):
     gained: tuple[str, ...] = ()
 
 
-def compare(before: Verdict | None, after: Verdict | None) -> Change:
+def compare(before: Answer | None, after: Answer | None) -> Change:
     """Return the change from one verdict of a cell to the next.
 
     None stands for a cell that is not in the plan.
@@ -57,7 +72,7 @@ def compare(before: Verdict | None, after: Verdict | None) -> Change:
     Two partial verdicts are told apart by their capabilities, and two that work by what fails in
     every combination of the release. Raises ValueError for verdicts of two cells.
     """
-    cells = {verdict.cell for verdict in (before, after) if verdict is not None}
+    cells = {verdict.id for verdict in (before, after) if verdict is not None}
     if len(cells) > 1:
         raise ValueError(f"verdicts of two cells: {', '.join(sorted(cells))}")
     lost, gained = _ceased(before, after), _ceased(after, before)
@@ -75,11 +90,11 @@ def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
     return _TABLE[before][_AFTER.index(after)]
 
 
-def _failing(verdict: Verdict | None) -> set[str]:
+def _failing(verdict: Answer | None) -> set[str]:
     return {fault.id for fault in verdict.faults} if verdict else set()
 
 
-def _ceased(before: Verdict | None, after: Verdict | None) -> tuple[str, ...]:
+def _ceased(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
     """The capabilities that were `yes` before and are known to be something else after."""
     # Equal capabilities are one object in the index.
     if before is None or after is None or before.capabilities is after.capabilities:
@@ -89,3 +104,287 @@ def _ceased(before: Verdict | None, after: Verdict | None) -> tuple[str, ...]:
     were = {capability.id for capability in before.capabilities if capability.status == "yes"}
     others = {capability.id for capability in after.capabilities if capability.status != "yes"}
     return tuple(sorted(were & others))
+
+
+Difference = Literal["breaks", "mends", "same", "flaky", "unknown"]
+# A cell that came to no more than this was not there to be used.
+_BEFORE_IMPORT: tuple[Stage, ...] = ("plan", "lock", "install")
+_NOT_INSTALLED: frozenset[Kind] = frozenset(("infeasible",))
+
+
+class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
+    """A capability that another status than before.
+
+    `after` is None where the checkout's run said nothing of it; `subject` is what was raised, and
+    where.
+    """
+
+    id: str
+    before: Status | None
+    after: Status | None
+    cause: str = ""
+    subject: str = ""
+
+    @property
+    def is_worse(self) -> bool:
+        return self.before == "yes"
+
+
+class CellDifference(StrictValue, frozen=True, kw_only=True):
+    """What became of a place: the checkout's cell, the release's beside it, and the difference.
+
+    It `breaks` when something that worked does not any more, or when what could not be installed
+    with the release can be, and fails. It is `flaky` when runs of the same files disagree, so that
+    chance decides, `unknown` when one side has no result. `moved` are packages that the two locks
+    have at other versions.
+    """
+
+    cell: str
+    against: str
+    difference: Difference
+    before: Kind
+    after: Kind
+    outcome_before: str = ""
+    outcome_after: str = ""
+    because: str = ""
+    capabilities: tuple[CapabilityDifference, ...] = ()
+    moved: tuple[str, ...] = ()
+
+
+def cell_difference(
+    before: Answer, after: Answer, moved: tuple[str, ...] = (), obstacle: str = ""
+) -> CellDifference:
+    """Return what became of a place; `obstacle` says why the checkout cannot be installed there."""
+    changed = _capabilities(before, after)
+    return CellDifference(
+        cell=after.id,
+        against=before.id,
+        difference=_difference(before, after, changed),
+        before=before.kind,
+        after=after.kind,
+        outcome_before="" if before.outcome is None else str(before.outcome),
+        outcome_after="" if after.outcome is None else str(after.outcome),
+        because=obstacle,
+        capabilities=changed,
+        moved=moved,
+    )
+
+
+def _difference(
+    before: Answer, after: Answer, changed: tuple[CapabilityDifference, ...]
+) -> Difference:
+    if "flaky" in (before.kind, after.kind):
+        return "flaky"
+    if "unknown" in (before.kind, after.kind):
+        return "unknown"
+    if _was_not_installed(before):
+        failed = after.kind in ("partial", "broken") and not _was_not_installed(after)
+        return "breaks" if failed else "same" if _was_not_installed(after) else "mends"
+    rank: dict[Kind, int] = {"works": 2, "partial": 1, "broken": 0, "infeasible": 0}
+    if rank[after.kind] < rank[before.kind] or any(change.is_worse for change in changed):
+        return "breaks"
+    return "mends" if rank[after.kind] > rank[before.kind] or changed else "same"
+
+
+def _was_not_installed(verdict: Answer) -> bool:
+    outcome = verdict.outcome
+    if isinstance(outcome, Failed) and verdict.kind == "broken":
+        return outcome.stage in _BEFORE_IMPORT
+    return verdict.kind in _NOT_INSTALLED
+
+
+def _capabilities(before: Answer, after: Answer) -> tuple[CapabilityDifference, ...]:
+    # The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
+    # outcome says it all.
+    if not (_reached_tests(before) and _reached_tests(after)):
+        return ()
+    earlier = {capability.id: capability for capability in before.capabilities}
+    later = {capability.id: capability for capability in after.capabilities}
+    return tuple(
+        _changed(name, earlier.get(name), later.get(name))
+        for name in sorted({*earlier, *later})
+        if _is_yes(earlier.get(name)) != _is_yes(later.get(name))
+    )
+
+
+def _reached_tests(verdict: Answer) -> bool:
+    outcome = verdict.outcome
+    return outcome is not None and not (
+        isinstance(outcome, Failed) and outcome.stage in BEFORE_TESTS
+    )
+
+
+def _is_yes(capability: Capability | None) -> bool:
+    return capability is not None and capability.status == "yes"
+
+
+def _changed(
+    name: str, before: Capability | None, after: Capability | None
+) -> CapabilityDifference:
+    return CapabilityDifference(
+        id=name,
+        before=None if before is None else before.status,
+        after=None if after is None else after.status,
+        cause="" if after is None else after.cause,
+        subject="" if after is None else after.subject or ", ".join(after.missing),
+    )
+
+
+_WORKING: tuple[Kind, ...] = ("works", "partial")
+
+
+class LaneCell(StrictValue, frozen=True, kw_only=True):
+    """A cell of a lane, what it came to, and the ordinary cell that it is held against.
+
+    `against` is empty where no ordinary cell of the same release and Python works: then nothing
+    shows that the lane is at fault. `in_part` says that it works only in part. `is_broken` says
+    that something fails here that works there, once the packages are installed. `floors` are those
+    of a lowest cell, as its lock has them.
+    """
+
+    cell: str
+    lane: Recipe
+    verdict: Kind
+    outcome: str = ""
+    because: str = ""
+    against: str = ""
+    in_part: bool = False
+    is_broken: bool = False
+    floors: tuple[LockedFloor, ...] = ()
+
+
+class LaneAlert(StrictValue, frozen=True, kw_only=True):
+    """What a lane breaks: so many of so many cells that work otherwise; the sentence says it."""
+
+    lane: Recipe
+    what: str
+    broken: int
+    compared: int
+    cells: tuple[str, ...]
+    sentence: str
+
+
+class LaneReport(StrictValue, frozen=True, kw_only=True):
+    """The cells of every lane of a matrix, in the order of the plan, and one alert for each thing
+    that breaks some.
+    """
+
+    cells: tuple[LaneCell, ...]
+    alerts: tuple[LaneAlert, ...]
+
+
+def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
+    """Return what is known of the lanes of a matrix; `lock_of` gives the lock of a cell."""
+    pairs = [(entry, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
+    return LaneReport(
+        cells=tuple(row for _, row in pairs),
+        alerts=tuple(_alerts(known, ((entry.cell, row) for entry, row in pairs))),
+    )
+
+
+def _lane_cell(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> LaneCell:
+    against, verdict = _ordinary(known, entry.cell), entry
+    lock = None if entry.lock_digest is None else lock_of(entry.cell.id)
+    return LaneCell(
+        cell=entry.cell.id,
+        lane=entry.cell.recipe,
+        verdict=verdict.kind,
+        outcome="" if verdict.outcome is None else str(verdict.outcome),
+        because="" if entry.obstacle is None else entry.obstacle.because,
+        against="" if against is None else against.cell.id,
+        in_part=against is not None and against.kind == "partial",
+        is_broken=against is not None and _breaks(entry, against),
+        floors=() if lock is None else tuple(_floors(known, entry.cell, lock)),
+    )
+
+
+def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
+    for floor in locked_floors(lock):
+        because = ""
+        if not floor.is_exact and floor.installed is not None:
+            asked = Requirement(floor.declared)
+            because = why_not_lowest(known.feasibility, cell, asked, floor.installed)
+        yield msgspec.structs.replace(floor, because=because)
+
+
+def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
+    axis = lane_axis(known.matrix, cell)
+    entry = _highest(known, cell) if axis is None else _before(known, cell, axis)
+    is_working = entry is not None and entry.is_tested and entry.kind in _WORKING
+    return entry if is_working else None
+
+
+def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Answer | None:
+    awaited = cell.on(axis.name).version
+    earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
+    place = tuple(earlier[-1] if c.axis == axis.name and earlier else c for c in cell.coordinates)
+    return known.by_id.get(Cell(matrix=cell.matrix, coordinates=place, recipe="fresh").id)
+
+
+def _highest(known: Snapshot, cell: Cell) -> Answer | None:
+    # Of the cells with the same release on the same Python, as published today, the one at the same
+    # place first, then the newest that works.
+    matrix = known.matrix
+    axes = (matrix.interpreters.name, matrix.subject)
+
+    def closeness(entry: Answer) -> tuple[bool, bool, tuple[Version, ...]]:
+        same = entry.cell.coordinates == cell.coordinates
+        return entry.kind == "works", same, entry.cell.versions[::-1]
+
+    candidates = (
+        entry
+        for entry in known.known
+        if entry.cell.recipe == "fresh"
+        and entry.is_tested
+        and entry.kind in _WORKING
+        and all(entry.cell.on(axis).version == cell.on(axis).version for axis in axes)
+    )
+    return max(candidates, key=closeness, default=None)
+
+
+def _breaks(entry: Answer, against: Answer) -> bool:
+    # Whether something fails in a cell that works in the other, for another reason than that its
+    # packages cannot be installed together.
+    if not entry.is_tested or entry.kind == "works":
+        return False
+    outcome = entry.outcome
+    if isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):
+        return False
+    failing = {c.id for c in entry.capabilities if c.status == "no"}
+    failing_otherwise = {c.id for c in against.capabilities if c.status == "no"}
+    return bool(failing - failing_otherwise) or entry.kind == "broken"
+
+
+def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:
+    groups: dict[tuple[str, str], list[LaneCell]] = {}
+    for cell, row in pairs:
+        if row.against and row.verdict != "unknown":
+            groups.setdefault(_what(known, cell, row), []).append(row)
+    for (what, beside), rows in groups.items():
+        broken = tuple(row.cell for row in rows if row.is_broken)
+        if broken:
+            verb = "breaks" if rows[0].lane == "prerelease" else "break"
+            compared = _compared(sum(row.in_part for row in rows), len(rows), beside)
+            yield LaneAlert(
+                lane=rows[0].lane,
+                what=what,
+                broken=len(broken),
+                compared=len(rows),
+                cells=broken,
+                sentence=f"{what} {verb} {len(broken)} of {compared}",
+            )
+
+
+def _what(known: Snapshot, cell: Cell, row: LaneCell) -> tuple[str, str]:
+    axis = lane_axis(known.matrix, cell)
+    if axis is None:
+        return "the lowest declared versions", "with newer ones"
+    earlier = known.by_id[row.against].cell.on(axis.name).version
+    return f"{axis.package} {cell.on(axis.name).version}", f"with {earlier}"
+
+
+def _compared(in_part: int, number: int, beside: str) -> str:
+    if number == 1:
+        return f"1 cell that works {'in part ' if in_part else ''}{beside}"
+    those = "all" if in_part == number else f"{in_part}"
+    return f"{number} cells that work {beside}{f', {those} of them in part' if in_part else ''}"

@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from msgspec.structs import asdict
 
 from compat.plan.cell import Cell
-from compat.results.run_group import Kind
+from compat.results.answer import EvidenceKind, Kind
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import EvidenceKind
 from compat.value import StrictValue
 
 WORKING: tuple[Kind, ...] = ("works", "partial")
@@ -105,7 +104,7 @@ def _cell_count(snapshot: Snapshot) -> CellCount:
             states["tested"] += 1
         elif entry.obstacle is None:
             of_run = "undecided" if entry.runs else "untried"
-            states[_without_run(entry.verdict.kind, entry.verdict.expected) or of_run] += 1
+            states[_without_run(entry.kind, entry.expected) or of_run] += 1
     for cell in snapshot.untried:
         states[_without_run(cell.kind, cell.expected) or "untried"] += 1
     ruled_out = snapshot.ruled_out - states.pop("ruled out twice", 0)
@@ -131,8 +130,8 @@ class CoverageCount:
         for entry in snapshot.entries:
             if entry.planned:
                 cell = entry.cell
-                self._kinds[cell.id] = entry.verdict.answer
-                self._evidence[cell.id] = entry.verdict.evidence
+                self._kinds[cell.id] = entry.likely
+                self._evidence[cell.id] = entry.evidence
                 self._places.setdefault(cell.place, []).append(cell.id)
                 self._place_of[cell.id] = cell.place
                 answer = snapshot.plain.get(cell.id)

@@ -4,21 +4,15 @@ When nothing has changed it is empty.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal, get_args
 
-from msgspec.structs import replace
 from packaging.version import Version
 
-from compat.plan.cell import Cell
+from compat.plan.cell import Cell, axis_coordinates
 from compat.plan.plan import Infeasible
-from compat.plan.product import axis_coordinates
-from compat.results.entry import Entry
-from compat.results.ran import Ran
-from compat.results.run_overview import RunOverview, overview_of
+from compat.results.answer import Answer
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import EvaluationContext, History, verdict_of
 from compat.value import StrictValue
 
 Reason = Literal[
@@ -58,30 +52,6 @@ class Due(StrictValue, frozen=True, kw_only=True):
     blocked_by: str = ""
 
 
-def due(
-    locks: Mapping[str, str | None],
-    runs: Iterable[Ran],
-    present: EvaluationContext,
-) -> tuple[Due, ...]:
-    """Return the cells to run, the most informative first: by reason, then by id.
-
-    `locks` has each cell that could be run, with its lock's digest, or None where it has no lock to
-    compare.
-    """
-    by_cell: dict[str, list[Ran]] = {cell: [] for cell in locks}
-    for run in runs:
-        if run.cell in by_cell:
-            by_cell[run.cell].append(run)
-
-    def asked(cell: str) -> _Asked:
-        history, lock = History(by_cell[cell], present.day), locks[cell]
-        overview = overview_of(by_cell[cell], history, present, lock)
-        judge = partial(verdict_of, cell, history, present, lock, None)
-        return _Asked(cell, overview, present, lock is not None, lambda: judge().kind == "flaky")
-
-    return _sorted(_due(asked(cell), "elsewhere") for cell in locks)
-
-
 class Agenda(StrictValue, frozen=True, kw_only=True):
     """The cells that are worth a run now, the most informative first.
 
@@ -108,26 +78,16 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     every = (*snapshot.known, *snapshot.lanes)
     known = {entry.cell.id: entry for entry in every if entry.runs or entry.lock_digest is not None}
 
-    def asked(cell: str) -> _Asked:
-        entry = known.get(cell)
-        if entry is None:
-            return _Asked(cell, None, snapshot.present, False, lambda: False)
-        is_flaky = entry.verdict.kind == "flaky"
-        is_locked = entry.lock_digest is not None
-        return _Asked(cell, entry.overview, snapshot.present, is_locked, lambda: is_flaky)
-
     candidates = dict.fromkeys([*snapshot.matrix.quick, *where, *known])
 
-    def awaited(cell: str) -> Due | None:
-        due = _due(asked(cell), where.get(cell, "elsewhere"))
-        if due is None or cell not in known:
-            return due
-        return replace(due, blocked_by=known[cell].verdict.blocked_by)
-
+    due_cells = (
+        due_of(cell, known.get(cell), snapshot.day, where.get(cell, "elsewhere"))
+        for cell in candidates
+    )
     cells: list[Due] = []
     infeasible: list[Infeasible] = []
     unplanned: list[Due] = []
-    for due_cell in _sorted(map(awaited, candidates)):
+    for due_cell in sorted(filter(None, due_cells), key=due_order):
         if due_cell.cell in feasible:  # that is all that its entry could say here
             cells.append(due_cell)
             continue
@@ -141,50 +101,39 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     return Agenda(cells=tuple(cells), infeasible=tuple(infeasible), unplanned=tuple(unplanned))
 
 
-def _sorted(cells: Iterable[Due | None]) -> tuple[Due, ...]:
-    """Those that are due, the most informative first: by place, by reason, then by id."""
-    return tuple(sorted((due_cell for due_cell in cells if due_cell is not None), key=_order))
-
-
-def _order(entry: Due) -> tuple[int, int, str]:
+def due_order(entry: Due) -> tuple[int, int, str]:
+    """Return what due cells are sorted by: place, reason, then id; the most informative first."""
     return PLACES.index(entry.place), _RANK[entry.reason], entry.cell
 
 
-class _Asked(NamedTuple):
-    """A cell, what its runs up to the day say, whether it has a lock, and what tells whether it is
-    flaky.
-    """
-
-    cell: str
-    overview: RunOverview | None
-    present: EvaluationContext
-    is_locked: bool
-    is_flaky: Callable[[], bool]
-
-
-def _due(asked: _Asked, place: Place) -> Due | None:
-    overview = asked.overview
-    if overview is None:
-        return Due(cell=asked.cell, reason="never-run", place=place)
-    day = overview.newest
+def due_of(
+    cell: str, known: Answer | None, day: datetime.date, place: Place = "elsewhere"
+) -> Due | None:
+    """Return whether a cell is worth a run on that day, and why; None where it is not."""
+    overview = None if known is None else known.overview
+    if known is None or overview is None:
+        blocked_by = "" if known is None else known.blocked_by
+        return Due(cell=cell, reason="never-run", place=place, blocked_by=blocked_by)
+    reason: Reason | None = None
+    if known.lock_digest is not None and not overview.is_of_lock:
+        reason = "lock-changed"
+    elif not overview.is_of_suite:
+        reason = "suite-changed"
+    elif not overview.counts:
+        reason = "spurious-last"
+    elif (day - overview.newest).days >= AGAIN_DAYS and known.kind == "flaky":
+        reason = "flaky"
+    elif overview.outdated:
+        reason = "stale"
+    elif not overview.is_whole:
+        reason = "smoke-only"
     # Proposals want runs on different days, so one of today answers.
-    again: Reason | None = "asked" if place == "proposal" and day < asked.present.day else None
-    reason = _reason(overview, asked) or again
-    return None if reason is None else Due(cell=asked.cell, reason=reason, last=day, place=place)
-
-
-def _reason(overview: RunOverview, asked: _Asked) -> Reason | None:
-    if asked.is_locked and not overview.is_of_lock:
-        return "lock-changed"
-    if not overview.is_of_suite:
-        return "suite-changed"
-    if not overview.counts:
-        return "spurious-last"
-    if (asked.present.day - overview.newest).days >= AGAIN_DAYS and asked.is_flaky():
-        return "flaky"
-    if overview.outdated:
-        return "stale"
-    return None if overview.is_whole else "smoke-only"
+    elif place == "proposal" and overview.newest < day:
+        reason = "asked"
+    if reason is None:
+        return None
+    last, blocked_by = overview.newest, known.blocked_by
+    return Due(cell=cell, reason=reason, last=last, place=place, blocked_by=blocked_by)
 
 
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
@@ -271,7 +220,7 @@ def _new_releases(snapshot: Snapshot) -> dict[str, frozenset[Version]]:
     }
 
 
-def _began(entry: Entry) -> datetime.datetime:
+def _began(entry: Answer) -> datetime.datetime:
     if entry.overview is not None:
         return entry.overview.first
     return min(run.started for run in entry.runs)

@@ -8,8 +8,8 @@ from typing import Protocol
 from compat.declare.matrix import Matrix
 from compat.declare.suite_table import TIERS, Tier
 from compat.plan.cell import Cell, readable_cell
-from compat.results.ran import Run
 from compat.results.record import StepSeconds
+from compat.results.runs import Run
 
 
 class Timed(Protocol):

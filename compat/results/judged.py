@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 
 from compat.lock.builders import own_error
 from compat.results.involved import involved, involved_in_refusal
+from compat.results.judge import EvaluationContext
 from compat.results.log_excerpt import around_first_error
 from compat.results.record import INSTALLED, Attempt, Capability, Record, StepSeconds, decisive
 from compat.results.redact import redacted
-from compat.results.verdict import EvaluationContext
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Metric, StepName, Trial
 from compat.run.outcome import Failed, Outcome, Passed, is_untrusted, lacks_instruction

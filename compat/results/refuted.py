@@ -2,14 +2,13 @@
 that it fails.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from compat.declare.faults import Finding
 from compat.declare.matrix import KnownIssue, Matrix
-from compat.errors import UsageError
-from compat.plan.cell import Cell, parse_cell
-from compat.results.attribution import Attribution, explains, holds
-from compat.results.verdict import Verdict
+from compat.plan.cell import Cell
+from compat.results.answer import Answer
+from compat.results.judge import Attribution, explains, holds
 
 _CLAIMS = {
     "combination": "where this entry says why it fails",
@@ -18,14 +17,14 @@ _CLAIMS = {
 }
 
 
-def refuted(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Finding]:
+def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
     """Yield a finding for each entry about a capability that a cell of its own range refutes; the
     first cell is named, one with a fresh result before a stale one.
 
     A capability that came and went in a cell refutes nothing there.
     """
-    cells = {cell: verdicts[cell.id] for cell in _readable(matrix, verdicts)}
-    for number, refuting in Attribution(matrix, cells.items()).refuting.items():
+    cells = {each.cell: each for each in answers if not each.cell.unread}
+    for number, refuting in Attribution(matrix, cells.values()).refuting.items():
         issue = matrix.known[number]
         first, *others = sorted(refuting, key=lambda cell: (cells[cell].stale, cell.id))
         yield _finding(number, issue, first, len(others), is_stale=cells[first].stale)
@@ -34,7 +33,7 @@ def refuted(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Finding
 
 
 def _of_other_failures(
-    number: int, issue: KnownIssue, cells: Mapping[Cell, Verdict]
+    number: int, issue: KnownIssue, cells: Mapping[Cell, Answer]
 ) -> Iterator[Finding]:
     """What the records show of how a capability fails in the range of an entry: in several ways
     where it names none, and never as it names.
@@ -54,14 +53,6 @@ def _of_other_failures(
     elif failures and not any(explains(issue, failed) for failed in failures.values()):
         message = f"no failure of {issue.capability} in this range begins with {issue.outcome!r}"
         yield Finding("unmatched", ("known", number, "outcome"), f"{message}: {ways}")
-
-
-def _readable(matrix: Matrix, verdicts: Mapping[str, Verdict]) -> Iterator[Cell]:
-    for cell_id in verdicts:
-        try:
-            yield parse_cell(cell_id, matrix)
-        except UsageError:
-            continue  # Its axes have changed since.
 
 
 def _finding(number: int, issue: KnownIssue, cell: Cell, others: int, *, is_stale: bool) -> Finding:

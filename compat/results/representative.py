@@ -26,10 +26,8 @@ import msgspec
 from packaging.version import Version
 
 from compat.plan.cell import RECIPES, Recipe
-from compat.results.entry import Entry
-from compat.results.run_group import Kind
+from compat.results.answer import Answer, EvidenceKind, Kind
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import EvidenceKind
 
 _KIND_RANK: dict[Kind, int] = {
     "works": 0,
@@ -43,54 +41,53 @@ _RUN_RANK: dict[EvidenceKind, int] = {"tested": 4, "smoke": 3, "asked": 2, "infe
 _RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
 
 
-def representative(entries: Iterable[Entry]) -> Entry:
+def representative(entries: Iterable[Answer]) -> Answer:
     """Return the cell that represents the entries: those of one place, or of a release's places.
 
     Raises ValueError without any entry.
     """
-    places: dict[str, list[Entry]] = {}
+    places: dict[str, list[Answer]] = {}
     for entry in entries:
         places.setdefault(entry.cell.place, []).append(entry)
     return _preferred([_of_place(of_place) for of_place in places.values()])
 
 
-def representative_of_release(entries: Iterable[Entry]) -> Entry:
+def representative_of_release(entries: Iterable[Answer]) -> Answer:
     """Return the cell that represents a release, of all its cells or of those that can answer.
 
     Raises ValueError without any entry.
     """
     every = tuple(entries)
     is_whole = any(
-        entry.verdict.evidence == "tested" and entry.verdict.kind in ("works", "partial")
-        for entry in every
+        entry.evidence == "tested" and entry.kind in ("works", "partial") for entry in every
     )
-    return representative(e for e in every if not (is_whole and e.verdict.evidence == "smoke"))
+    return representative(e for e in every if not (is_whole and e.evidence == "smoke"))
 
 
-def newest_versions(entry: Entry) -> tuple[Version, ...]:
+def newest_versions(entry: Answer) -> tuple[Version, ...]:
     return entry.cell.versions[::-1]
 
 
-def _of_place(entries: list[Entry]) -> Entry:
+def _of_place(entries: list[Answer]) -> Answer:
     for entry in entries:
-        if entry.cell.recipe == "fresh" and entry.verdict.kind == "flaky":
+        if entry.cell.recipe == "fresh" and entry.kind == "flaky":
             return entry
     return _preferred(entries)
 
 
-def _preferred(entries: list[Entry]) -> Entry:
+def _preferred(entries: list[Answer]) -> Answer:
     """The entry with the greatest preference; only those of the best kind are compared further."""
-    best = min(_KIND_RANK[entry.verdict.kind] for entry in entries)
-    candidates = [entry for entry in entries if _KIND_RANK[entry.verdict.kind] == best]
+    best = min(_KIND_RANK[entry.kind] for entry in entries)
+    candidates = [entry for entry in entries if _KIND_RANK[entry.kind] == best]
     return candidates[0] if len(candidates) == 1 else max(candidates, key=_preference)
 
 
-def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, ...]]:
-    kind = entry.verdict.kind
-    working = entry.verdict.score.passing
+def _preference(entry: Answer) -> tuple[int, int, int, int, int, tuple[Version, ...]]:
+    kind = entry.kind
+    working = entry.score.passing
     return (
         -_KIND_RANK[kind],
-        _RUN_RANK.get(entry.verdict.evidence, 0),
+        _RUN_RANK.get(entry.evidence, 0),
         0 if kind == "works" else working,
         -_RECIPE_RANK[entry.recipe],
         working,
@@ -98,7 +95,7 @@ def _preference(entry: Entry) -> tuple[int, int, int, int, int, tuple[Version, .
     )
 
 
-def beside(known: Snapshot, entry: Entry) -> list[Entry]:
+def beside(known: Snapshot, entry: Answer) -> list[Answer]:
     cells = (msgspec.structs.replace(entry.cell, recipe=recipe) for recipe in RECIPES)
     entries = (known.by_id.get(cell.id) for cell in cells)
     return [entry for entry in entries if entry is not None]

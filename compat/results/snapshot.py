@@ -12,7 +12,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -23,26 +23,30 @@ from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, is_in_lane, readable_cell
-from compat.plan.feasible import Feasibility
-from compat.plan.lanes import facts_for, lane_cells
-from compat.plan.obstacle import Obstacle
-from compat.plan.plain_cells import PlainQuestion, plain_questions
-from compat.plan.plan import Fate, Infeasible, fate_of
-from compat.results.attribution import Attribution, explains, holds, is_machine_issue
+from compat.plan.feasible import Feasibility, Obstacle
+from compat.plan.installs import InstallQuestion, plain_questions
+from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
+from compat.results.answer import Answer, Kind
 from compat.results.clauses import Disproof
-from compat.results.entry import Entry, entry_of
-from compat.results.plain_answers import PlainAnswer
-from compat.results.platform_installs import PlatformInstall
-from compat.results.ran import Ran
+from compat.results.installs import Install
+from compat.results.judge import (
+    Attribution,
+    EvaluationContext,
+    explains,
+    holds,
+    is_machine_issue,
+    judge,
+    judged_again,
+)
+from compat.results.learnt import PlainAnswer
 from compat.results.record import Capability
-from compat.results.run_group import Kind
-from compat.results.verdict import EvaluationContext, History, Verdict, verdict_of
+from compat.results.runs import History, Ran
 from compat.run.outcome import Failed, Outcome
 from compat.value import Value
 
 T = TypeVar("T")
-LanesOf = Callable[["Snapshot"], tuple[Entry, ...]]
-PlatformInstalls = Callable[[], tuple[PlatformInstall, ...]]
+LanesOf = Callable[["Snapshot"], tuple[Answer, ...]]
+PlatformInstalls = Callable[[], tuple[Install, ...]]
 # The versions of the axes' packages, by normalised name, in the lock of a cell.
 LockedVersions = Callable[[str], Mapping[str, Version]]
 
@@ -66,7 +70,7 @@ class Snapshot:
         self,
         ask: Declared,
         catalogue: Catalogue,
-        entries: Iterable[Entry],
+        entries: Iterable[Answer],
         present: EvaluationContext,
         plain: Mapping[str, PlainAnswer] | None = None,
         disproofs: Callable[[], Sequence[Disproof]] = tuple,
@@ -85,7 +89,7 @@ class Snapshot:
         self.versions: LockedVersions = lambda cell: {}
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[Answer, ...]:
         return tuple(self._entries)
 
     @cached_property
@@ -106,21 +110,21 @@ class Snapshot:
         return self
 
     @cached_property
-    def platform_installs(self) -> tuple[PlatformInstall, ...]:
+    def platform_installs(self) -> tuple[Install, ...]:
         return self._platforms()
 
     @cached_property
-    def lanes(self) -> tuple[Entry, ...]:
+    def lanes(self) -> tuple[Answer, ...]:
         """The entries of the lanes that the matrix declares, and of others that have a run."""
         return () if self._lanes is None else self._lanes(self)
 
     @cached_property
-    def by_id(self) -> Mapping[str, Entry]:
+    def by_id(self) -> Mapping[str, Answer]:
         beside = {entry.cell.id: entry for entry in self.lanes}
         return beside | {entry.cell.id: entry for entry in self.entries}
 
     @cached_property
-    def known(self) -> tuple[Entry, ...]:
+    def known(self) -> tuple[Answer, ...]:
         return tuple(entry for entry in self.entries if entry.is_known)
 
     def limited_to(self, cells: Iterable[str]) -> "Snapshot":
@@ -129,7 +133,7 @@ class Snapshot:
         entries += [entry for entry in self.known if not entry.planned]
         return self._of(entries).with_lanes(lambda _: self.lanes)
 
-    def mapped(self, change: Callable[[Entry], Entry]) -> "Snapshot":
+    def mapped(self, change: Callable[[Answer], Answer]) -> "Snapshot":
         return self._of(tuple(map(change, self.entries)))._after(self)
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
@@ -148,7 +152,7 @@ class Snapshot:
         self._before = before
         return self.with_lanes(lambda _: before.lanes)
 
-    def _of(self, entries: Iterable[Entry]) -> "Snapshot":
+    def _of(self, entries: Iterable[Answer]) -> "Snapshot":
         after = Snapshot(
             self.ask, self.catalogue, entries, self.present, disproofs=lambda: self.disproofs
         )
@@ -159,7 +163,7 @@ class Snapshot:
     def untried(self) -> tuple[UntriedCell, ...]:
         """What is known of the planned cells without a lock or a run that no fact rules out."""
         return tuple(
-            UntriedCell(e.cell.id, e.verdict.kind, e.verdict.expected)
+            UntriedCell(e.cell.id, e.kind, e.expected)
             for e in self.entries
             if e.planned and e.obstacle is None and not e.is_known
         )
@@ -169,7 +173,7 @@ class Snapshot:
         """How many planned cells a fact rules out, tested ones included."""
         return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
-    def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Entry]:
+    def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Answer]:
         """Yield those entries, in their order, that have on each named axis one of the versions."""
         return (
             entry
@@ -185,7 +189,7 @@ class Snapshot:
         return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
 
     @cached_property
-    def plain_questions(self) -> tuple[PlainQuestion, ...]:
+    def plain_questions(self) -> tuple[InstallQuestion, ...]:
         return plain_questions(self.feasibility)
 
     @cached_property
@@ -196,26 +200,19 @@ class Snapshot:
     def attribution(self) -> Attribution:
         if self._before is not None:
             return self._before.attribution
-        return Attribution(self.matrix, self._ran(), self._verdicts_of)
+        ran = (known for known in self.known if known.runs)
+        return Attribution(self.matrix, ran, partial(self.known_on, self.matrix.subject))
 
-    def known_on(self, axis: str, version: Version) -> Iterator[Entry]:
+    def known_on(self, axis: str, version: Version) -> Iterator[Answer]:
         """Yield what has a lock or a run and that version on the axis."""
 
-        def by_version() -> dict[Version, list[Entry]]:
-            every: dict[Version, list[Entry]] = {}
+        def by_version() -> dict[Version, list[Answer]]:
+            every: dict[Version, list[Answer]] = {}
             for entry in self.known:
                 every.setdefault(entry.cell.on(axis).version, []).append(entry)
             return every
 
         return iter(self.once(("known", axis), by_version).get(version, ()))
-
-    def _verdicts_of(self, version: Version) -> Iterator[Verdict]:
-        return (entry.verdict for entry in self.known_on(self.matrix.subject, version))
-
-    def _ran(self) -> Iterator[tuple[Cell, Verdict]]:
-        for entry in self.known:
-            if entry.runs:
-                yield entry.cell, entry.verdict
 
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
         """Return what later rooms derive from this snapshot under a key; it is derived only once.
@@ -231,7 +228,7 @@ class Snapshot:
     def day(self) -> datetime.date:
         return self.present.day
 
-    def explained(self, entry: Entry, capability: Capability | None = None) -> KnownIssue | None:
+    def explained(self, entry: Answer, capability: Capability | None = None) -> KnownIssue | None:
         """Return the declared explanation of why the cell, or one capability of it, is not green;
         the first that fits.
 
@@ -239,7 +236,7 @@ class Snapshot:
         the capability by which it fell. One that a cell refutes explains nothing. Of a cell on
         which no run counts it is what its newest run came to.
         """
-        outcome: Outcome | None = entry.verdict.outcome
+        outcome: Outcome | None = entry.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:
             outcome = newest.outcomes[-1]
         subject = outcome.subject if isinstance(outcome, Failed) and outcome.stage == "test" else ""
@@ -253,7 +250,7 @@ class Snapshot:
             if number not in self.attribution.refuting and holds(issue, cell):
                 yield issue
 
-    def cautions(self, entry: Entry) -> tuple[str, ...]:
+    def cautions(self, entry: Answer) -> tuple[str, ...]:
         """Return what is declared about outcomes that this cell may still come to: on another
         machine, or, of one that nobody tried, at all.
 
@@ -277,7 +274,7 @@ def snapshot(
     locks: Mapping[str, str],
     runs: Mapping[str, Sequence[Ran]],
     present: EvaluationContext,
-    judged: Mapping[str, Entry] = MappingProxyType({}),
+    judged: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
     """Return the snapshot of a matrix: the fates of its plan; by cell id the digests of its locks
     and its runs, and the entries with runs that count which still hold.
@@ -285,22 +282,21 @@ def snapshot(
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
 
-    def made(cell: Cell, obstacle: Obstacle | None, *, planned: bool) -> Entry:
-        cell_runs, before = runs.get(cell.id, ()), judged.get(cell.id)
-        if before is None:
-            beside = locks.get(cell.id), obstacle
-            return entry_of(cell, cell_runs, present, beside, planned=planned)
-        history = History(cell_runs, present.day)
-        return replace(before, cell=cell, runs=cell_runs, history=history, refusal=None)
+    def made(cell: Cell, obstacle: Obstacle | None, *, planned: bool) -> Answer:
+        history = History(runs.get(cell.id, ()), present.day)
+        if (before := judged.get(cell.id)) is not None:
+            return replace(before, cell=cell, history=history, refusal=None)
+        lock = locks.get(cell.id)
+        return judge(cell, history, present, lock_digest=lock, obstacle=obstacle, planned=planned)
 
-    def make(fate: Fate) -> Entry:
+    def make(fate: Fate) -> Answer:
         obstacle = fate.obstacle if isinstance(fate, Infeasible) else None
         return made(fate.cell, obstacle, planned=True)
 
-    def unplanned(cell: Cell) -> Entry:
+    def unplanned(cell: Cell) -> Answer:
         return made(cell, None, planned=False)
 
-    def lanes_of(known: Snapshot) -> tuple[Entry, ...]:
+    def lanes_of(known: Snapshot) -> tuple[Answer, ...]:
         is_asked = catalogue.packages and ask.matrix.has_lanes
         every = lane_cells(known.feasibility) if is_asked else ()
         beside = {cell_id for cell_id in (*runs, *locks) if is_in_lane(cell_id)}
@@ -317,12 +313,9 @@ def snapshot(
     outside = (unplanned(cell) for cell in cells if cell is not None and not cell.is_in_lane)
     alone = Snapshot(ask, catalogue, (*entries.values(), *outside), present)
 
-    def attributed(entry: Entry) -> Entry:
-        if entry.cell.id in judged or entry.overview is None or not entry.overview.has_failures:
-            return entry
-        context = alone.attribution.context(entry.cell, present)
-        beside = entry.lock_digest, entry.obstacle
-        verdict = verdict_of(entry.cell.id, entry.history, context, *beside)
-        return replace(entry, verdict=verdict)
+    def attributed(known: Answer) -> Answer:
+        if known.id in judged or known.overview is None or not known.overview.has_failures:
+            return known
+        return judged_again(known, alone.attribution.context(known.cell, present))
 
     return alone.mapped(attributed).with_lanes(lanes_of)

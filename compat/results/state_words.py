@@ -2,7 +2,7 @@
 line have no others.
 """
 
-from compat.results.verdict import Verdict
+from compat.results.answer import Answer
 from compat.run.outcome import Failed
 
 # Names tell some states more exactly than the verdict does: a plain install of today is not known
@@ -46,14 +46,14 @@ BRIEF_WORDS = _BRIEF | {
 _ADJECTIVES = frozenset(("expected", "flaky", "broken", "declared", "unknown", "infeasible"))
 
 
-def verdict_clause(verdict: Verdict) -> str:
+def verdict_clause(verdict: Answer) -> str:
     """Return what is said of a cell by its verdict alone: `does not install`, `is broken`."""
     name = "refused" if is_refused(verdict) else verdict.kind
     words = STATE_WORDS[by_evidence(name, verdict)]
     return f"{'is ' if name in _ADJECTIVES else ''}{words}"
 
 
-def by_evidence(name: str, verdict: Verdict) -> str:
+def by_evidence(name: str, verdict: Answer) -> str:
     """Return the name of a state as the verdict's evidence shows it: that of a run of the core
     alone has a name of its own.
     """
@@ -61,7 +61,7 @@ def by_evidence(name: str, verdict: Verdict) -> str:
     return f"{name}-smoke" if is_smoke else name
 
 
-def is_refused(verdict: Verdict) -> bool:
+def is_refused(verdict: Answer) -> bool:
     outcome = verdict.outcome
     return (
         verdict.kind == "broken"

@@ -8,7 +8,7 @@ from packaging.version import Version
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
 from compat.declare.parsing import minor_series
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.record import Capability, Status
 from compat.results.representative import newest_versions, representative_of_release
 from compat.results.snapshot import Snapshot
@@ -27,9 +27,9 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
     """
 
     version: Version
-    entry: Entry
-    newest: Entry
-    others: tuple[Entry, ...] = ()
+    entry: Answer
+    newest: Answer
+    others: tuple[Answer, ...] = ()
 
     def capability(self, name: str) -> Capability | None:
         """Return what a capability came to in the representative cell.
@@ -40,9 +40,7 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
 
     def sign(self, name: str) -> str:
         capability, with_newest = self.capability(name), _capability(self.newest, name)
-        fell = (
-            isinstance(self.newest.verdict.outcome, Failed) and not self.newest.verdict.capabilities
-        )
+        fell = isinstance(self.newest.outcome, Failed) and not self.newest.capabilities
         if (
             capability is not None
             and capability.status == "yes"
@@ -57,13 +55,13 @@ def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
 
     Each has its representative cell among those that reached the suite.
     """
-    by_version: dict[Version, list[Entry]] = {}
+    by_version: dict[Version, list[Answer]] = {}
     for entry in snapshot.known:
         if entry.is_tested:
             by_version.setdefault(entry.cell.on(snapshot.matrix.subject).version, []).append(entry)
     releases = []
     for version, entries in sorted(by_version.items()):
-        reached = [entry for entry in entries if entry.verdict.capabilities]
+        reached = [entry for entry in entries if entry.capabilities]
         if reached:
             best = representative_of_release(reached)
             peers = (e for e in entries if e.cell.recipe == best.cell.recipe and _was_installed(e))
@@ -91,7 +89,7 @@ def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
     ids = sorted(
         {
             *(capability.id for capability in described),
-            *(c.id for column in shown for c in column.entry.verdict.capabilities),
+            *(c.id for column in shown for c in column.entry.capabilities),
         }
         - snapshot.present.helpers
     )
@@ -111,7 +109,7 @@ def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
     )
     legend = f"✓ yes,{half} ✗ no (see below), ∅ not offered by this release, ? not asked."
     lines += ["", f"{legend} Each release is shown in:", ""]
-    lines += [f"- `{column.entry.cell.id}`, run {column.entry.verdict.latest}" for column in shown]
+    lines += [f"- `{column.entry.cell.id}`, run {column.entry.latest}" for column in shown]
     lines += _section("With the newest versions that were tested:", _newest(shown))
     lines += _section("Where another cell of the same release differs:", _differences(shown))
     lines += _section("Why a capability is ✗:", _reasons(snapshot, shown))
@@ -130,7 +128,7 @@ def unexplained(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
     return tuple(
         (entry.cell.id, capability.id)
         for entry in snapshot.known
-        for capability in entry.verdict.capabilities
+        for capability in entry.capabilities
         if capability.status == "no" and snapshot.explained(entry, capability) is None
     )
 
@@ -145,7 +143,7 @@ def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Itera
         tally = Counter(
             helper.status
             for column in shown
-            for helper in column.entry.verdict.helpers
+            for helper in column.entry.helpers
             if helper.id == name
         )
         counts = ", ".join(
@@ -156,17 +154,15 @@ def _helpers(shown: Sequence[ReleaseColumn], titles: Mapping[str, str]) -> Itera
 
 def _newest(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
-        if not column.newest.verdict.capabilities:
-            yield f"- `{column.newest.cell.id}`: {_plain(str(column.newest.verdict.outcome))}"
+        if not column.newest.capabilities:
+            yield f"- `{column.newest.cell.id}`: {_plain(str(column.newest.outcome))}"
 
 
 def _differences(shown: Sequence[ReleaseColumn]) -> Iterable[str]:
     for column in shown:
         for other in column.others:
-            own = {
-                capability.id: capability.status for capability in column.entry.verdict.capabilities
-            }
-            theirs = {capability.id: capability.status for capability in other.verdict.capabilities}
+            own = {capability.id: capability.status for capability in column.entry.capabilities}
+            theirs = {capability.id: capability.status for capability in other.capabilities}
             differ = [
                 f"`{_plain(name)}` {SIGNS[theirs[name]]}"
                 for name in sorted(theirs)
@@ -180,7 +176,7 @@ def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str
     grouped: dict[tuple[str, KnownIssue | None], list[str]] = {}
     for column in shown:
         for entry in (column.entry, *column.others):
-            for capability in entry.verdict.capabilities:
+            for capability in entry.capabilities:
                 if capability.status == "no":
                     cells = grouped.setdefault(
                         (capability.id, snapshot.explained(entry, capability)), []
@@ -195,13 +191,13 @@ def _link(issue: KnownIssue) -> str:
     return f" [source]({issue.link})" if issue.link else ""
 
 
-def _was_installed(entry: Entry) -> bool:
-    outcome = entry.verdict.outcome
+def _was_installed(entry: Answer) -> bool:
+    outcome = entry.outcome
     return not isinstance(outcome, Failed) or outcome.stage in ("import", "collect", "test")
 
 
-def _capability(entry: Entry, name: str) -> Capability | None:
-    asked = (*entry.verdict.capabilities, *entry.verdict.helpers)
+def _capability(entry: Answer, name: str) -> Capability | None:
+    asked = (*entry.capabilities, *entry.helpers)
     return next((capability for capability in asked if capability.id == name), None)
 
 

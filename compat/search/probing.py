@@ -20,7 +20,7 @@ from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Clause
 from compat.results.involved import involved_in_refusal
-from compat.results.plain_answers import LOCKED, PlainAnswer, answer_of
+from compat.results.learnt import LOCKED, PlainAnswer, answer_of
 from compat.run.outcome import Failed
 from compat.search.learning import RefusalLearner
 from compat.value import Value

@@ -10,7 +10,8 @@ beside such a cell.
 from collections.abc import Iterable, Sequence
 
 from compat.plan.cell import Cell
-from compat.results.intervals import (
+from compat.results.answer import Kind
+from compat.results.infer import (
     Lines,
     Signature,
     agreement,
@@ -18,7 +19,6 @@ from compat.results.intervals import (
     is_silent,
     tested_signature,
 )
-from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
 
 # How likely a run comes to an answer as far as no neighbour has run: of the first 90 cells of the
@@ -45,9 +45,9 @@ class RunReach:
             cell_id, signature = entry.cell.id, tested_signature(entry)
             if signature is not None:
                 self._tested[cell_id] = signature
-            elif is_open(entry) or entry.verdict.expected is not None:
+            elif is_open(entry) or entry.expected is not None:
                 self._open[cell_id] = entry.cell
-                if entry.verdict.expected is not None:
+                if entry.expected is not None:
                     self._expected.add(cell_id)
             elif is_silent(entry):
                 self._silent.add(cell_id)

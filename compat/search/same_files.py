@@ -10,8 +10,8 @@ from packaging.version import Version
 
 from compat.index.release import Artifact, Release
 from compat.plan.platform import accepted_tags
+from compat.results.answer import Answer
 from compat.results.clauses import FileClause
-from compat.results.entry import Entry
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed
 
@@ -29,7 +29,7 @@ def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClaus
     clauses: dict[tuple[str, str], FileClause] = {}
     listed: dict[str, dict[str, str]] = {}
 
-    def contents(release: Release, entry: Entry) -> dict[str, str]:
+    def contents(release: Release, entry: Answer) -> dict[str, str]:
         artifact = _wheel(snapshot, release, entry)
         if artifact is None:
             return {}
@@ -65,25 +65,25 @@ def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClaus
     return tuple(clauses[key] for key in sorted(clauses))
 
 
-def _failing(snapshot: Snapshot) -> Iterator[tuple[Entry, Failed, Entry]]:
+def _failing(snapshot: Snapshot) -> Iterator[tuple[Answer, Failed, Answer]]:
     axis = snapshot.matrix.interpreters.name
     tested = sorted(
         (entry for entry in snapshot.known if entry.is_tested and entry.planned),
         key=lambda entry: entry.cell.on(axis).version,
     )
     for entry in reversed(tested):
-        failed = entry.verdict.outcome
+        failed = entry.outcome
         if not isinstance(failed, Failed) or failed.stage != "import":
             continue
         if failed.cause not in _OF_PYTHON or ":" not in failed.place:
             continue
         newer = (other for other in tested if _differs_in_newer(entry, other, axis))
-        works = next((o for o in newer if o.verdict.kind in ("works", "partial")), None)
+        works = next((o for o in newer if o.kind in ("works", "partial")), None)
         if works is not None:
             yield entry, failed, works
 
 
-def _differs_in_newer(entry: Entry, other: Entry, axis: str) -> bool:
+def _differs_in_newer(entry: Answer, other: Answer, axis: str) -> bool:
     if entry.cell.recipe != other.cell.recipe:
         return False
     differs = [
@@ -102,7 +102,7 @@ def _up_to(snapshot: Snapshot, python: Version) -> tuple[str, ...]:
     return tuple(name for name in names if Version(name) <= python)
 
 
-def _wheel(snapshot: Snapshot, release: Release, entry: Entry) -> Artifact | None:
+def _wheel(snapshot: Snapshot, release: Release, entry: Answer) -> Artifact | None:
     python = entry.cell.on(snapshot.matrix.interpreters.name).version
     tags = accepted_tags(python, snapshot.matrix.platform)
     wheels = [artifact for artifact in release.artifacts if artifact.is_wheel]

@@ -13,10 +13,9 @@ from packaging.version import Version
 from compat.declare.matrix import PackageAxis
 from compat.index.release import Release, lowest_python
 from compat.plan.requirements import parsed
-from compat.results.entry import Entry
+from compat.results.answer import Answer, Kind
 from compat.results.record import Capability
 from compat.results.representative import representative
-from compat.results.run_group import Kind
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, brief, parse_outcome
 from compat.search.needs import ChangedRun, Needs, ReleaseNeeds, SeriesNeeds
@@ -110,7 +109,7 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
     oldest = min((_series(v) for v in matrix.interpreters.patches), default=_ANY)
     axis = matrix.interpreters.name
     entries = _tested(snapshot, version)
-    working = [e for e in entries if e.verdict.kind in ("works", "partial")]
+    working = [e for e in entries if e.kind in ("works", "partial")]
     works_on = min((e.cell.on(axis).version for e in working), default=None)
     bounds = _bounds(release, requires, read, works_on)
     floor = max([oldest, *bounds.values(), *([] if works_on is None else [works_on])])
@@ -152,9 +151,7 @@ def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> Pa
         (bound for _, line in lines if (bound := _lower_of(line)) is not None), default=None
     )
     entries = _tested(snapshot, version)
-    working = [
-        e.cell.on(axis.name).version for e in entries if e.verdict.kind in ("works", "partial")
-    ]
+    working = [e.cell.on(axis.name).version for e in entries if e.kind in ("works", "partial")]
     # A series stands for its releases: 2.9 is not below 2.9.1.
     floor = None if lower is None else axis.select.coordinate(lower)
     return PackageFloor(
@@ -202,14 +199,14 @@ def _series(version: Version) -> Version:
     return Version(f"{version.major}.{version.minor}")
 
 
-def _tested(snapshot: Snapshot, version: Version) -> list[Entry]:
+def _tested(snapshot: Snapshot, version: Version) -> list[Answer]:
     return [entry for entry in snapshot.known_on(snapshot.matrix.subject, version) if entry.runs]
 
 
 def _below(
-    snapshot: Snapshot, entries: Iterable[Entry], axis: str, floor: Version
+    snapshot: Snapshot, entries: Iterable[Answer], axis: str, floor: Version
 ) -> tuple[CellBelow, ...]:
-    by_version: dict[Version, list[Entry]] = {}
+    by_version: dict[Version, list[Answer]] = {}
     for entry in entries:
         version = entry.cell.on(axis).version
         if version < floor:
@@ -220,8 +217,8 @@ def _below(
     )
 
 
-def _cell_below(snapshot: Snapshot, entry: Entry, version: Version) -> CellBelow:
-    verdict, outcome = entry.verdict, entry.verdict.outcome
+def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelow:
+    verdict, outcome = entry, entry.outcome
     is_by_rule = False
     if entry.cell.recipe == "relaxed" and isinstance(outcome, Failed) and _is_unobtainable(outcome):
         free = snapshot.feasibility.rules.relaxations(entry.cell)
@@ -246,9 +243,9 @@ def _is_unobtainable(outcome: Outcome | None) -> bool:
     return isinstance(outcome, Failed) and outcome.stage in ("lock", "install")
 
 
-def _newly_failing(changed: tuple[ChangedRun, ...], above: list[Entry]) -> tuple[str, ...]:
+def _newly_failing(changed: tuple[ChangedRun, ...], above: list[Answer]) -> tuple[str, ...]:
     if not changed or not above:
         return ()
-    known = {c.id for e in above for c in e.verdict.capabilities if c.status == "no"}
+    known = {c.id for e in above for c in e.capabilities if c.status == "no"}
     newest = max(changed, key=lambda run: run.on)
     return tuple(sorted(c.id for c in newest.failing if c.id not in known))

@@ -19,14 +19,12 @@ from compat.declare.capabilities import Described
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.policy.calendar import Schedule, schedule
-from compat.policy.extend import proposed_extensions
-from compat.policy.outlook import Outlook, outlooks
+from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
 from compat.policy.proposal import Proposal
-from compat.policy.propose import proposals
-from compat.results.audits import Audit
-from compat.results.entry import Entry
-from compat.results.lane_report import LaneReport, lane_report
+from compat.policy.propose import proposals, proposed_extensions
+from compat.results.answer import Answer
+from compat.results.compare import LaneReport, lane_report
+from compat.results.learnt import Audit
 from compat.results.record import Capability, Status
 from compat.results.snapshot import Snapshot
 from compat.results.table import ReleaseColumn, columns
@@ -43,7 +41,7 @@ from compat.value import Value
 Versions = tuple[Version, ...]
 # The places of a grid, each with its entries: by the subject's version, then by the versions of the
 # other package axes in their order.
-Board = Mapping[Version, Mapping[Versions, tuple[Entry, ...]]]
+Board = Mapping[Version, Mapping[Versions, tuple[Answer, ...]]]
 
 
 class SiteFile(Value, frozen=True, kw_only=True):
@@ -181,8 +179,8 @@ class MatrixReport:
         return outlooks(self.snapshot, self.snapshot.day)
 
     @cached_property
-    def failures(self) -> dict[str, list[tuple[Entry, Capability]]]:
-        failures: dict[str, list[tuple[Entry, Capability]]] = {}
+    def failures(self) -> dict[str, list[tuple[Answer, Capability]]]:
+        failures: dict[str, list[tuple[Answer, Capability]]] = {}
         for entry in self.snapshot.known:
             for capability in (*entry.verdict.capabilities, *entry.verdict.helpers):
                 if capability.status == "no":
@@ -248,24 +246,24 @@ class MatrixReport:
         return self.snapshot.feasibility
 
     @cached_property
-    def places(self) -> dict[str, tuple[Entry, ...]]:
+    def places(self) -> dict[str, tuple[Answer, ...]]:
         """The entries of each place, fresh before dated before relaxed, by the place's id (that of
         its fresh cell).
         """
-        places: dict[str, list[Entry]] = {}
+        places: dict[str, list[Answer]] = {}
         for entry in self.snapshot.entries:
             places.setdefault(place_of(entry.cell), []).append(entry)
         return {place: tuple(entries) for place, entries in places.items()}
 
     @cached_property
-    def _entries_at(self) -> dict[tuple[str, Version], tuple[Entry, ...]]:
-        by_coordinate: dict[tuple[str, Version], list[Entry]] = {}
+    def _entries_at(self) -> dict[tuple[str, Version], tuple[Answer, ...]]:
+        by_coordinate: dict[tuple[str, Version], list[Answer]] = {}
         for entry in self.snapshot.entries:
             for coordinate in entry.cell.coordinates:
                 by_coordinate.setdefault((coordinate.axis, coordinate.version), []).append(entry)
         return {coordinate: tuple(entries) for coordinate, entries in by_coordinate.items()}
 
-    def entries_at(self, coordinates: Mapping[str, Version]) -> tuple[Entry, ...]:
+    def entries_at(self, coordinates: Mapping[str, Version]) -> tuple[Answer, ...]:
         fewest = min(
             (self._entries_at.get(coordinate, ()) for coordinate in coordinates.items()), key=len
         )
@@ -280,7 +278,7 @@ class MatrixReport:
         matrix = self.snapshot.matrix
         python, subject = matrix.interpreters.name, matrix.subject
         others = [axis.name for axis in matrix.packages if axis is not matrix.subject_axis]
-        by_python: dict[Version, dict[Version, dict[Versions, tuple[Entry, ...]]]] = {}
+        by_python: dict[Version, dict[Version, dict[Versions, tuple[Answer, ...]]]] = {}
         for entries in self.places.values():
             on = {coordinate.axis: coordinate.version for coordinate in entries[0].cell.coordinates}
             of_release = by_python.setdefault(on[python], {}).setdefault(on[subject], {})
@@ -328,7 +326,7 @@ class Edition:
         return self.base_url + address(path)
 
 
-def shared_capabilities(entries: Iterable[Entry]) -> dict[int, tuple[Capability, ...]]:
+def shared_capabilities(entries: Iterable[Answer]) -> dict[int, tuple[Capability, ...]]:
     """Return what these cells came to by the identity of the tuple: most came to what another one
     did, and share it.
     """

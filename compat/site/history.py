@@ -6,11 +6,11 @@ import datetime
 from collections.abc import Iterator
 from typing import Literal
 
+from compat.results.answer import Answer
 from compat.results.compare import Change, compare
-from compat.results.entry import Entry
-from compat.results.ran import Ran
+from compat.results.judge import judge
+from compat.results.runs import Ran, in_order
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import Verdict, in_order, verdict
 from compat.run.outcome import Failed, is_doubtful
 from compat.value import Value
 
@@ -26,10 +26,10 @@ class Event(Value, frozen=True, kw_only=True):
     """
 
     moment: datetime.datetime
-    entry: Entry
+    entry: Answer
     change: Change
-    before: Verdict
-    verdict: Verdict
+    before: Answer
+    verdict: Answer
     beside: tuple[Beside, ...] = ()
 
 
@@ -45,7 +45,7 @@ def events(snapshot: Snapshot) -> tuple[Event, ...]:
     )
 
 
-def of_cell(entry: Entry, snapshot: Snapshot) -> Iterator[Event]:
+def of_cell(entry: Answer, snapshot: Snapshot) -> Iterator[Event]:
     """Yield the changes of one cell, the oldest first; what all its runs come to is known.
 
     Whose fault a failure was is told by what is known now.
@@ -57,14 +57,14 @@ def of_cell(entry: Entry, snapshot: Snapshot) -> Iterator[Event]:
     if runs[1:]:
         present = snapshot.attribution.context(entry.cell, present)
 
-    def after_runs(number: int) -> Verdict:
+    def after_runs(number: int) -> Answer:
         if not number:
-            return Verdict(cell=entry.verdict.cell, kind="unknown", evidence="none")
+            return Answer(cell=entry.cell)
         if number == len(runs):
             return entry.verdict
-        return verdict(entry.verdict.cell, runs[:number], present)
+        return judge(entry.cell, runs[:number], present)
 
-    before: Verdict | None = after_runs(0)
+    before: Answer | None = after_runs(0)
     for number, run in enumerate(runs, 1):
         if number > 1 and _is_repeated(runs[number - 2], run):
             before = None

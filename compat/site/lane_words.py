@@ -2,7 +2,7 @@
 
 from compat.lock.floors import LockedFloor
 from compat.plan.cell import Recipe
-from compat.results.lane_report import LaneCell
+from compat.results.compare import LaneCell
 
 LANE_TITLES: dict[Recipe, str] = {
     "lowest": "Lowest declared versions",

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from compat.advise.commands import platform_words
 from compat.lock.lockfile import Lock
-from compat.results.ran import Ran
 from compat.results.record import INSTALLED, Record
+from compat.results.runs import Ran
 from compat.site.wording import count, listed, seconds
 from compat.value import Value
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from packaging.version import Version
 
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.site.wording import ranges
 from compat.value import Value
 
@@ -24,7 +24,7 @@ class Gone(Value, frozen=True, kw_only=True):
     is_of_one: bool
 
 
-def vanished(entries: Iterable[Entry], subject: str) -> tuple[Gone, ...]:
+def vanished(entries: Iterable[Answer], subject: str) -> tuple[Gone, ...]:
     releases: dict[str, set[str]] = {}
     versions: set[Version] = set()
     for entry in entries:

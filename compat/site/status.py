@@ -5,11 +5,9 @@ from typing import Literal, get_args
 
 from msgspec.structs import replace
 
-from compat.results.entry import Entry
+from compat.results.answer import Answer, Kind
 from compat.results.representative import representative
-from compat.results.run_group import Kind
 from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, by_evidence, is_refused
-from compat.results.verdict import Verdict
 from compat.run.outcome import is_spurious
 from compat.value import Value
 
@@ -125,7 +123,7 @@ _ALONE: dict[Kind, State] = {
 }
 
 
-def cell_state(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
+def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:
     """Return the state of one cell; `siblings` are the entries of its place, by which a dated one
     is decayed.
     """
@@ -141,7 +139,7 @@ def cell_state(entry: Entry, siblings: Sequence[Entry] = ()) -> State:
     return _ALONE[entry.verdict.kind]
 
 
-def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
+def style_of(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
     state = cell_state(entry, siblings)
     if state == "works" and entry.recipe == "dated" and not _is_proven_today(siblings):
         return STYLES[by_evidence("dated", entry.verdict)]
@@ -156,16 +154,18 @@ def style_of(entry: Entry, siblings: Sequence[Entry] = ()) -> StatusStyle:
     return STYLES[by_evidence(state, entry.verdict)]
 
 
-def style_then(entry: Entry, verdict: Verdict, siblings: Sequence[Entry]) -> StatusStyle:
-    return style_of(replace(entry, verdict=verdict), siblings)
+def style_then(entry: Answer, then: Answer, siblings: Sequence[Answer]) -> StatusStyle:
+    # What its runs added up to then, beside what plan, lock and others say of the cell now.
+    beside = ("obstacle", "refusal", "lock_digest", "planned", "is_unchanged", "history")
+    return style_of(replace(then, **{name: getattr(entry, name) for name in beside}), siblings)
 
 
-def place_style(entries: Sequence[Entry]) -> StatusStyle:
+def place_style(entries: Sequence[Answer]) -> StatusStyle:
     """Return how a place is shown: its three recipes folded into one."""
     return style_of(representative(entries), entries)
 
 
-def is_admitted(entries: Iterable[Entry]) -> bool:
+def is_admitted(entries: Iterable[Answer]) -> bool:
     return any(
         entry.planned
         and entry.cell.recipe == "fresh"
@@ -175,10 +175,10 @@ def is_admitted(entries: Iterable[Entry]) -> bool:
     )
 
 
-def _is_proven_today(siblings: Iterable[Entry]) -> bool:
+def _is_proven_today(siblings: Iterable[Answer]) -> bool:
     fresh = _fresh(siblings)
     return fresh is not None and fresh.verdict.kind == "works"
 
 
-def _fresh(entries: Iterable[Entry]) -> Entry | None:
+def _fresh(entries: Iterable[Answer]) -> Answer | None:
     return next((entry for entry in entries if entry.cell.recipe == "fresh"), None)

@@ -8,7 +8,7 @@ import hashlib
 import msgspec
 from msgspec.structs import asdict
 
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.snapshot import Snapshot
 
 
@@ -31,8 +31,8 @@ class Tokens:
         self._of = {entry.cell.id: _token(entry, shared) for entry in snapshot.known}
         self._all = digest(self.seed, day, sorted(self._of.items()))
 
-    def of(self, *entries: Entry | None) -> str:
-        ids = (entry.verdict.cell for entry in entries if entry is not None)
+    def of(self, *entries: Answer | None) -> str:
+        ids = (entry.cell.id for entry in entries if entry is not None)
         return digest(self.seed, *(self._of.get(cell, cell) for cell in ids))
 
     @property
@@ -63,15 +63,13 @@ class _SharedDigests:
         return known[1]
 
 
-def _token(entry: Entry, shared: _SharedDigests) -> str:
+def _token(entry: Answer, shared: _SharedDigests) -> str:
     runs = [
         (run.started, run.lock_digest, run.suite_digest, shared.of(run.outcomes))
         for run in entry.runs
     ]
-    verdict = asdict(entry.verdict)
+    known = asdict(entry) | {"cell": entry.id, "history": runs}
     for name in ("capabilities", "faults", "helpers", "score"):
-        verdict[name] = shared.of(verdict[name])
-    content = msgspec.msgpack.encode(
-        (entry.lock_digest, entry.recipe, verdict, entry.obstacle, runs), enc_hook=str
-    )
+        known[name] = shared.of(known[name])
+    content = msgspec.msgpack.encode(known, enc_hook=str)
     return hashlib.sha256(content).hexdigest()

@@ -8,8 +8,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.plan.cell import Cell, Recipe
-from compat.results.score import EXCUSED, Blame
-from compat.results.verdict import Verdict
+from compat.results.answer import EXCUSED, Answer, Blame
 from compat.run.outcome import Cause, Failed, Outcome, Stage
 
 _MONTHS = (
@@ -179,7 +178,7 @@ def fault_words(fault: Blame) -> str:
     return _FAULTS[fault]
 
 
-def failing_words(verdict: Verdict, title: Callable[[str], str]) -> tuple[str, ...]:
+def failing_words(verdict: Answer, title: Callable[[str], str]) -> tuple[str, ...]:
     """Return what does not work in a cell, what fails by the combination first: `FedProx (wrong
     result)`. `title` gives what the suite calls a capability, by its id.
     """

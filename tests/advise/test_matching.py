@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.known import CAPABILITIES, MATRIX, Shelf, shelves
 
-from compat.advise.answer import Advisor
-from compat.advise.matching import ProofsByVersion
+from compat.advise.answer import Advisor, ProofsByVersion
 from compat.advise.proof import is_goal_met
 from compat.advise.request import GOALS, Request, request_of, wanted_coordinates
 

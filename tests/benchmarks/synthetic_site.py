@@ -23,9 +23,9 @@ from compat.index.release import Artifact, Catalogue, Package, Published, Releas
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.plan import plan
+from compat.results.judge import EvaluationContext
 from compat.results.record import Capability, Record, decode_record, encode_record
 from compat.results.snapshot import snapshot
-from compat.results.verdict import EvaluationContext
 from compat.run.evidence import Installed, Metric
 from compat.run.outcome import parse_outcome
 from compat.site.edition import Edition, MatrixReport

@@ -18,7 +18,7 @@ from packaging.version import Version
 from compat.declare.decode import decode_matrix
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.plan.plan import plan
-from compat.plan.product import product
+from compat.plan.cell import product
 
 WHEN = datetime.datetime(2024, 5, 1, tzinfo=datetime.timezone.utc)
 

@@ -1,8 +1,8 @@
 """What a checkout breaks, in words: capabilities with one fate are one line, however many."""
 
 from compat.cli.difference_words import differing
-from compat.fleet.checkout_compare import Comparison
-from compat.results.checkout_diff import CapabilityDifference, CellDifference, Difference
+from compat.fleet.checkout_run import Comparison
+from compat.results.compare import CapabilityDifference, CellDifference, Difference
 from compat.results.record import Status
 
 RAISED = "NameError: name 'x' is not defined (demo/core.py:7)"

@@ -15,9 +15,9 @@ from compat.cli.grid import print_grid
 from compat.cli.learnt import learnt, next_step
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import print_failures, print_verdicts
+from compat.results.judge import EvaluationContext
 from compat.results.representative import representative
 from compat.results.snapshot import Snapshot
-from compat.results.verdict import EvaluationContext
 from compat.site.status import STYLES, place_style
 from compat.workspace import Workspace
 

@@ -16,7 +16,6 @@ from support.ran import Run
 from compat.cli import audit
 from compat.cli.options import workspace_of
 from compat.fleet.batch import RunOptions
-from compat.results.verdict import Verdict
 from compat.run.outcome import parse_outcome
 
 # Whatever asks for `low` cannot be locked: it asks for a `deep` that the index does not have.
@@ -231,8 +230,8 @@ def test_a_relaxed_cell_that_cannot_be_installed_with_other_packages_free_has_no
     workspace = workspace_of("demo", root)
     entry = workspace.snapshot.by_id["py3.11-dep2-demo1.0+relaxed"]
     outcome = parse_outcome("import-fail:error(demo/__init__.py:1)")
-    claim = Verdict(cell=entry.cell.id, kind="broken", evidence="inferred", outcome=outcome)
-    found = audit._freed(workspace, replace(entry, verdict=claim), "", [])
+    claim = replace(entry, kind="broken", evidence="inferred", outcome=outcome)
+    found = audit._freed(workspace, claim, "", [])
     assert found.route == "free"
     # This index has wheels that no installer takes.
     assert (found.finding, found.outcome) == ("no-answer", "install-fail:error")

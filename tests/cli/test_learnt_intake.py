@@ -11,9 +11,8 @@ from support.ran import Ran, Run
 from compat.cli.options import workspace_of
 from compat.lock.demands import Demands
 from compat.plan.cell import parse_cell
-from compat.results.clause_file import keep_clauses, keep_probes
 from compat.results.clauses import Clause, KeptClauses
-from compat.results.plain_answers import PlainAnswer
+from compat.results.learnt import PlainAnswer, keep_clauses, keep_probes
 
 CELL = "py3.11-dep2-demo2.0"
 FACT = "gone==4.1"

@@ -9,7 +9,7 @@ from support.fake_index import FakeIndex, status
 from support.local_index import DEMO, fill
 from support.ran import Run
 
-from compat.results.plain_answers import decode_answers, encode_answers
+from compat.results.learnt import decode_answers, encode_answers
 
 FIRST, SECOND = "py3.8-dep1-demo1.0", "py3.11-dep1-demo1.0"
 GONE = "py3.11-dep2-demo2.0"

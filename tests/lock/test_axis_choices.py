@@ -20,9 +20,8 @@ from compat.lock.lock_text import decode_lock, encode_lock
 from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of
 from compat.lock.uv import UvLocker
-from compat.plan.cell import parse_cell
+from compat.plan.cell import axis_coordinates, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.product import axis_coordinates
 
 HEAD = """
 name = "demo"

@@ -22,8 +22,8 @@ from compat.lock.checkout_lock import (
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.recipe import inputs_of
 from compat.plan.cell import Cell
-from compat.plan.checkout_cells import checkout_cells, facts_of_checkout, released_cell
 from compat.plan.feasible import Feasibility
+from compat.plan.plan import checkout_cells, facts_of_checkout, released_cell
 
 OWN = Pin(name="demo", version=Version("1.1.dev3+g12ab"), hashes=("f" * 64,))
 NOW = datetime.datetime(2026, 11, 23, tzinfo=datetime.timezone.utc)

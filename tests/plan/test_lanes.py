@@ -16,9 +16,7 @@ from compat.lock.lock_text import decode_lock, encode_lock
 from compat.lock.recipe import inputs_of
 from compat.plan.cell import LANES, RECIPES, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.lanes import facts_for, lane_cells, why_not_lowest
-from compat.plan.named import named_cells
-from compat.plan.plan import every_cell, plan
+from compat.plan.plan import every_cell, facts_for, lane_cells, named_cells, plan, why_not_lowest
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = world("patches")

@@ -18,8 +18,8 @@ from compat.index.elsewhere import wheels_elsewhere
 from compat.index.kept import decode_packages, encode_packages
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.named import named_cells
-from compat.plan.other_platforms import PlatformQuestion, platform_facts, platform_questions
+from compat.plan.installs import InstallQuestion, platform_facts, platform_questions
+from compat.plan.plan import named_cells
 from compat.plan.platform import accepted_tags, marker_values
 
 WORLD = world("native")
@@ -30,9 +30,9 @@ ELSEWHERE = wheels_elsewhere(MATRIX, CATALOGUE.required, source_of(WORLD))
 
 def questions(
     platform: PlatformName, is_read: bool = True
-) -> dict[tuple[str, str], PlatformQuestion]:
+) -> dict[tuple[str, str], InstallQuestion]:
     facts = platform_facts(MATRIX, CATALOGUE, ELSEWHERE if is_read else None, platform)
-    return {(str(one.release), str(one.python)): one for one in platform_questions(facts)}
+    return {(str(one.release), str(one.python)): one for one in platform_questions(facts, platform)}
 
 
 def said(platform: PlatformName, release: str, python: str) -> str:

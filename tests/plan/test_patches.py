@@ -14,10 +14,9 @@ from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import parse_cell
 from compat.plan.explain import explain
-from compat.plan.feasible import Feasibility
-from compat.plan.obstacle import Obstacle
+from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.plan import plan
-from compat.policy.eol import PYTHONS
+from compat.policy.window import PYTHONS
 
 DOCUMENT = world("patches")
 MATRIX = matrix_of(DOCUMENT)

@@ -5,12 +5,12 @@ from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.decode import decode_matrix
 from compat.plan.feasible import Feasibility
-from compat.plan.plain_cells import PlainQuestion, plain_questions
+from compat.plan.installs import InstallQuestion, plain_questions
 
 WORLD = world("published")
 
 
-def questions() -> dict[tuple[str, str], PlainQuestion]:
+def questions() -> dict[tuple[str, str], InstallQuestion]:
     facts = Feasibility(matrix_of(WORLD), catalogue_of(WORLD))
     return {(str(one.release), str(one.python)): one for one in plain_questions(facts)}
 

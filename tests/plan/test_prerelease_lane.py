@@ -15,8 +15,7 @@ from compat.index.kept import decode_catalogue, encode_catalogue
 from compat.index.release import Catalogue, Package
 from compat.lock.recipe import inputs_of
 from compat.plan.feasible import Feasibility
-from compat.plan.lanes import facts_for, lane_cells
-from compat.plan.plan import every_cell, fate_of
+from compat.plan.plan import every_cell, facts_for, fate_of, lane_cells
 
 HEAD = """
 name = "demo"

@@ -8,9 +8,8 @@ from packaging.version import Version
 from support.floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
 
 from compat.declare.policy import Policy
-from compat.policy.as_of import AsOf
 from compat.policy.calendar import schedule
-from compat.policy.evaluation import Evaluation, evaluation_on
+from compat.policy.evaluation import AsOf, Evaluation, evaluation_on
 from compat.policy.propose import floors, proposals
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot

@@ -26,11 +26,11 @@ from compat.declare.load import Declared
 from compat.github.description import requested, waiting
 from compat.index.release import Catalogue, Package, Published
 from compat.plan.plan import plan
-from compat.policy.extend import proposed_extensions
 from compat.policy.proposal import Proposal
+from compat.policy.propose import proposed_extensions
+from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.snapshot import snapshot
-from compat.results.verdict import EvaluationContext
 from compat.rewrite.matrix_file import matrix_after
 
 FIRST = cell("3.12", "1.4")

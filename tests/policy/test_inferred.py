@@ -6,7 +6,7 @@ from support.floors import DAY, DEPS, cell, green, red, seen
 
 from compat.policy.propose import proposals
 from compat.results.clauses import Clause, KeptClauses
-from compat.results.known_answers import with_answers
+from compat.results.infer import with_answers
 from compat.results.snapshot import Snapshot
 
 CORNERS = tuple(cell(python, dep) for python in ("3.9", "3.11") for dep in ("1.2", "1.3", "1.4"))

@@ -5,7 +5,7 @@ import datetime
 from support.floors import DAY, cell, declared, green, hold, policy, red, seen
 
 from compat.declare.load import Declared
-from compat.policy.outlook import Outlook, outlooks
+from compat.policy.calendar import Outlook, outlooks
 from compat.policy.propose import proposals
 from compat.results.record import Record
 

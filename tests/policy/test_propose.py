@@ -38,8 +38,7 @@ from compat.declare.load import Declared
 from compat.declare.matrix import FaultOf, KnownIssue
 from compat.index.release import Catalogue, Package
 from compat.policy.calendar import schedule
-from compat.policy.cell_evidence import cell_evidence
-from compat.policy.evaluation import evaluation_on
+from compat.policy.evaluation import cell_evidence, evaluation_on
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Capability, Record

@@ -11,8 +11,7 @@ from support.examples import examples
 from support.floors import DAY, DEPS, FLOORS, declared, policy, seen
 
 from compat.declare.load import Declared
-from compat.policy.calendar import Schedule, schedule
-from compat.policy.quarters import Quarter, quarters
+from compat.policy.calendar import Quarter, Schedule, quarters, schedule
 
 DATE = datetime.date
 

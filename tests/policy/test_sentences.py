@@ -31,9 +31,9 @@ from compat.plan.plan import plan
 from compat.policy.calendar import schedule
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
+from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 from compat.site.exports.ical import ical
 from compat.site.pages.policy_view import proposal_list
 

@@ -4,9 +4,7 @@ from packaging.version import Version
 from support.floors import DAY, cell, declared, policy, ran, red, seen
 
 from compat.declare.policy import Policy
-from compat.policy.as_of import AsOf
-from compat.policy.cell_evidence import FloorEvidence, is_red
-from compat.policy.evaluation import Evaluation
+from compat.policy.evaluation import AsOf, Evaluation, FloorEvidence, is_red
 from compat.results.record import Record
 
 PLACES = (cell("3.9", "1.3"), cell("3.11", "1.3"))

@@ -14,10 +14,10 @@ from packaging.version import Version
 from support.floors import catalogue, declared, hold, policy, window
 
 from compat.declare.policy import Policy
-from compat.policy.as_of import until
-from compat.policy.eol import PYTHONS
+from compat.policy.evaluation import until
 from compat.policy.window import (
     CADENCES,
+    PYTHONS,
     STEPS,
     Slot,
     VersionRelease,

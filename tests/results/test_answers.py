@@ -13,19 +13,30 @@ from contextlib import closing
 from itertools import groupby, pairwise
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from support.examples import examples
-from support.made_records import CELL, LOCK, OTHER_LOCK, START, SUITE, capabilities, full, ran, runs
+from support.made_records import (
+    CELL,
+    LOCK,
+    OTHER_LOCK,
+    START,
+    SUITE,
+    capabilities,
+    cell_of,
+    full,
+    ran,
+    runs,
+)
 
 import compat.results.answers as module
 from compat.results.answers import AnswerTable
-from compat.results.due import due
-from compat.results.ran import Run
+from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Capability, Record, encode_line
 from compat.results.record_files import RecordFiles
-from compat.results.verdict import EvaluationContext, verdict
+from compat.results.runs import Run
 from compat.run.evidence import Installed
 
 PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date())
@@ -181,10 +192,10 @@ class TestReading:
             table.refresh()
             rows = every(table)
         records = store.records(CELL)
-        assert verdict(CELL, rows, PRESENT, lock_digest=LOCK) == verdict(
-            CELL, records, PRESENT, lock_digest=LOCK
+        of_rows, of_records = (
+            judge(cell_of(CELL), known, PRESENT, lock_digest=LOCK) for known in (rows, records)
         )
-        assert due({CELL: LOCK}, rows, PRESENT) == due({CELL: LOCK}, records, PRESENT)
+        assert msgspec.structs.replace(of_rows, history=of_records.history) == of_records
 
 
 class TestTrouble:
@@ -290,17 +301,22 @@ class TestTrouble:
 
 DUE = """
 import datetime, pathlib, sys
-from compat.results.due import due
 from compat.results.record_files import RecordFiles
 from compat.results.answers import AnswerTable
-from compat.results.verdict import EvaluationContext
+from compat.results.due import due_of
+from compat.plan.cell import Cell
+from compat.results.judge import EvaluationContext, judge
 folder = pathlib.Path(sys.argv[1])
 store = RecordFiles(folder / "tff")
 table = AnswerTable(folder / "index", store, datetime.date(2026, 11, 1))
 table.refresh()
 present = EvaluationContext(suite_digest=sys.argv[3], day=datetime.date(2026, 11, 1))
-runs = [run for rows in table.runs.values() for run in rows]
-print(len(due(dict.fromkeys(store.cells(), sys.argv[2]), runs, present)))
+every = {
+    cell: judge(Cell(matrix="tff", coordinates=(), recipe="fresh", unread=cell), runs, present,
+                lock_digest=sys.argv[2])
+    for cell, runs in table.runs.items()
+}
+print(sum(due_of(cell, known, present.day) is not None for cell, known in every.items()))
 """
 
 
@@ -334,10 +350,9 @@ def test_ten_thousand_records_are_judged_in_a_fraction_of_the_time_that_reading_
     with opened(tmp_path / "index", store) as table:
         assert table.refresh() == 0
         rows = every(table)
-        assert due(dict.fromkeys(store.cells(), LOCK), rows, PRESENT) == ()
         marks.append(time.perf_counter())
         for cell, of_cell in groupby(rows, key=lambda row: row.cell):
-            assert verdict(cell, of_cell, PRESENT, lock_digest=LOCK).kind == "works"
+            assert judge(cell_of(cell), of_cell, PRESENT, lock_digest=LOCK).kind == "works"
     marks.append(time.perf_counter())
     command = [sys.executable, "-c", DUE, str(tmp_path), LOCK, SUITE]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "0\n"

@@ -17,13 +17,12 @@ from support.world import catalogue_of, matrix_of, world
 from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
-from compat.results.attribution import Attribution
+from compat.results.answer import Answer, CapabilityFault, Score
 from compat.results.compare import compare
+from compat.results.judge import Attribution, EvaluationContext
 from compat.results.record import Capability, Record
 from compat.results.refuted import refuted
-from compat.results.score import CapabilityFault, Score
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext, Verdict
 from compat.run.outcome import Cause, Failed
 from compat.site.history import events
 
@@ -69,7 +68,7 @@ def passing(cell: str, **more: Any) -> Record:
     return ran("pass", cell=cell, **{"capabilities": capabilities(sum="yes", mean="yes"), **more})
 
 
-def judged(*runs: Record, issues: tuple[KnownIssue, ...] = (), cell: str = HERE) -> Verdict:
+def judged(*runs: Record, issues: tuple[KnownIssue, ...] = (), cell: str = HERE) -> Answer:
     return pictured(*runs, issues=issues).by_id[cell].verdict
 
 
@@ -129,8 +128,7 @@ class TestRefuted:
 
     def test_check_names_the_cell_and_what_the_entry_claims(self) -> None:
         picture = pictured(failing(), passing(THERE), issues=(known("index"),))
-        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
-        (finding,) = refuted(picture.matrix, verdicts)
+        (finding,) = refuted(picture.matrix, picture.known)
         assert finding.message == (
             f"sum works in {THERE}, where this entry says that the index no longer has what it"
             " needs"
@@ -141,15 +139,13 @@ class TestRefuted:
         old = passing(THERE, suite=OTHER_SUITE)
         picture = pictured(failing(), old, issues=(known(),))
         assert picture.by_id[HERE].verdict.kind == "partial"
-        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
-        (finding,) = refuted(picture.matrix, verdicts)
+        (finding,) = refuted(picture.matrix, picture.known)
         assert finding.hint.endswith("or run the cell again, as its result is stale")
 
     def test_a_fresh_pass_is_named_before_a_stale_one(self) -> None:
         runs = (failing(), passing("py3.7-dep1-demo2", suite=OTHER_SUITE), passing(THERE))
         picture = pictured(*runs, issues=(known(),))
-        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
-        (finding,) = refuted(picture.matrix, verdicts)
+        (finding,) = refuted(picture.matrix, picture.known)
         assert finding.message.startswith(f"sum works in {THERE} and 1 more, where")
 
     def test_what_comes_and_goes_refutes_nothing_and_stays_flaky(self) -> None:
@@ -292,8 +288,7 @@ class TestHowItFails:
     ) -> None:
         issue = msgspec.structs.replace(self.SIGN, outcome=outcome)
         picture = pictured(failed_by("assertion"), failed_by("error", THERE), issues=(issue,))
-        verdicts = {entry.cell.id: entry.verdict for entry in picture.known}
-        assert [finding.code for finding in refuted(picture.matrix, verdicts)] == codes
+        assert [finding.code for finding in refuted(picture.matrix, picture.known)] == codes
 
 
 def test_what_depends_on_the_machine_is_a_caution_on_a_cell_that_works() -> None:
@@ -396,9 +391,7 @@ def worlds(draw: st.DrawFn) -> Snapshot:
 @given(worlds())
 @examples(300)
 def test_no_declaration_makes_more_green_than_the_runs_allow(picture: Snapshot) -> None:
-    attribution = Attribution(
-        picture.matrix, ((entry.cell, entry.verdict) for entry in picture.known)
-    )
+    attribution = Attribution(picture.matrix, picture.known)
     assert attribution.refuting == picture.attribution.refuting
     works_in: dict[object, set[str]] = {}
     for entry in picture.known:

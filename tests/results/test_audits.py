@@ -17,7 +17,8 @@ from compat.lock.lockfile import Lock, Refusal
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.questions import freed
-from compat.results.audits import (
+from compat.results.answer import Answer
+from compat.results.learnt import (
     Audit,
     AuditedCell,
     Finding,
@@ -27,8 +28,6 @@ from compat.results.audits import (
     sampled,
     upper_bound,
 )
-from compat.results.entry import Entry
-from compat.results.verdict import Verdict
 from compat.run.outcome import parse_outcome
 
 DAY = datetime.date(2026, 11, 23)
@@ -169,10 +168,7 @@ def test_what_checks_a_relaxed_cell_asks_without_rules_and_bounds() -> None:
 def test_what_works_with_other_packages_free_was_inferred_wrongly(
     inferred: str, ran: str, blocker: str, finding: str
 ) -> None:
-    verdict = Verdict(
-        cell=CELL.id, kind="broken", evidence="inferred", outcome=parse_outcome(inferred)
-    )
-    entry = Entry(cell=CELL, verdict=verdict)
+    entry = Answer(cell=CELL, kind="broken", evidence="inferred", outcome=parse_outcome(inferred))
     inputs: Any = None
     lock = Lock(inputs=inputs, pins=(), tool="memory")
     found = audited_free(entry, lock, parse_outcome(ran) if ran else None, blocker, "no Python 3.9")

@@ -6,8 +6,7 @@ import pytest
 from packaging.version import Version
 
 from compat.errors import DeclarationError
-from compat.results.blames import BlamedReleases, KeptBlame
-from compat.results.clause_file import BLAMES, keep_blames, kept_blames
+from compat.results.learnt import BLAMES, BlamedReleases, KeptBlame, keep_blames, kept_blames
 
 RELEASES = BlamedReleases(package="dep", works="1.9", fails="2.0", also_fails="2.3")
 FOUND = KeptBlame(

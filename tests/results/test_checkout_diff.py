@@ -1,20 +1,19 @@
 """What a checkout makes of a place: from two verdicts to one word, and what is behind it."""
 
 import pytest
-from support.made_records import capabilities
+from support.made_records import capabilities, cell_of
 
-from compat.results.checkout_diff import CellDifference, Difference, cell_difference
-from compat.results.run_group import Kind
-from compat.results.verdict import Verdict
+from compat.results.answer import Answer, Kind
+from compat.results.compare import CellDifference, Difference, cell_difference
 from compat.run.outcome import parse_outcome
 
 PASS, FAIL = "pass", "test-fail:assertion(a)"
 IMPORT, LOCK = "import-fail:missing-module(b)", "lock-fail:conflict(c)"
 
 
-def verdict(cell: str, kind: Kind, outcome: str, **statuses: str) -> Verdict:
-    return Verdict(
-        cell=cell,
+def verdict(cell: str, kind: Kind, outcome: str, **statuses: str) -> Answer:
+    return Answer(
+        cell=cell_of(cell),
         kind=kind,
         evidence="tested",
         outcome=parse_outcome(outcome) if outcome else None,

@@ -3,11 +3,10 @@
 import itertools
 
 import pytest
-from support.made_records import CELL, capabilities
+from support.made_records import CELL, capabilities, cell_of
 
+from compat.results.answer import KINDS, Answer, Kind
 from compat.results.compare import CHANGE_KINDS, change_kind, compare
-from compat.results.run_group import KINDS, Kind
-from compat.results.verdict import Verdict
 
 EVERY: tuple[Kind | None, ...] = (*KINDS, None)
 WORSE = [
@@ -21,11 +20,13 @@ BETTER = [(after, before) for before, after in WORSE]
 KNOWN = [kind for kind in KINDS if kind != "unknown"]
 
 
-def verdict(kind: Kind | None, **statuses: str) -> Verdict | None:
+def verdict(kind: Kind | None, **statuses: str) -> Answer | None:
     return (
         None
         if kind is None
-        else Verdict(cell=CELL, kind=kind, evidence="tested", capabilities=capabilities(**statuses))
+        else Answer(
+            cell=cell_of(CELL), kind=kind, evidence="tested", capabilities=capabilities(**statuses)
+        )
     )
 
 
@@ -92,6 +93,6 @@ def test_a_capability_that_nobody_asked_for_is_not_lost() -> None:
 def test_verdicts_of_two_cells_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match="two cells"):
         compare(
-            Verdict(cell="a1", kind="works", evidence="tested"),
-            Verdict(cell="b1", kind="works", evidence="tested"),
+            Answer(cell=cell_of("a1"), kind="works", evidence="tested"),
+            Answer(cell=cell_of("b1"), kind="works", evidence="tested"),
         )

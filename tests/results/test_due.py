@@ -6,20 +6,42 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.examples import examples
-from support.made_records import CELL, LOCK, OTHER_LOCK, OTHER_SUITE, START, SUITE, ran, runs
+from support.made_records import (
+    CELL,
+    LOCK,
+    OTHER_LOCK,
+    OTHER_SUITE,
+    START,
+    SUITE,
+    cell_of,
+    ran,
+    runs,
+)
 
-from compat.results.due import Due, due
+from compat.results.due import Due, due_of, due_order
+from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record
-from compat.results.verdict import EvaluationContext, verdict
 
 TODAY = START.date() + datetime.timedelta(days=10)
 PRESENT = EvaluationContext(suite_digest=SUITE, day=TODAY)
 
 
+def due(
+    locks: dict[str, str | None], records: list[Record], present: EvaluationContext
+) -> list[Due]:
+    """The cells that are due, the most telling first."""
+    answers = {
+        cell: judge(cell_of(cell), records, present, lock_digest=lock)
+        for cell, lock in locks.items()
+    }
+    found = (due_of(cell, known, present.day) for cell, known in answers.items())
+    return sorted((one for one in found if one is not None), key=due_order)
+
+
 def reasons(
     *records: Record, lock: str | None = LOCK, present: EvaluationContext = PRESENT
 ) -> list[str]:
-    return [one.reason for one in due({CELL: lock}, records, present)]
+    return [one.reason for one in due({CELL: lock}, list(records), present)]
 
 
 @pytest.mark.parametrize(
@@ -91,9 +113,9 @@ def test_the_most_telling_cells_come_first() -> None:
 
 
 def test_a_due_cell_says_when_it_ran_last() -> None:
-    assert due({CELL: LOCK}, [ran("test-fail:memory", day=2)], PRESENT) == (
-        Due(cell=CELL, reason="spurious-last", last=START.date() + datetime.timedelta(days=2)),
-    )
+    assert due({CELL: LOCK}, [ran("test-fail:memory", day=2)], PRESENT) == [
+        Due(cell=CELL, reason="spurious-last", last=START.date() + datetime.timedelta(days=2))
+    ]
 
 
 def test_a_run_from_the_future_has_not_been_yet() -> None:
@@ -112,7 +134,7 @@ class TestLaws:
     @examples(150)
     @given(st.lists(runs(), max_size=6))
     def test_a_cell_with_a_stale_verdict_or_none_is_due(self, history: list[Record]) -> None:
-        found = verdict(CELL, history, PRESENT, lock_digest=LOCK)
+        found = judge(cell_of(CELL), history, PRESENT, lock_digest=LOCK)
         if found.stale or found.kind == "unknown":
             assert reasons(*history)
 

@@ -17,11 +17,11 @@ from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import plan
 from compat.results.clauses import Clause, FileClause, KeptClauses
-from compat.results.known_answers import Consequences, fallen, with_answers
-from compat.results.plain_answers import PlainAnswer
+from compat.results.infer import Consequences, fallen, with_answers
+from compat.results.judge import EvaluationContext
+from compat.results.learnt import PlainAnswer
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 
 DIGEST = "d" * 64
 FRAMES = range(1, 6)

@@ -11,12 +11,12 @@ from support.world import matrix_of, source_of, world
 from compat.declare.load import Declared
 from compat.index.discover import discover
 from compat.plan.plan import plan
+from compat.results.compare import LaneReport, _compared, lane_report
 from compat.results.due import agenda
-from compat.results.lane_report import LaneReport, _compared, lane_report
+from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.representative import beside
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 
 WORLD = world("patches")
 PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))

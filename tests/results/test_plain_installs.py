@@ -11,17 +11,17 @@ from compat.declare.load import Declared
 from compat.errors import DeclarationError
 from compat.plan.plan import plan
 from compat.results.clauses import Clause, KeptClauses
-from compat.results.known_answers import with_answers
-from compat.results.plain_answers import PlainAnswer, decode_answers, encode_answers
-from compat.results.plain_installs import PlainInstall, plain_causes, plain_installs
+from compat.results.infer import with_answers
+from compat.results.installs import Install, install_causes, plain_installs
+from compat.results.judge import EvaluationContext
+from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 
 CELL = "py3.8-dep1-demo1.0"
 REFUSED = "lock-fail:no-artifact(gone==4.1)"
 
 
-def install(of: Snapshot, cell: str = CELL) -> PlainInstall:
+def install(of: Snapshot, cell: str = CELL) -> Install:
     (only,) = (one for one in plain_installs(of) if one.cell == cell)
     return only
 
@@ -196,7 +196,7 @@ def test_the_want_of_a_build_is_told_and_breaks_nothing() -> None:
 
 def test_identical_answers_are_one_cause() -> None:
     plain = [answered(CELL), answered("py3.9-dep2-demo2.0", days_ago=2)]
-    causes = plain_causes(plain_installs(Shelf(plain=plain).picture()))
+    causes = install_causes(plain_installs(Shelf(plain=plain).picture()))
     (refused,) = (cause for cause in causes if cause.state == "refused")
     assert (refused.outcome, refused.count) == (REFUSED, 2)
     assert refused.releases == {"3.8": ("1.0",), "3.9": ("2.0",)}

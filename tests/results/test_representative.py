@@ -5,21 +5,19 @@ from packaging.version import Version
 from support.floors import DAY, cell, declared, green, ran, seen
 from support.made_records import capabilities
 
-from compat.policy.as_of import AsOf
-from compat.policy.evaluation import Evaluation
-from compat.results.entry import Entry
+from compat.policy.evaluation import AsOf, Evaluation
+from compat.results.answer import Answer
 from compat.results.record import Record
 from compat.results.representative import representative
 from compat.results.snapshot import Snapshot
 from compat.results.table import columns
-from compat.results.verdict import Verdict
 from compat.site.status import place_style
 
 FRESH, DATED, RELAXED = (cell("3.11", "1.3", recipe) for recipe in ("", "dated", "relaxed"))
 FAILED = "test-fail:assertion(b)"
 
 
-def entries(runs: list[Record], *cells: str) -> list[Entry]:
+def entries(runs: list[Record], *cells: str) -> list[Answer]:
     snapshot = seen(runs)
     return [snapshot.by_id[name] for name in cells]
 
@@ -100,5 +98,5 @@ def test_what_may_still_be_tried_stands_before_what_is_ruled_out() -> None:
 def test_what_ran_stands_before_what_a_resolver_refused() -> None:
     older, newer = cell("3.9", "1.2", "relaxed"), cell("3.11", "1.4", "relaxed")
     tested, unasked = entries([ran(older, "import-fail:error(demo/core.py:7)")], older, newer)
-    refused = Verdict(cell=newer, kind="broken", evidence="asked")
-    assert representative([msgspec.structs.replace(unasked, verdict=refused), tested]) is tested
+    refused = msgspec.structs.replace(unasked, kind="broken", evidence="asked")
+    assert representative([refused, tested]) is tested

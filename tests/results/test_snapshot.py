@@ -4,7 +4,7 @@ import datetime
 
 import msgspec
 from packaging.specifiers import SpecifierSet
-from support.made_records import LOCK, START, SUITE, capabilities, ran
+from support.made_records import LOCK, START, SUITE, capabilities, cell_of, ran
 from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.capabilities import Described, with_table
@@ -12,13 +12,12 @@ from compat.declare.load import Declared
 from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
-from compat.results.entry import entry_of
-from compat.results.known_answers import with_answers
+from compat.results.infer import with_answers
+from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record
 from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.table import capability_table, unexplained
-from compat.results.verdict import EvaluationContext
 
 WORLD = world("platforms")
 PRESENT = EvaluationContext(suite_digest=SUITE, day=START.date() + datetime.timedelta(days=10))
@@ -63,7 +62,7 @@ def test_every_cell_of_the_plan_stands_in_the_snapshot_once_and_in_order() -> No
 
 def test_the_entry_of_one_cell_is_that_of_the_whole() -> None:
     run = ran("pass", cell=LAST, capabilities=capabilities(sum="yes"))
-    alone = entry_of(FATES[-1].cell, (run,), PRESENT, (LOCK, None))
+    alone = judge(FATES[-1].cell, (run,), PRESENT, lock_digest=LOCK)
     assert alone == pictured(run).by_id[LAST]
 
 
@@ -181,7 +180,7 @@ def test_an_explanation_of_a_capability_that_works_in_its_range_is_refuted() -> 
     works = (
         pictured(ran("pass", cell=LAST, capabilities=capabilities(mean="yes"))).by_id[LAST].verdict
     )
-    (finding,) = refuted(with_known(capability="mean"), {LAST: works})
+    (finding,) = refuted(with_known(capability="mean"), [works])
     assert (finding.code, finding.path) == ("refuted", ("known", 0))
     assert finding.message == f"mean works in {LAST}, where this entry says why it fails"
     elsewhere = KnownIssue(
@@ -190,11 +189,11 @@ def test_an_explanation_of_a_capability_that_works_in_its_range_is_refuted() -> 
         when=When(((matrix_of(WORLD).subject, SpecifierSet("<0")),)),
     )
     matrix = msgspec.structs.replace(matrix_of(WORLD), known=(elsewhere,))
-    assert not list(refuted(matrix, {LAST: works, "of-other-axes": works}))
-    fails = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no"))
     assert not list(
-        refuted(with_known(capability="mean"), {LAST: pictured(fails).by_id[LAST].verdict})
+        refuted(matrix, [works, msgspec.structs.replace(works, cell=cell_of("of-other-axes"))])
     )
+    fails = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(sum="yes", mean="no"))
+    assert not list(refuted(with_known(capability="mean"), [pictured(fails).by_id[LAST]]))
 
 
 def test_a_flaky_cell_refutes_no_explanation() -> None:
@@ -202,4 +201,4 @@ def test_a_flaky_cell_refutes_no_explanation() -> None:
     failed = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(mean="no"))
     flaky = pictured(failed, passed).by_id[LAST].verdict
     assert flaky.kind == "flaky"
-    assert not list(refuted(with_known(capability="mean"), {LAST: flaky}))
+    assert not list(refuted(with_known(capability="mean"), [flaky]))

@@ -12,16 +12,19 @@ from support.made_records import (
     START,
     SUITE,
     capabilities,
+    cell_of,
     ran,
     raw_of,
     read_back,
     signed,
 )
 
-from compat.results.due import due
+from compat.results.answer import Answer
+from compat.results.due import due_of, due_order
+from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record, decode_record
+from compat.results.runs import History
 from compat.results.state_words import STATE_WORDS, verdict_clause
-from compat.results.verdict import EvaluationContext, History, Verdict, verdict
 
 TODAY = START.date() + datetime.timedelta(days=10)
 PRESENT = EvaluationContext(suite_digest=SUITE, day=TODAY)
@@ -34,12 +37,13 @@ def smoke(*outcomes: str, day: int = 0, **more: Any) -> Record:
     return ran(*outcomes, day=day, tier="smoke", **told)
 
 
-def judged(*records: Record) -> Verdict:
-    return verdict(CELL, records, PRESENT, lock_digest=LOCK)
+def judged(*records: Record) -> Answer:
+    return judge(cell_of(CELL), records, PRESENT, lock_digest=LOCK)
 
 
 def reasons(*records: Record) -> list[str]:
-    return [entry.reason for entry in due({CELL: LOCK}, records, PRESENT)]
+    due = due_of(CELL, judged(*records), PRESENT.day)
+    return [] if due is None else [due.reason]
 
 
 def test_a_record_keeps_its_tier_and_an_older_one_was_of_the_whole_suite() -> None:
@@ -106,9 +110,10 @@ def test_what_the_core_does_not_ask_for_is_no_contradiction() -> None:
 def test_a_cell_of_the_core_alone_is_due_for_the_whole_suite_after_all_others() -> None:
     assert reasons(smoke("pass")) == ["smoke-only"]
     assert reasons(ran("pass"), smoke("pass", day=1)) == []
-    cells = {"a-1": LOCK, "b-1": LOCK, "c-1": LOCK}
-    runs = [smoke("pass", cell="a-1"), ran("pass", cell="b-1", day=-90)]
-    assert [entry.cell for entry in due(cells, runs, PRESENT)] == ["c-1", "b-1", "a-1"]
+    kinds = ([smoke("pass")], [ran("pass", day=-90)], [])
+    due = [due_of(CELL, judged(*records), PRESENT.day) for records in kinds]
+    ordered = sorted((one for one in due if one is not None), key=due_order)
+    assert [one.reason for one in ordered] == ["never-run", "stale", "smoke-only"]
 
 
 def test_the_whole_suite_could_say_no_more_where_the_import_fails() -> None:

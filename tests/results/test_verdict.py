@@ -19,14 +19,16 @@ from support.made_records import (
     START,
     SUITE,
     capabilities,
+    cell_of,
     ran,
     runs,
 )
 
-from compat.plan.obstacle import Obstacle
-from compat.results.plain_answers import KnownRefusal
+from compat.plan.feasible import Obstacle
+from compat.results.answer import Answer, KnownRefusal
+from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record
-from compat.results.verdict import EvaluationContext, History, Verdict, verdict, verdict_of
+from compat.results.runs import History
 from compat.run.outcome import Failed, Passed, is_doubtful, is_spurious, parse_outcome
 
 DAY = START.date()
@@ -44,15 +46,17 @@ OBSTACLE = Obstacle(
 
 def judged(
     *records: Record, lock: str | None = LOCK, obstacle: Obstacle | None = None, day: int = 10
-) -> Verdict:
+) -> Answer:
     present = EvaluationContext(suite_digest=SUITE, day=DAY + datetime.timedelta(days=day))
-    return verdict(CELL, records, present, lock_digest=lock, obstacle=obstacle)
+    return judge(cell_of(CELL), records, present, lock_digest=lock, obstacle=obstacle)
 
 
-def but_for_age(found: Verdict) -> Verdict:
+def but_for_age(found: Answer) -> Answer:
     """A verdict without what says that it is old, or what a run came to that does not count."""
     first = tuple(reason.partition(": the newest, of ")[0] for reason in found.reasons[:1])
-    return msgspec.structs.replace(found, stale=False, reasons=first)
+    return msgspec.structs.replace(
+        found, stale=False, reasons=first, history=History(), overview=None
+    )
 
 
 def on(day: int) -> datetime.date:
@@ -62,11 +66,11 @@ def on(day: int) -> datetime.date:
 class TestHelpersOfTheSuite:
     """What a test of the suite's own files comes to says nothing about the subject."""
 
-    def judged(self, *records: Record) -> Verdict:
+    def judged(self, *records: Record) -> Answer:
         present = EvaluationContext(
             suite_digest=SUITE, day=PRESENT.day, helpers=frozenset(["queue"])
         )
-        return verdict(CELL, records, present, lock_digest=LOCK)
+        return judge(cell_of(CELL), records, present, lock_digest=LOCK)
 
     def test_they_are_named_apart_from_the_capabilities(self) -> None:
         found = self.judged(ran("pass", capabilities=capabilities(sum="yes", queue="yes")))
@@ -173,10 +177,10 @@ class TestInTheWay:
 
     def judged(
         self, *involved: str, cell: str = RELAXED, outcome: str = "import-fail:missing-attribute(x)"
-    ) -> Verdict:
+    ) -> Answer:
         present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
-        return verdict(
-            cell, [ran(outcome, cell=cell, involved=involved)], present, lock_digest=LOCK
+        return judge(
+            cell_of(cell), [ran(outcome, cell=cell, involved=involved)], present, lock_digest=LOCK
         )
 
     def test_a_relaxed_cell_that_fails_by_a_third_package_has_no_answer_and_says_which(
@@ -214,7 +218,7 @@ class TestInTheWay:
         "lock-fail:no-artifact(third==1)": "there is no version of third==1",
     }
 
-    def refused(self, recipe: str, outcome: str, because: str) -> Verdict:
+    def refused(self, recipe: str, outcome: str, because: str) -> Answer:
         present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
         failed = parse_outcome(outcome)
         assert isinstance(failed, Failed)
@@ -222,7 +226,7 @@ class TestInTheWay:
         refusal = KnownRefusal(
             outcome=failed, because=because, on=DAY, ground="asked", witness=cell
         )
-        return verdict_of(cell, History(), present, None, None, refusal)
+        return judge(cell_of(cell), History(), present, refusal=refusal)
 
     @pytest.mark.parametrize("outcome", REFUSALS)
     def test_a_resolver_that_refuses_by_a_third_package_says_as_little(self, outcome: str) -> None:
@@ -246,7 +250,7 @@ class TestInTheWay:
     ) -> None:
         present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
         obstacle = msgspec.structs.replace(OBSTACLE, package=package)
-        found = verdict_of(f"{CELL}{recipe}", History(), present, None, obstacle)
+        found = judge(cell_of(f"{CELL}{recipe}"), History(), present, obstacle=obstacle)
         assert (found.kind, found.blocked_by) == (kind, package if kind == "unknown" else "")
 
     def test_a_resolver_that_refuses_what_was_asked_about_is_believed(self) -> None:
@@ -270,7 +274,7 @@ class TestInTheWay:
             capabilities=capabilities(sum="no", mean="yes"),
         )
         present = EvaluationContext(suite_digest=SUITE, day=DAY, asked=frozenset(("demo", "dep")))
-        assert verdict(self.RELAXED, [run], present).kind == "partial"
+        assert judge(cell_of(self.RELAXED), [run], present).kind == "partial"
 
 
 class TestFlaky:
@@ -399,7 +403,8 @@ class TestSpurious:
     def test_a_run_that_somebody_cancelled_makes_no_verdict_stale_and_hides_no_trouble_before_it(
         self,
     ) -> None:
-        assert judged(ran("pass"), ran("test-fail:cancelled", day=3)) == judged(ran("pass"))
+        found = judged(ran("pass"), ran("test-fail:cancelled", day=3))
+        assert (found.stale, but_for_age(found)) == (False, but_for_age(judged(ran("pass"))))
         found = judged(
             ran("pass"), ran("install-fail:network", day=2), ran("test-fail:cancelled", day=3)
         )
@@ -607,7 +612,8 @@ class TestLaws:
         settled = [one for one in history if not any(map(is_doubtful, one.outcomes))]
         # A sentence counts how often in a row a cell ended so; nothing else depends on it.
         once, twice = judged(*settled), judged(*settled, *settled)
-        assert msgspec.structs.replace(twice, reasons=once.reasons) == once
+        kept = {name: getattr(once, name) for name in ("reasons", "history", "overview")}
+        assert msgspec.structs.replace(twice, **kept) == once
 
 
 def test_a_long_history_is_judged_in_no_time() -> None:

@@ -18,9 +18,9 @@ from compat.fleet.explore import (
 )
 from compat.plan.cell import Cell
 from compat.plan.plan import plan
-from compat.results.intervals import with_expectations
+from compat.results.infer import with_expectations
+from compat.results.judge import EvaluationContext
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 from compat.search.run_reach import RunReach
 
 LAST = 9
@@ -166,16 +166,16 @@ def test_a_run_that_came_to_no_answer_lets_follow_what_lies_beside_it() -> None:
 def test_a_cell_that_came_to_no_answer_on_an_older_lock_is_tried_again() -> None:
     def blocked(lock_digest: str) -> Snapshot:
         of = known({LAST: FAILS}, locked=[LAST], lock_digest=lock_digest)
-        verdict = replace(of.by_id[name(LAST)].verdict, kind="unknown", evidence="none")
-        return of.mapped(lambda e: replace(e, verdict=verdict) if e.cell.id == name(LAST) else e)
+        return of.mapped(
+            lambda e: replace(e, kind="unknown", evidence="none") if e.cell.id == name(LAST) else e
+        )
 
     assert [cell.id for cell in open_work(blocked("e" * 64)).locked] == [name(LAST)]
     assert open_work(blocked("d" * 64)).locked == ()
     # A refusal is of no lock.
     refused = known({LAST: FAILS})
-    verdict = replace(refused.by_id[name(LAST)].verdict, kind="unknown", evidence="none")
     refused = refused.mapped(
-        lambda e: replace(e, verdict=verdict) if e.cell.id == name(LAST) else e
+        lambda e: replace(e, kind="unknown", evidence="none") if e.cell.id == name(LAST) else e
     )
     assert name(LAST) not in {cell.id for cell in open_work(refused).unlocked}
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given
-from msgspec.structs import replace
 from support.editions import edition, files
 from support.examples import examples
 from support.known import DAY, DEMO, MATRIX, SUITE, Shelf, repository, shelves
@@ -23,9 +22,9 @@ from compat.advise.request import GOALS, Request, request_of
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
 from compat.declare.decode import decode_matrix
-from compat.results.entry import Entry
+from compat.results.answer import Answer
+from compat.results.judge import EvaluationContext
 from compat.results.representative import representative_of_release
-from compat.results.verdict import EvaluationContext
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import MatrixReport, place_of
 from compat.site.exports.badges import NO_DATA, matrix_badges
@@ -57,7 +56,7 @@ DECLARED = decode_matrix((DEMO["matrix"] + KNOWN).encode(), "matrix.toml")
 SLOW = examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def said(entry: Entry) -> dict[str, Any]:
+def said(entry: Answer) -> dict[str, Any]:
     """What every document says of a cell."""
     found = entry.verdict
     return {
@@ -77,7 +76,7 @@ def scored(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, "score": row["score"]["words"]}
 
 
-def word_of(report: MatrixReport, entry: Entry) -> str:
+def word_of(report: MatrixReport, entry: Answer) -> str:
     """What every document calls the verdict of a cell."""
     return style_of(entry, report.places[place_of(entry.cell)]).word
 
@@ -176,7 +175,7 @@ def test_the_last_entry_of_the_feed_agrees(shelf: Shelf) -> None:
         if entry.is_tested:
             item = newest[cell_page(entry.cell)]
             # A later run that changed neither kind nor capabilities is no event.
-            at_event = replace(entry, verdict=last[entry.cell.id].verdict)
+            at_event = last[entry.cell.id].verdict
             assert re.split("; was: |: ", item.title)[0] == word_of(volume, at_event)
             assert at_event.verdict.score.words.lower() in item.text.lower()
             assert last[entry.cell.id].change.after == entry.verdict.kind

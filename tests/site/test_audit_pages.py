@@ -7,9 +7,9 @@ from support.editions import TOLD, URL
 from support.known import CELLS, DAY, Shelf
 
 from compat.lock.demands import Demands
-from compat.results.audits import Audit, AuditedCell
 from compat.results.clauses import Clause, KeptClauses
-from compat.results.known_answers import with_answers
+from compat.results.infer import with_answers
+from compat.results.learnt import Audit, AuditedCell
 from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.page_list import pages
 from compat.site.pages.render import Printer, assets

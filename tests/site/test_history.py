@@ -9,7 +9,7 @@ from support.editions import edition
 from support.known import OTHER_SUITE, OUTCOMES, SUITE, Shelf, lock_of, ran, statuses
 from support.printed import printed
 
-from compat.results import verdict as verdict_module
+from compat.results.judge import judge
 from compat.site import history
 from compat.site.history import events
 
@@ -75,10 +75,10 @@ def test_a_run_that_repeats_the_one_before_is_passed_over_and_nothing_with_it(
 
 def test_nightly_runs_that_say_the_same_are_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[int] = []
-    worked_out = verdict_module.verdict
+    worked_out = judge
     monkeypatch.setattr(
         history,
-        "verdict",
+        "judge",
         lambda cell, runs, at: judged.append(len(runs)) or worked_out(cell, runs, at),
     )
     records = [ran(LOCK, days_ago=30 - night, capabilities=ANSWERS[1]) for night in range(30)]

@@ -14,7 +14,7 @@ from support.printed import printed
 
 from compat.index.release import Package
 from compat.lock.lockfile import Lock
-from compat.results.lane_report import lane_report
+from compat.results.compare import lane_report
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, MatrixReport
 from compat.site.pages.page import LONGEST_TITLE

@@ -14,20 +14,20 @@ from support.known import CATALOGUE, MATRIX, Shelf
 from support.printed import printed
 
 from compat.declare.platforms import PlatformNames
-from compat.plan.other_platforms import platform_facts
-from compat.results.plain_answers import LOCKED, PlainAnswer
-from compat.results.platform_installs import (
-    PlatformInstall,
+from compat.plan.cell import split_platform
+from compat.plan.installs import platform_facts
+from compat.results.installs import (
+    Install,
     declared_installs,
+    install_causes,
     newest_on,
     on_platforms,
-    platform_causes,
-    split_platform,
     with_platform_answers,
 )
+from compat.results.learnt import LOCKED, PlainAnswer
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
-from compat.site.platform_words import platform_line
+from compat.site.install_words import install_line
 
 NAMES: PlatformNames = ("macos-arm64", "windows-x86_64")
 DECLARED = msgspec.structs.replace(MATRIX, platforms=NAMES)
@@ -36,7 +36,7 @@ DAY = datetime.date(2026, 11, 20)
 PAGE, DOCUMENT = "demo/platforms/index.html", "api/v1/demo/platform-installs.json"
 
 
-def installs(answers: tuple[PlainAnswer, ...] = ()) -> tuple[PlatformInstall, ...]:
+def installs(answers: tuple[PlainAnswer, ...] = ()) -> tuple[Install, ...]:
     by_cell = {answer.cell: answer for answer in answers}
     return tuple(
         install
@@ -108,7 +108,7 @@ def test_a_resolver_answers_what_metadata_leaves_open(
     answer = PlainAnswer(cell=OPEN, on=DAY, outcome=outcome, because="it says so")
     (one,) = (i for i in installs((answer,)) if i.cell == f"{OPEN}@macos-arm64")
     assert (one.state, one.evidence, one.on) == (state, evidence, DAY)
-    assert f"({evidence} on 2026-11-20)" in platform_line(one)
+    assert f"({evidence} on 2026-11-20)" in install_line(one)
 
 
 def test_metadata_that_rules_an_install_out_is_believed_before_an_older_answer() -> None:
@@ -119,7 +119,7 @@ def test_metadata_that_rules_an_install_out_is_believed_before_an_older_answer()
 
 def test_each_answer_stands_once_and_none_is_lost() -> None:
     every = installs()
-    causes = platform_causes(every)
+    causes = install_causes(every)
     assert sum(cause.count for cause in causes) == len(every)
     assert len({(c.platform, c.state, c.outcome) for c in causes}) == len(causes)
     assert {(one.release, one.platform) for one in on_platforms(every)} == {

@@ -1,7 +1,6 @@
 """How states are shown: three recipes of a place fold into one, and no two states look alike."""
 
 import pytest
-from msgspec.structs import replace
 from packaging.version import Version
 from support.editions import edition, matrix_report
 from support.known import Shelf, lock_of, ran
@@ -9,9 +8,7 @@ from support.printed import every_state
 
 from compat.advise.lifted import with_locks
 from compat.lock.lockfile import Lock
-from compat.results.entry import Entry
-from compat.results.run_group import Kind
-from compat.results.verdict import Verdict
+from compat.results.answer import Answer, Kind
 from compat.site.exports.badges import matrix_badges
 from compat.site.pages.grid_view import grid
 from compat.site.pages.place_view import recipe_words
@@ -108,10 +105,10 @@ def test_the_shelf_of_every_state_has_them_all() -> None:
 def test_what_is_inferred_has_a_sign_of_its_own_and_is_never_counted_as_tested(
     expected: Kind, words: str
 ) -> None:
-    verdict = Verdict(cell=PLACE, kind="unknown", evidence="inferred", expected=expected)
-
-    def inferred(entry: Entry) -> Entry:
-        return replace(entry, verdict=verdict) if entry.cell.id == PLACE else entry
+    def inferred(entry: Answer) -> Answer:
+        if entry.cell.id != PLACE:
+            return entry
+        return Answer(cell=entry.cell, evidence="inferred", expected=expected)
 
     report = matrix_report(Shelf(), Shelf().picture().mapped(inferred))
     shown = grid(report, Version("3.8"))

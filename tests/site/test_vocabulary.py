@@ -15,7 +15,7 @@ from support.editions import EARLY, MOVING, POLICY, edition
 from support.known import Shelf
 from support.printed import every_state, whole
 
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.state_words import BRIEF_WORDS, STATE_WORDS
 from compat.site.edition import Edition, place_of
 from compat.site.exports.badges import matrix_badges
@@ -54,7 +54,7 @@ def moving() -> dict[str, str]:
     return {path: text.decode("utf-8", "replace") for path, text in found.items()}
 
 
-def allowed(of: Edition, entry: Entry) -> set[str]:
+def allowed(of: Edition, entry: Answer) -> set[str]:
     """The words of the cell's state, and of those that it had."""
     (report,) = of.reports
     siblings = report.places[place_of(entry.cell)]

@@ -18,9 +18,9 @@ from compat.declare.matrix import Floor
 from compat.declare.policy import Hold, KnownBad, Policy, Window
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.plan.plan import Fate, plan
+from compat.results.judge import EvaluationContext
 from compat.results.record import Attempt, Capability, Record
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 from compat.run.outcome import parse_outcome
 
 DAY = datetime.date(2026, 6, 15)

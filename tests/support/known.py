@@ -22,12 +22,12 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.plan import plan
-from compat.results.known_answers import with_answers
-from compat.results.plain_answers import PlainAnswer, encode_answers
+from compat.results.infer import with_answers
+from compat.results.judge import EvaluationContext
+from compat.results.learnt import PlainAnswer, encode_answers
 from compat.results.record import Capability, Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 from compat.run.outcome import parse_outcome
 from support.world import catalogue_of, matrix_of, world
 

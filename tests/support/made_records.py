@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from hypothesis import strategies as st
 
+from compat.plan.cell import Cell
 from compat.results.record import (
     Attempt,
     Capability,
@@ -26,6 +27,12 @@ START = datetime.datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 NOW = datetime.datetime(2026, 11, 21, 22, 40, 12, tzinfo=UTC)
 CELL = "py3.11-tf2.14-tff0.87.0"
 LOCK, OTHER_LOCK, SUITE, OTHER_SUITE = ("1" * 64, "2" * 64, "a" * 64, "b" * 64)
+
+
+def cell_of(text: str) -> Cell:
+    """A cell of that id, of no matrix in particular."""
+    recipe: Any = text.partition("+")[2] or "fresh"
+    return Cell(matrix="tff", coordinates=(), recipe=recipe, unread=text)
 
 
 def outcome(text: str) -> Outcome:

@@ -6,8 +6,8 @@ from typing import Any
 
 from compat.declare.load import Declared
 from compat.plan.plan import plan
+from compat.results.judge import EvaluationContext
 from compat.results.snapshot import Snapshot, snapshot
-from compat.results.verdict import EvaluationContext
 from compat.site.edition import Edition, MatrixReport
 from support.editions import URL
 from support.known import DAY, DEMO, SUITE, Shelf, lock_of, ran, statuses

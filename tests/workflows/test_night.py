@@ -23,7 +23,7 @@ from support.zoo import SERIES, pytest_and_its_needs, repacked, serve, wheel
 
 from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import lock_digest
-from compat.results.plain_answers import decode_answers, encode_answers
+from compat.results.learnt import decode_answers, encode_answers
 from compat.results.record import Record, decode_line
 from compat.results.record_files import RecordFiles
 

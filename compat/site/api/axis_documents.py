@@ -15,8 +15,8 @@ from compat.advise.request import label
 from compat.declare.capabilities import Described
 from compat.declare.matrix import Axis, InterpreterAxis
 from compat.index.release import Release
+from compat.results.answer import Answer
 from compat.results.compare import Change
-from compat.results.entry import Entry
 from compat.results.record import Capability, Status
 from compat.results.representative import representative
 from compat.site.api.envelope import Document, head
@@ -32,7 +32,7 @@ MOST_CELLS = 4_000
 STATUSES: tuple[Status, ...] = get_args(Status)
 AxisVersion = tuple[str, Version]
 # What a capability came to, and the cells in which it did, with their places in the plan.
-_Answer = tuple[Capability, Sequence[tuple[int, Entry]]]
+_Answer = tuple[Capability, Sequence[tuple[int, Answer]]]
 
 
 class ReleaseFile(Value, frozen=True, kw_only=True):
@@ -128,11 +128,11 @@ class ChangesDocument(Document, frozen=True, kw_only=True):
     left_out: int
 
 
-def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Entry]]]:
+def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Answer]]]:
     """Yield each coordinate of each axis with the cells that have it, in the order of the axes,
     oldest first.
     """
-    entries: defaultdict[AxisVersion, list[Entry]] = defaultdict(list)
+    entries: defaultdict[AxisVersion, list[Answer]] = defaultdict(list)
     for entry in report.snapshot.entries:
         for coordinate in entry.cell.coordinates:
             entries[coordinate.axis, coordinate.version].append(entry)
@@ -142,7 +142,7 @@ def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Se
 
 
 def release_document(
-    report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Entry]
+    report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Answer]
 ) -> ReleaseDocument:
     releases = _releases(report, axis, version)
     published = next((r.published for r in reversed(releases) if r.published is not None), None)
@@ -160,7 +160,7 @@ def release_document(
         verdicts=dict(sorted(Counter(entry.verdict.kind for entry in entries).items())),
         ranges=tuple(_ranges(report, axis, entries)),
         cells=tuple(
-            entry.verdict.cell for entry in entries if entry.runs or entry.lock_digest is not None
+            entry.cell.id for entry in entries if entry.runs or entry.lock_digest is not None
         ),
         ruled_out=tuple(_reasons(entries)),
     )
@@ -174,11 +174,11 @@ def _releases(report: MatrixReport, axis: Axis, version: Version) -> tuple[Relea
     )
 
 
-def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Entry]) -> Iterator[Range]:
+def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Answer]) -> Iterator[Range]:
     for other in report.snapshot.matrix.axes:
         if other.name == axis.name:
             continue
-        beside: defaultdict[Version, list[Entry]] = defaultdict(list)
+        beside: defaultdict[Version, list[Answer]] = defaultdict(list)
         for entry in entries:
             beside[entry.cell.on(other.name).version].append(entry)
         states: defaultdict[State, list[str]] = defaultdict(list)
@@ -190,16 +190,14 @@ def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Entry]) -> Itera
                 yield Range(axis=other.name, state=state, coordinates=tuple(states[state]))
 
 
-def _reasons(entries: Sequence[Entry]) -> Iterator[ObstacleCount]:
-    ruled_out: defaultdict[str, list[Entry]] = defaultdict(list)
+def _reasons(entries: Sequence[Answer]) -> Iterator[ObstacleCount]:
+    ruled_out: defaultdict[str, list[Answer]] = defaultdict(list)
     for entry in entries:
         if entry.obstacle is not None:
             ruled_out[entry.obstacle.kind].append(entry)
     for kind, alike in sorted(ruled_out.items()):
         because = "" if alike[-1].obstacle is None else alike[-1].obstacle.because
-        yield ObstacleCount(
-            kind=kind, count=len(alike), example=alike[-1].verdict.cell, because=because
-        )
+        yield ObstacleCount(kind=kind, count=len(alike), example=alike[-1].cell.id, because=because)
 
 
 def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
@@ -207,7 +205,7 @@ def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
     id.
     """
     # Few cells differ in what they came to, so each answer is looked at once for all that share it.
-    alike: defaultdict[tuple[int, int], list[tuple[int, Entry]]] = defaultdict(list)
+    alike: defaultdict[tuple[int, int], list[tuple[int, Answer]]] = defaultdict(list)
     for place, entry in enumerate(report.snapshot.known):
         shared = id(entry.verdict.capabilities), id(entry.verdict.helpers)
         alike[shared].append((place, entry))
@@ -241,15 +239,15 @@ def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> 
     )
 
 
-def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Entry, Capability]]:
-    def rows(answer: _Answer) -> Iterator[tuple[int, Entry, Capability]]:
+def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Answer, Capability]]:
+    def rows(answer: _Answer) -> Iterator[tuple[int, Answer, Capability]]:
         capability, cells = answer
         return ((place, entry, capability) for place, entry in cells)
 
     return merge(*map(rows, answers), key=itemgetter(0))
 
 
-def _in_cells(rows: Iterable[tuple[int, Entry, Capability]]) -> Iterator[CapabilityInCell]:
+def _in_cells(rows: Iterable[tuple[int, Answer, Capability]]) -> Iterator[CapabilityInCell]:
     """What a capability came to in cells; many of these share an answer, taken apart once."""
     fields: dict[int, dict[str, Any]] = {}
     for _, entry, capability in rows:
@@ -258,7 +256,7 @@ def _in_cells(rows: Iterable[tuple[int, Entry, Capability]]) -> Iterator[Capabil
         verdict = entry.verdict
         yield CapabilityInCell(
             **fields[id(capability)],
-            cell=verdict.cell,
+            cell=verdict.id,
             latest=verdict.latest,
             stale=verdict.stale,
         )

@@ -12,12 +12,9 @@ from compat.advise.lifted import Lifted, lifted
 from compat.advise.published import AsPublished, as_published
 from compat.declare.suite_table import Tier
 from compat.plan.cell import RECIPES, Recipe
-from compat.plan.obstacle import Obstacle
-from compat.results.entry import Entry
+from compat.plan.feasible import Obstacle
+from compat.results.answer import Answer, Blame, EvidenceKind, Kind, Score
 from compat.results.record import Capability, Record, StepSeconds
-from compat.results.run_group import Kind
-from compat.results.score import Blame, Score
-from compat.results.verdict import EvidenceKind
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
 from compat.site.api.envelope import (
@@ -198,10 +195,10 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     links: Links
 
 
-def cell_summary(report: MatrixReport, entry: Entry) -> CellSummary:
+def cell_summary(report: MatrixReport, entry: Answer) -> CellSummary:
     verdict, counted = entry.verdict, entry.counted
     return CellSummary(
-        id=verdict.cell,
+        id=verdict.id,
         recipe=entry.cell.recipe,
         verdict=verdict.kind,
         state=cell_state(entry, report.places[place_of(entry.cell)]),
@@ -219,12 +216,12 @@ def cell_summary(report: MatrixReport, entry: Entry) -> CellSummary:
     )
 
 
-def chunks(report: MatrixReport) -> list[tuple[Entry, ...]]:
+def chunks(report: MatrixReport) -> list[tuple[Answer, ...]]:
     known = report.snapshot.known
     return [known[start : start + ROWS] for start in range(0, len(known), ROWS)] or [()]
 
 
-def cells_document(report: MatrixReport, chunk: Sequence[Entry], after: str | None) -> Cells:
+def cells_document(report: MatrixReport, chunk: Sequence[Answer], after: str | None) -> Cells:
     """Return the document about all cells, with its first rows; `after` is the path of the next
     document.
     """
@@ -241,17 +238,17 @@ def cells_document(report: MatrixReport, chunk: Sequence[Entry], after: str | No
     )
 
 
-def more_cells(report: MatrixReport, chunk: Sequence[Entry], after: str | None) -> MoreCells:
+def more_cells(report: MatrixReport, chunk: Sequence[Answer], after: str | None) -> MoreCells:
     return MoreCells(
         **head(report), cells=tuple(_row(report, entry) for entry in chunk), next=after
     )
 
 
-def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellDocument:
+def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
     """Return everything about a cell; its records and its lock are read."""
-    outcome, lock = entry.verdict.outcome, report.locks.get(entry.verdict.cell)
+    outcome, lock = entry.verdict.outcome, report.locks.get(entry.cell.id)
     failed = outcome if isinstance(outcome, Failed) else None
-    records, issue = report.parts.records(entry.verdict.cell), report.snapshot.explained(entry)
+    records, issue = report.parts.records(entry.cell.id), report.snapshot.explained(entry)
     verdict = entry.verdict
     return CellDocument(
         **asdict(cell_summary(report, entry)),
@@ -290,7 +287,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Entry) -> CellD
     )
 
 
-def _row(report: MatrixReport, entry: Entry) -> CellRow:
+def _row(report: MatrixReport, entry: Answer) -> CellRow:
     letters = _letters(report)[id(entry.verdict.capabilities)]
     return CellRow(**asdict(cell_summary(report, entry)), capabilities=letters)
 
@@ -325,7 +322,7 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
     return codes, "".join(letters[kind] for kind in kinds)
 
 
-def _explained(report: MatrixReport, entry: Entry, capability: Capability) -> ExplainedCapability:
+def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> ExplainedCapability:
     issue = None if capability.status == "yes" else report.snapshot.explained(entry, capability)
     faults = {fault.id: fault.fault for fault in entry.verdict.faults}
     return ExplainedCapability(
@@ -351,6 +348,6 @@ def _run(record: Record) -> RunSummary:
     )
 
 
-def _links(report: MatrixReport, entry: Entry) -> Links:
-    lock = None if entry.lock_digest is None else lock_file(report.name, entry.verdict.cell)
+def _links(report: MatrixReport, entry: Answer) -> Links:
+    lock = None if entry.lock_digest is None else lock_file(report.name, entry.cell.id)
     return Links(page=address(cell_page(entry.cell)), lock=lock)

@@ -22,10 +22,8 @@ from compat.site.api.index_documents import (
     is_of_root,
     root_document,
 )
-from compat.site.api.lane_documents import lanes_document
+from compat.site.api.install_documents import lanes_document, plain_document, platforms_document
 from compat.site.api.openapi import DOCUMENTS, changelog, openapi, schema_file
-from compat.site.api.plain_documents import plain_document
-from compat.site.api.platform_documents import platforms_document
 from compat.site.api.policy_documents import (
     minimum_document,
     proposals_document,
@@ -72,7 +70,7 @@ def cell_files(edition: Edition) -> Iterator[Made]:
         tokens = edition.tokens(report)
         for entry in report.snapshot.known:
             yield Made(
-                path=api_path(report.name, "cells", entry.verdict.cell),
+                path=api_path(report.name, "cells", entry.cell.id),
                 inputs=tokens.of(entry, *report.places[place_of(entry.cell)]),
                 make=_encoder(partial(cell_document, edition, report, entry)),
             )

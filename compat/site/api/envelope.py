@@ -13,7 +13,7 @@ import msgspec
 from compat.advise.request import label
 from compat.advise.rows import AdviceAxis
 from compat.declare.matrix import InterpreterAxis
-from compat.plan.product import axis_coordinates
+from compat.plan.cell import axis_coordinates
 from compat.site.edition import Listed, MatrixReport
 from compat.value import Value
 

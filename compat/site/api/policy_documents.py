@@ -10,10 +10,8 @@ from packaging.version import Version
 
 from compat.advise.request import label
 from compat.declare.matrix import Floor
-from compat.policy.calendar import Bar, ScheduledMove
-from compat.policy.outlook import Outlook
+from compat.policy.calendar import Bar, Outlook, Quarter, ScheduledMove, quarters
 from compat.policy.proposal import Proposal
-from compat.policy.quarters import Quarter, quarters
 from compat.site.api.envelope import Dated, SitePath, dated
 from compat.site.edition import MatrixReport
 from compat.site.paths import page

@@ -12,9 +12,8 @@ from xml.etree import ElementTree
 from packaging.version import Version
 
 from compat.advise.request import label
-from compat.results.entry import Entry
+from compat.results.answer import Answer, Kind
 from compat.results.representative import representative_of_release
-from compat.results.run_group import Kind
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, written
 from compat.site.paths import badge_path
@@ -129,8 +128,8 @@ def drawing(badge: Badge, ids: str = "") -> ElementTree.Element:
     return root
 
 
-def _by_subject(report: MatrixReport) -> dict[Version, list[Entry]]:
-    releases: defaultdict[Version, list[Entry]] = defaultdict(list)
+def _by_subject(report: MatrixReport) -> dict[Version, list[Answer]]:
+    releases: defaultdict[Version, list[Answer]] = defaultdict(list)
     for entry in report.snapshot.entries:
         releases[entry.cell.on(report.snapshot.matrix.subject).version].append(entry)
     return releases
@@ -144,7 +143,7 @@ def _subject(report: MatrixReport) -> str:
     return report.snapshot.matrix.subject_axis.short
 
 
-def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -> Badge:
+def _release(report: MatrixReport, version: Version, entries: Sequence[Answer]) -> Badge:
     best = representative_of_release(entries)
     name = f"{_subject(report)} {version}"
     if not best.is_tested:
@@ -157,7 +156,7 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Entry]) -
     return Badge(label=name, message=message, colour=colour)
 
 
-def _state(report: MatrixReport, entry: Entry) -> tuple[str, str]:
+def _state(report: MatrixReport, entry: Answer) -> tuple[str, str]:
     look = style_of(entry, report.places[place_of(entry.cell)])
     score = entry.verdict.score
     part = f", {score.passing}/{score.asked}" if look.state == "partial" else ""
@@ -165,7 +164,7 @@ def _state(report: MatrixReport, entry: Entry) -> tuple[str, str]:
     return f"{look.brief}{part}{stale}", _COLOURS[look.state]
 
 
-def _latest(report: MatrixReport, releases: dict[Version, list[Entry]]) -> Badge:
+def _latest(report: MatrixReport, releases: dict[Version, list[Answer]]) -> Badge:
     """The newest release that works; where none does, the newest that partly works, or was tested
     at all.
     """

@@ -13,9 +13,9 @@ from typing import Any
 
 from msgspec import json
 
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.record import Capability
-from compat.results.verdict import in_order
+from compat.results.runs import in_order
 from compat.run.outcome import Outcome
 from compat.site.api.cell_documents import cell_summary
 from compat.site.edition import Edition, Made, MatrixReport, SiteFile
@@ -174,7 +174,7 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> 
     connection.executemany(f"INSERT INTO {table} VALUES ({places})", rows)
 
 
-def _cell(report: MatrixReport, entry: Entry) -> Row:
+def _cell(report: MatrixReport, entry: Answer) -> Row:
     summary, obstacle = cell_summary(report, entry), entry.obstacle
     return (
         summary.id,
@@ -207,7 +207,7 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
     for entry in report.snapshot.known:
         for coordinate in entry.cell.coordinates:
             yield (
-                entry.verdict.cell,
+                entry.cell.id,
                 coordinate.axis,
                 coordinate.number,
                 positions[coordinate.axis][coordinate.version],
@@ -215,7 +215,7 @@ def _coordinates(report: MatrixReport) -> Iterator[Row]:
 
 
 def _runs(
-    known: Iterable[Entry], answers: _Answers, measures: dict[Measures, int]
+    known: Iterable[Answer], answers: _Answers, measures: dict[Measures, int]
 ) -> Iterator[Row]:
     outcomes: dict[tuple[Outcome, ...], str] = {}
     number = 0
@@ -228,7 +228,7 @@ def _runs(
             names, values = run.measured
             yield (
                 number,
-                entry.verdict.cell,
+                entry.cell.id,
                 run.started.isoformat(),
                 outcomes[run.outcomes],
                 id(run) in counting,

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from compat.advise.request import label
 from compat.policy.proposal import Proposal
-from compat.results.verdict import Verdict
+from compat.results.answer import Answer
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
@@ -144,7 +144,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
     )
 
 
-def _word(report: MatrixReport, event: Event, verdict: Verdict) -> str:
+def _word(report: MatrixReport, event: Event, verdict: Answer) -> str:
     return style_then(event.entry, verdict, report.places[place_of(event.entry.cell)]).word
 
 

@@ -7,7 +7,7 @@ from packaging.version import Version
 
 from compat.declare.capabilities import Described, group_of
 from compat.declare.matrix import KnownIssue
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.record import Capability
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.site.edition import MatrixReport
@@ -174,7 +174,7 @@ def capability_title(report: MatrixReport, name: str) -> str:
     return name if described is None else described.title
 
 
-def failing(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
+def failing(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     return failing_words(entry.verdict, lambda name: capability_title(report, name))
 
 
@@ -289,7 +289,7 @@ def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Mark:
 
 
 def _failures(report: MatrixReport, name: str) -> tuple[Failure, ...]:
-    by_cause: dict[tuple[str, str], list[tuple[Entry, Capability]]] = {}
+    by_cause: dict[tuple[str, str], list[tuple[Answer, Capability]]] = {}
     for entry, capability in report.failures.get(name, ()):
         by_cause.setdefault((capability.cause, capability.subject.partition(" (")[0]), []).append(
             (entry, capability)

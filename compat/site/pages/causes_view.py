@@ -5,8 +5,8 @@ from collections import Counter
 import msgspec
 
 from compat.declare.matrix import KnownIssue
-from compat.plan.obstacle import Kind
-from compat.results.entry import Entry
+from compat.plan.feasible import Kind
+from compat.results.answer import Answer
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View, links_to
@@ -80,8 +80,8 @@ def obstacle_words(kind: Kind) -> str:
 
 
 def causes(report: MatrixReport) -> Causes:
-    red: dict[str, list[Entry]] = {}
-    indeterminate: dict[str, list[Entry]] = {}
+    red: dict[str, list[Answer]] = {}
+    indeterminate: dict[str, list[Answer]] = {}
     for entry in report.snapshot.known:
         outcome = entry.verdict.outcome
         if isinstance(outcome, Failed):
@@ -108,13 +108,13 @@ def _grounds(report: MatrixReport) -> tuple[InferredGround, ...]:
 
 
 def _folded(
-    report: MatrixReport, by_outcome: dict[str, list[Entry]], prefix: str = ""
+    report: MatrixReport, by_outcome: dict[str, list[Answer]], prefix: str = ""
 ) -> tuple[Cause, ...]:
     ordered = sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0]))
     return tuple(_cause(report, outcome, entries, prefix) for outcome, entries in ordered)
 
 
-def _cause(report: MatrixReport, text: str, entries: list[Entry], prefix: str) -> Cause:
+def _cause(report: MatrixReport, text: str, entries: list[Answer], prefix: str) -> Cause:
     outcome = parse_outcome(text)
     return Cause(
         anchor=f"{prefix}{cause_anchor(outcome)}",

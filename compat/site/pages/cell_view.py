@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import label
 from compat.declare.matrix import KnownIssue
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.log_excerpt import around_first_error
 from compat.results.record import Capability, Record
 from compat.run.evidence import Metric
@@ -116,7 +116,7 @@ class CellView(View, frozen=True):
 
 
 def cell_view(
-    edition: Edition, report: MatrixReport, entry: Entry, neighbours: Neighbours
+    edition: Edition, report: MatrixReport, entry: Answer, neighbours: Neighbours
 ) -> CellView:
     """Return the view of a cell; reads its records and its lock, and those of its nearest green
     neighbour.
@@ -169,7 +169,7 @@ def cell_view(
     )
 
 
-def _reasons(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
+def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     """Why the verdict is what it is; with how sure that is where it is inferred, and what is known
     of runs that do not count.
     """
@@ -182,7 +182,7 @@ def _reasons(report: MatrixReport, entry: Entry) -> tuple[str, ...]:
     return (*entry.verdict.reasons, *others)
 
 
-def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
+def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
     tries = [outcome for record in records for outcome in record.outcomes]
     if not tries:
         return "Not tested yet."
@@ -205,7 +205,7 @@ def _summary(entry: Entry, records: tuple[Record, ...]) -> str:
     )
 
 
-def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> CellCapability:
+def _capability(report: MatrixReport, entry: Answer, capability: Capability) -> CellCapability:
     why = capability.subject
     if capability.status == "absent":
         why = (
@@ -228,7 +228,7 @@ def _capability(report: MatrixReport, entry: Entry, capability: Capability) -> C
     )
 
 
-def _counting(entry: Entry, record: Record) -> frozenset[Outcome]:
+def _counting(entry: Answer, record: Record) -> frozenset[Outcome]:
     runs = (run for run in entry.counted if run.run.started == record.started)
     return frozenset(outcome for run in runs for outcome in run.outcomes)
 
@@ -251,7 +251,7 @@ def _attempts(record: Record, counting: frozenset[Outcome]) -> tuple[AttemptLine
 
 def _failure(
     report: MatrixReport,
-    entry: Entry,
+    entry: Answer,
     records: tuple[Record, ...],
     neighbours: Neighbours,
     installed: dict[str, str],
@@ -280,7 +280,7 @@ def _failure(
     )
 
 
-def _named(entry: Entry, words: str) -> NeighbourLink:
+def _named(entry: Answer, words: str) -> NeighbourLink:
     symbol, style = cell_symbol(entry)
     return NeighbourLink(
         label=f"{words}, {recipe_words(entry)}",
@@ -290,7 +290,7 @@ def _named(entry: Entry, words: str) -> NeighbourLink:
     )
 
 
-def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> NeighbourLink:
+def _beside(entry: Answer, siblings: tuple[Answer, ...]) -> NeighbourLink:
     style = style_of(entry, siblings)
     if style.state == "unknown":
         style = STYLES["unknown"]
@@ -303,7 +303,7 @@ def _beside(entry: Entry, siblings: tuple[Entry, ...]) -> NeighbourLink:
 
 
 def axes_beside(
-    report: MatrixReport, entry: Entry, neighbours: Neighbours
+    report: MatrixReport, entry: Answer, neighbours: Neighbours
 ) -> tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]:
     beside = neighbours.beside(entry.cell)
     return tuple(
@@ -317,7 +317,7 @@ def axes_beside(
     )
 
 
-def signs_beside(entry: Entry, neighbours: Neighbours) -> Iterator[str]:
+def signs_beside(entry: Answer, neighbours: Neighbours) -> Iterator[str]:
     """Yield what `axes_beside` depends on: which cells stand beside this one, and their signs."""
     for pair in neighbours.beside(entry.cell).values():
         for other in pair:
@@ -328,7 +328,7 @@ def signs_beside(entry: Entry, neighbours: Neighbours) -> Iterator[str]:
                 yield ""
 
 
-def _along(entry: Entry | None, axis: str) -> NeighbourLink | None:
+def _along(entry: Answer | None, axis: str) -> NeighbourLink | None:
     if entry is None:
         return None
     symbol, style = cell_symbol(entry)

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, islice
 
+from compat.results.answer import Kind
 from compat.results.compare import ChangeKind
-from compat.results.run_group import Kind
 from compat.site.edition import MatrixReport, place_of
 from compat.site.history import Event
 from compat.site.pages.place_view import View, recipe_words

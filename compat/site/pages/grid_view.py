@@ -8,7 +8,7 @@ from functools import partial
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix, PackageAxis
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.representative import representative
 from compat.site.edition import Board, MatrixReport, Versions
 from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
@@ -226,7 +226,7 @@ def _tested_places(report: MatrixReport) -> list[tuple[Version | None, int]]:
 
 
 def answers(
-    places: Iterable[tuple[str, Sequence[Entry]]], every: Sequence[str], *, inferred: bool = False
+    places: Iterable[tuple[str, Sequence[Answer]]], every: Sequence[str], *, inferred: bool = False
 ) -> tuple[AnswerPart, ...]:
     """Return what was proven of places with their labels, or what is inferred, the best first;
     `every` label there is orders them.
@@ -247,7 +247,7 @@ def _row(
     subject: Version,
     columns: Sequence[Versions],
     every: Sequence[Versions],
-    places: Mapping[Versions, tuple[Entry, ...]],
+    places: Mapping[Versions, tuple[Answer, ...]],
     over_pythons: bool,
 ) -> GridRow:
     matrix = report.snapshot.matrix
@@ -270,7 +270,7 @@ def _row(
     )
 
 
-def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> GridPlace | None:
+def _shown(matrix: Matrix, entries: tuple[Answer, ...], over_pythons: bool) -> GridPlace | None:
     """The place, or None where there is nothing to say; ruled out is worth a sign only beside what
     is not.
     """
@@ -280,7 +280,7 @@ def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Gr
         return None if place_style(entries).state == "unknown" else place_view(entries, matrix)
     alike: Sequence[str] = ()
     if over_pythons:
-        by_python = defaultdict[Version, list[Entry]](list)
+        by_python = defaultdict[Version, list[Answer]](list)
         for entry in entries:
             by_python[python_of(entry.cell, matrix)].append(entry)
         style = place_style(entries)
@@ -293,7 +293,7 @@ def _shown(matrix: Matrix, entries: tuple[Entry, ...], over_pythons: bool) -> Gr
 
 
 def _all(report: MatrixReport) -> Board:
-    merged: dict[Version, dict[Versions, tuple[Entry, ...]]] = {}
+    merged: dict[Version, dict[Versions, tuple[Answer, ...]]] = {}
     for board in report.board.values():
         for subject, of_release in board.items():
             places = merged.setdefault(subject, {})
@@ -302,7 +302,7 @@ def _all(report: MatrixReport) -> Board:
     return merged
 
 
-def _every(board: Board) -> Iterator[tuple[Entry, ...]]:
+def _every(board: Board) -> Iterator[tuple[Answer, ...]]:
     return (entries for of_release in board.values() for entries in of_release.values())
 
 
@@ -311,7 +311,7 @@ def _counts(board: Board) -> tuple[int, int]:
     return tested, sum(is_admitted(entries) for entries in _every(board))
 
 
-def _says_something(entries: Sequence[Entry]) -> bool:
+def _says_something(entries: Sequence[Answer]) -> bool:
     if any(entry.is_tested for entry in entries) or is_admitted(entries):
         return True
     return any(

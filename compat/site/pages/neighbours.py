@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from compat.plan.cell import RECIPES, Cell, Recipe
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.record import Record
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
@@ -37,7 +37,7 @@ class Neighbours:
             if entry.verdict.kind in ("works", "partial")
         ]
 
-    def greener(self, entry: Entry) -> Entry | None:
+    def greener(self, entry: Answer) -> Answer | None:
         """Return the nearest cell in which works what does not work here: at the same place, else
         along one axis, else anywhere.
 
@@ -71,7 +71,7 @@ class Neighbours:
         ]
         return fitting[steps.index(min(steps))][1] if steps else None
 
-    def beside(self, cell: Cell) -> dict[str, tuple[Entry | None, Entry | None]]:
+    def beside(self, cell: Cell) -> dict[str, tuple[Answer | None, Answer | None]]:
         """Return, for each axis, the known cells just below and just above on it, of the same
         recipe.
         """
@@ -90,7 +90,7 @@ class Neighbours:
             for numbers, coordinate in zip(self._numbers, cell.coordinates, strict=True)
         )
 
-    def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Entry | None:
+    def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Answer | None:
         position = place[axis] + step
         while 0 <= position < len(self._numbers[axis]):
             entry = self._known.get(((*place[:axis], position, *place[axis + 1 :]), recipe))
@@ -110,7 +110,7 @@ class Neighbours:
                         yield (*place[:axis], to, *place[axis + 1 :])
 
 
-def _is_greener(other: Entry, entry: Entry) -> bool:
+def _is_greener(other: Answer, entry: Answer) -> bool:
     if other.verdict.kind == "works" or entry.verdict.kind != "partial":
         return other.verdict.kind in ("works", "partial")
     failing = entry.verdict.failing("combination", "unexplained")

@@ -7,8 +7,8 @@ from typing import Any
 
 from packaging.version import Version
 
-from compat.policy.quarters import quarters
-from compat.results.entry import Entry
+from compat.policy.calendar import quarters
+from compat.results.answer import Answer
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.answer_pages import answer_pages
 from compat.site.pages.capability_view import (
@@ -22,12 +22,10 @@ from compat.site.pages.changes_view import changes_in_month, changes_page, earli
 from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import choices, grid, grid_parts, main_python, part_label
 from compat.site.pages.home_view import home
-from compat.site.pages.lanes_view import lanes_view
+from compat.site.pages.install_views import lanes_view, plain_page, platforms_page
 from compat.site.pages.neighbours import Neighbours
 from compat.site.pages.page import LatePage, Page, alias, titled
 from compat.site.pages.pair_view import Pairs
-from compat.site.pages.plain_view import plain_page
-from compat.site.pages.platforms_view import platforms_page
 from compat.site.pages.policy_view import (
     proposal_list,
     proposal_view,
@@ -346,7 +344,7 @@ def _cells(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[L
         )
 
 
-def _cell(edition: Edition, report: MatrixReport, entry: Entry, neighbours: Neighbours) -> Page:
+def _cell(edition: Edition, report: MatrixReport, entry: Answer, neighbours: Neighbours) -> Page:
     cell = entry.cell
     place = place_words(cell, report.snapshot.matrix)
     style = style_of(entry, report.places[place_of(cell)])
@@ -366,7 +364,7 @@ def _cell(edition: Edition, report: MatrixReport, entry: Entry, neighbours: Neig
     )
 
 
-def _problem(entry: Entry) -> ProblemReport:
+def _problem(entry: Answer) -> ProblemReport:
     verdict = entry.verdict
     outcome = () if verdict.outcome is None else (("outcome", str(verdict.outcome)),)
     latest = () if verdict.latest is None else (("last tested", str(verdict.latest)),)

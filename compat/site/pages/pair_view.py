@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from packaging.version import Version
 
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.record import Status
 from compat.site.edition import MatrixReport, shared_capabilities
 from compat.site.pages.capability_view import capability_title, where
@@ -65,7 +65,7 @@ class _InRelease(NamedTuple):
     there are many, so most is asked of the few things that they come to.
     """
 
-    cells: Sequence[Entry]
+    cells: Sequence[Answer]
     twos: Sequence[Two]
 
 

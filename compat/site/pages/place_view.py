@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from compat.declare.matrix import Matrix
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.representative import representative
 from compat.site.paths import cell_page
 from compat.site.status import STALE, StatusStyle, place_style, style_of
@@ -35,7 +35,7 @@ class AnswerPart(View, frozen=True):
     versions: str
 
 
-def place_view(entries: Sequence[Entry], matrix: Matrix, pythons: Sequence[str] = ()) -> GridPlace:
+def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str] = ()) -> GridPlace:
     """Return the place of these entries; `pythons`, where there are any, are named instead of its
     own.
     """
@@ -52,31 +52,31 @@ def place_view(entries: Sequence[Entry], matrix: Matrix, pythons: Sequence[str] 
     )
 
 
-def has_page(entry: Entry) -> bool:
+def has_page(entry: Answer) -> bool:
     """Return whether the cell has a page: it has a lock or a run."""
     return bool(entry.runs) or entry.lock_digest is not None
 
 
-def entry_page(entry: Entry) -> str:
+def entry_page(entry: Answer) -> str:
     """Return the path of the cell's page; empty where it has none."""
     return cell_page(entry.cell) if has_page(entry) else ""
 
 
-def links_to(entries: Sequence[Entry], matrix: Matrix) -> tuple[tuple[str, str], ...]:
+def links_to(entries: Sequence[Answer], matrix: Matrix) -> tuple[tuple[str, str], ...]:
     """Return place and page of each cell, to be listed; all of them must have a page."""
     return tuple((place_words(entry.cell, matrix), cell_page(entry.cell)) for entry in entries)
 
 
-def cell_symbol(entry: Entry, siblings: Sequence[Entry] = ()) -> tuple[str, StatusStyle]:
+def cell_symbol(entry: Answer, siblings: Sequence[Answer] = ()) -> tuple[str, StatusStyle]:
     style = style_of(entry, siblings)
     return style.symbol + (STALE[0] if entry.verdict.stale else ""), style
 
 
-def recipe_words(entry: Entry) -> str:
+def recipe_words(entry: Answer) -> str:
     return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
 
 
-def _sentence(spoken: Entry, style: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
+def _sentence(spoken: Answer, style: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
     where = place_words(spoken.cell, matrix)
     if pythons:
         where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)

@@ -4,11 +4,9 @@ import datetime
 
 from compat.advise.request import label
 from compat.files import unified_diff
-from compat.policy.affected import affected_words
-from compat.policy.calendar import Bar, ScheduledMove
-from compat.policy.outlook import Outlook, missing_command
+from compat.policy.calendar import Bar, Outlook, ScheduledMove, missing_command
 from compat.policy.proposal import CellEvidence, Kind, Proposal
-from compat.policy.propose import floors
+from compat.policy.propose import affected_words, floors
 from compat.rewrite.matrix_file import matrix_after
 from compat.site.edition import MatrixReport
 from compat.site.pages.charts import Chart, Span, Table, timeline

@@ -3,9 +3,8 @@
 import datetime
 
 from compat.advise.request import label
-from compat.policy.affected import affected_words
-from compat.policy.calendar import ScheduledMove
-from compat.policy.quarters import Quarter, quarters
+from compat.policy.calendar import Quarter, ScheduledMove, quarters
+from compat.policy.propose import affected_words
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
 from compat.site.paths import page

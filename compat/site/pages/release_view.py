@@ -5,11 +5,12 @@ from collections.abc import Sequence
 
 from packaging.version import Version
 
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.representative import representative_of_release
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.pages.advice_view import CardView, best
 from compat.site.pages.grid_view import answers, label_of
+from compat.site.pages.install_views import PlainSection, PlatformRow, plain_section, platform_rows
 from compat.site.pages.place_view import (
     AnswerPart,
     View,
@@ -18,8 +19,6 @@ from compat.site.pages.place_view import (
     has_page,
     recipe_words,
 )
-from compat.site.pages.plain_view import PlainSection, plain_section
-from compat.site.pages.platforms_view import PlatformRow, platform_rows
 from compat.site.paths import api_path, grid_path, page
 from compat.site.status import StatusStyle, is_admitted
 from compat.site.why_words import (
@@ -107,9 +106,9 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
     return tuple(sorted(set(every)))
 
 
-def release_entries(report: MatrixReport) -> dict[Version, list[Entry]]:
+def release_entries(report: MatrixReport) -> dict[Version, list[Answer]]:
     subject = report.snapshot.matrix.subject
-    entries: dict[Version, list[Entry]] = {}
+    entries: dict[Version, list[Answer]] = {}
     for entry in report.snapshot.known:
         entries.setdefault(entry.cell.on(subject).version, []).append(entry)
     return entries
@@ -187,11 +186,11 @@ def _on_python(report: MatrixReport, python: Version, version: Version) -> OnPyt
     )
 
 
-def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[str, int], ...]:
+def _obstacles(report: MatrixReport, entries: Sequence[Answer]) -> tuple[tuple[str, int], ...]:
     """What is in the way, those of one cause in one line with their versions, the most common
     first.
     """
-    by_sentence: dict[str, list[Entry]] = {}
+    by_sentence: dict[str, list[Answer]] = {}
     for entry in entries:
         if entry.obstacle is not None and entry.cell.recipe != "dated":
             by_sentence.setdefault(_general(entry, report), []).append(entry)
@@ -208,7 +207,7 @@ def _obstacles(report: MatrixReport, entries: Sequence[Entry]) -> tuple[tuple[st
     return tuple(sorted(counted, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES])
 
 
-def _general(entry: Entry, report: MatrixReport) -> str:
+def _general(entry: Answer, report: MatrixReport) -> str:
     assert entry.obstacle is not None
     because, kind = entry.obstacle.because, entry.obstacle.kind
     if kind in ("conflicting-pin", "requires-python"):
@@ -221,7 +220,7 @@ def _general(entry: Entry, report: MatrixReport) -> str:
     return because
 
 
-def _cell(report: MatrixReport, entry: Entry) -> KnownCell:
+def _cell(report: MatrixReport, entry: Answer) -> KnownCell:
     symbol, style = cell_symbol(entry, report.places[place_of(entry.cell)])
     return KnownCell(
         place=place_words(entry.cell, report.snapshot.matrix),

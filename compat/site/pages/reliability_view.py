@@ -3,8 +3,8 @@
 import datetime
 from collections import Counter
 
+from compat.results.answer import Answer
 from compat.results.coverage import CellCount, cell_count
-from compat.results.entry import Entry
 from compat.results.state_words import by_evidence
 from compat.site.edition import MatrixReport
 from compat.site.pages.place_view import View
@@ -87,12 +87,12 @@ def reliability(report: MatrixReport) -> Reliability:
     )
 
 
-def _by_age(known: tuple[Entry, ...]) -> list[tuple[datetime.date, Entry]]:
+def _by_age(known: tuple[Answer, ...]) -> list[tuple[datetime.date, Answer]]:
     dated = [(entry.verdict.latest, entry) for entry in known if entry.verdict.latest is not None]
     return sorted(dated, key=lambda pair: (pair[0], pair[1].cell.id))
 
 
-def _flaky(report: MatrixReport, entry: Entry) -> tuple[str, str, str]:
+def _flaky(report: MatrixReport, entry: Answer) -> tuple[str, str, str]:
     return (
         place_words(entry.cell, report.snapshot.matrix),
         cell_page(entry.cell),
@@ -100,5 +100,5 @@ def _flaky(report: MatrixReport, entry: Entry) -> tuple[str, str, str]:
     )
 
 
-def _old(report: MatrixReport, entry: Entry, day: datetime.date) -> tuple[str, str, datetime.date]:
+def _old(report: MatrixReport, entry: Answer, day: datetime.date) -> tuple[str, str, datetime.date]:
     return place_words(entry.cell, report.snapshot.matrix), cell_page(entry.cell), day

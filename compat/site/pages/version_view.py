@@ -11,7 +11,7 @@ from packaging.version import Version
 from compat.advise.request import Request, label
 from compat.declare.matrix import Axis
 from compat.policy.window import version_releases
-from compat.results.entry import Entry
+from compat.results.answer import Answer
 from compat.results.representative import representative
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
@@ -142,13 +142,13 @@ def _ends(date: datetime.date, today: datetime.date) -> str:
     return "ended" if date < today else "ends"
 
 
-def _releases(report: MatrixReport, entries: Sequence[Entry]) -> Iterator[Releases]:
+def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Releases]:
     subject = report.snapshot.matrix.subject
-    by_release: dict[Version, list[Entry]] = {}
+    by_release: dict[Version, list[Answer]] = {}
     for entry in entries:
         by_release.setdefault(entry.cell.on(subject).version, []).append(entry)
     every = sorted(by_release)
-    by_style: dict[str, list[tuple[Version, Entry]]] = {}
+    by_style: dict[str, list[tuple[Version, Answer]]] = {}
     for version in every:
         best = representative(by_release[version])
         style = style_of(best, report.places[place_of(best.cell)])
@@ -169,7 +169,7 @@ def _releases(report: MatrixReport, entries: Sequence[Entry]) -> Iterator[Releas
             )
 
 
-def _failures(entries: Sequence[Entry]) -> Iterator[Reason]:
+def _failures(entries: Sequence[Answer]) -> Iterator[Reason]:
     outcomes = [
         entry.verdict.outcome
         for entry in entries
@@ -180,7 +180,7 @@ def _failures(entries: Sequence[Entry]) -> Iterator[Reason]:
         yield Reason(sentence=sentence, count=number, anchor=anchor)
 
 
-def _ruled_out(entries: Sequence[Entry]) -> Iterator[Reason]:
+def _ruled_out(entries: Sequence[Answer]) -> Iterator[Reason]:
     kinds = Counter(
         entry.obstacle.kind
         for entry in entries

@@ -1,12 +1,14 @@
-"""The plain installs of a matrix on a platform that is not its own, and what metadata says of them.
+"""The fresh cell that a plain install of each release asks about, on each Python that it admits;
+and on other platforms what metadata says of it.
 
-Nothing of it runs and no resolver is asked: the tags of wheels and the requirements of the subject
+There nothing runs and no resolver is asked: the tags of wheels and the requirements of the subject
 are at hand for every platform.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
+from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -14,11 +16,8 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName, target_of
 from compat.index.release import Catalogue, Package, Release, Required
-from compat.plan.cell import Cell
-from compat.plan.feasible import Feasibility
-from compat.plan.installable import Installable
-from compat.plan.obstacle import Obstacle
-from compat.plan.plain_cells import PlainQuestion, plain_questions
+from compat.plan.cell import Cell, product
+from compat.plan.feasible import Feasibility, Installable, Obstacle
 from compat.value import Value
 
 
@@ -32,19 +31,85 @@ class WheelThere(Value, frozen=True, kw_only=True):
     pythons: tuple[Version, ...]
 
 
-class PlatformQuestion(Value, frozen=True, kw_only=True):
-    """Does `pip install subject==release` work on a Python of another platform, by metadata?
+class InstallQuestion(Value, frozen=True, kw_only=True):
+    """Does `pip install subject==release` work on a Python?
 
-    `cell` is the fresh cell that stands for it, and `obstacle` what rules it out. `lacking` is the
-    package that has no file there, and `newest` its newest release that has one, as far as known.
+    `cell` is the fresh cell with the newest coordinates that the release's own metadata admits
+    there. Without a cell nobody need ask a resolver, and `obstacle` says why: the release does not
+    admit the Python, the matrix has no coordinate that it admits, or a rule excludes it.
+
+    On another platform `obstacle` is what rules it out by metadata, `lacking` the package that has
+    no file there, and `newest` its newest release that has one, as far as known.
     """
 
     release: Version
     python: Version
-    cell: Cell | None
-    obstacle: Obstacle | None
+    cell: Cell | None = None
+    obstacle: Obstacle | None = None
     lacking: str = ""
     newest: WheelThere | None = None
+
+
+def plain_questions(facts: Feasibility) -> tuple[InstallQuestion, ...]:
+    """Return the question of each release and Python of the matrix, oldest first.
+
+    What the plan knows of packages deeper in the tree is left aside: that is what is asked.
+    """
+    subject, python = facts.matrix.subject, facts.matrix.interpreters.name
+    pairs: dict[tuple[Version, Version], list[Cell]] = {}
+    for place in product(facts.matrix, facts.catalogue):
+        cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")
+        pairs.setdefault((cell.on(subject).version, cell.on(python).version), []).append(cell)
+    return tuple(
+        _question(facts, release, series, cells)
+        for (release, series), cells in sorted(pairs.items())
+    )
+
+
+def plain_question_of(facts: Feasibility, cell: Cell) -> InstallQuestion | None:
+    # Return the question of a cell's release and Python, as `plain_questions` has it; None where
+    # the matrix has no such place.
+    pair = (facts.matrix.subject, facts.matrix.interpreters.name)
+    release, python = (cell.on(axis).version for axis in pair)
+    spans = (
+        [
+            coordinate
+            for coordinate in coordinates
+            if axis not in pair or coordinate.version == cell.on(axis).version
+        ]
+        for axis, coordinates in facts.coordinates.items()
+    )
+    cells = [
+        Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")
+        for place in itertools.product(*spans)
+    ]
+    return _question(facts, release, python, cells) if cells else None
+
+
+def _question(
+    facts: Feasibility, release: Version, python: Version, cells: list[Cell]
+) -> InstallQuestion:
+    others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
+
+    def versions(cell: Cell) -> tuple[Version, ...]:
+        return tuple(cell.on(axis).version for axis in others)
+
+    if not facts.usable(cells[0], facts.matrix.subject_axis):
+        obstacle = facts.unavailable(cells[0])
+        return InstallQuestion(release=release, python=python, obstacle=obstacle)
+    # Of what the release admits, a resolver takes what has a file; where nothing has one, it says
+    # so about what is admitted.
+    newest_first = sorted(cells, key=versions, reverse=True)
+    admitted = (cell for cell in newest_first if facts.conflicting(cell) is None)
+    unmoved = (cell for cell in newest_first if not any(facts.moved(cell, axis) for axis in others))
+    cell = next(itertools.chain(admitted, unmoved), None)
+    if cell is None:
+        obstacle = facts.conflicting(cells[-1])
+        return InstallQuestion(release=release, python=python, obstacle=obstacle)
+    obstacle = facts.excluded(cell)
+    return InstallQuestion(
+        release=release, python=python, cell=None if obstacle else cell, obstacle=obstacle
+    )
 
 
 def platform_facts(
@@ -59,28 +124,23 @@ def platform_facts(
     known of those packages, and nothing is ruled out for want of them.
     """
     target = target_of(platform, matrix.platform)
-    other = msgspec.structs.replace(matrix, platform=target)
+    other = replace(matrix, platform=target)
     required = () if elsewhere is None else _merged(catalogue.required, elsewhere)
-    return Feasibility(other, msgspec.structs.replace(catalogue, required=required))
+    return Feasibility(other, replace(catalogue, required=required))
 
 
-def platform_questions(facts: Feasibility) -> Iterator[PlatformQuestion]:
+def platform_questions(facts: Feasibility, platform: PlatformName) -> Iterator[InstallQuestion]:
     newest = _NewestFiles(facts)
     for question in plain_questions(facts):
-        obstacle = question.obstacle
-        if question.cell is not None:
-            obstacle = facts.obstacle(question.cell)
+        cell, obstacle = question.cell, question.obstacle
+        if cell is not None:
+            obstacle = facts.obstacle(cell)
+            cell = replace(cell, platform=platform)
         lacking = "" if obstacle is None else _lacking(facts, question, obstacle)
         if obstacle is not None and lacking:
             obstacle = _of_release(facts, question, obstacle)
-        yield PlatformQuestion(
-            release=question.release,
-            python=question.python,
-            cell=question.cell,
-            obstacle=obstacle,
-            lacking=lacking,
-            newest=newest.of(lacking) if lacking else None,
-        )
+        wheel = newest.of(lacking) if lacking else None
+        yield replace(question, cell=cell, obstacle=obstacle, lacking=lacking, newest=wheel)
 
 
 def _merged(required: Iterable[Required], elsewhere: Iterable[Package]) -> tuple[Required, ...]:
@@ -92,12 +152,12 @@ def _merged(required: Iterable[Required], elsewhere: Iterable[Package]) -> tuple
 
     def whole(name: str, release: Release) -> Release:
         artifacts = (*release.artifacts, *further.get((name, release.version), ()))
-        return msgspec.structs.replace(release, artifacts=artifacts)
+        return replace(release, artifacts=artifacts)
 
     return tuple(
-        msgspec.structs.replace(
+        replace(
             entry,
-            package=msgspec.structs.replace(
+            package=replace(
                 entry.package,
                 releases=tuple(whole(entry.package.name, r) for r in entry.package.releases),
             ),
@@ -106,7 +166,7 @@ def _merged(required: Iterable[Required], elsewhere: Iterable[Package]) -> tuple
     )
 
 
-def _lacking(facts: Feasibility, question: PlainQuestion, obstacle: Obstacle) -> str:
+def _lacking(facts: Feasibility, question: InstallQuestion, obstacle: Obstacle) -> str:
     """The package whose files do not fit; empty where something else is in the way.
 
     Of a package that the index lacks altogether an obstacle names no Python.
@@ -121,7 +181,7 @@ def _lacking(facts: Feasibility, question: PlainQuestion, obstacle: Obstacle) ->
     return canonicalize_name(Requirement(obstacle.between[0]).name)
 
 
-def _of_release(facts: Feasibility, question: PlainQuestion, obstacle: Obstacle) -> Obstacle:
+def _of_release(facts: Feasibility, question: InstallQuestion, obstacle: Obstacle) -> Obstacle:
     """The obstacle of a coordinate beside the subject, told of the release that asks for it.
 
     Its cell has the newest coordinate that the release admits where none of them has a file.
@@ -133,7 +193,7 @@ def _of_release(facts: Feasibility, question: PlainQuestion, obstacle: Obstacle)
         if coordinate.text == obstacle.between[0]:
             asks = f"{facts.matrix.subject_axis.package} {question.release} admits {axis.package}"
             because = f"{asks} up to {coordinate.version}: {obstacle.because}"
-            return msgspec.structs.replace(obstacle, because=because)
+            return replace(obstacle, because=because)
     return obstacle
 
 

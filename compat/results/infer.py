@@ -1,0 +1,432 @@
+"""What is known of cells of which nothing ran: what a resolver said of them, what follows from the
+clauses that they contain, and what tested neighbours that agree let expect.
+
+That is an expectation, no proof: such a cell stays `unknown`, so that it stands behind every tested
+one and moves nothing.
+"""
+
+import datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import pairwise
+
+import msgspec
+
+from compat.lock.demands import Demands, Facts
+from compat.plan.cell import Cell, axis_coordinates, readable_cell
+from compat.plan.feasible import Feasibility
+from compat.results.answer import Answer, KnownRefusal
+from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
+from compat.results.involved import third_package
+from compat.results.judge import holds, judged_again
+from compat.results.learnt import LOCKED, PlainAnswer
+from compat.results.snapshot import Snapshot
+from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_spurious
+
+_NOTHING = KeptClauses()
+# The clauses that cells contain, by the ids of these.
+_Contained = Mapping[str, tuple[Clause | FileClause, ...]]
+
+
+def with_answers(
+    known: Snapshot,
+    answers: Mapping[str, PlainAnswer],
+    clauses: KeptClauses = _NOTHING,
+) -> Snapshot:
+    """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
+    the clauses that were known then and that nothing has disproved since, or from tested
+    neighbours that agree.
+    """
+    on_day = {cell: answer for cell, answer in answers.items() if answer.on <= known.day}
+    before = KeptClauses(
+        conflicts=tuple(clause for clause in clauses.conflicts if clause.on <= known.day),
+        files=tuple(clause for clause in clauses.files if clause.on <= known.day),
+    )
+    if not on_day and before == _NOTHING:
+        return with_expectations(known)
+
+    # Only cells without an answer of their own ask about clauses.
+    @cache
+    def consequences() -> Consequences:
+        return Consequences(known.feasibility, before)
+
+    @cache
+    def disproofs() -> tuple[Disproof, ...]:
+        if before == _NOTHING:
+            return ()
+        contained = _contained(known, on_day, consequences())
+        return tuple(_disproofs(known, on_day, contained))
+
+    @cache
+    def standing() -> Consequences | None:
+        return None if before == _NOTHING else consequences().without(disproofs())
+
+    def answered(entry: Answer) -> Answer:
+        return _answered(known, entry, on_day, standing)
+
+    return with_expectations(known.with_plain(on_day, disproofs).mapped(answered))
+
+
+class Consequences:
+    """What clauses say of cells: of many, each fact is worked out once."""
+
+    def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
+        self.clauses = clauses
+        self._facts = facts
+        self._book = ClauseBook(clauses.conflicts)
+        self._demands = Demands(facts)
+        self._interpreters = facts.matrix.interpreters.name
+
+    def without(self, disproofs: tuple[Disproof, ...]) -> "Consequences":
+        return Consequences(self._facts, self.clauses.without(disproofs)) if disproofs else self
+
+    def of(self, cell: Cell) -> KnownRefusal | None:
+        clauses = self._book.answer(self._sets(cell), self._python(cell))
+        refusal = _by_clause(clauses[0]) if clauses else None
+        axes = (a.normalised_name for a in self._facts.matrix.packages if cell.recipe == "relaxed")
+        # A file that fails says more than the want of a build or of a package that may move.
+        if refusal and not (
+            is_spurious(refusal.outcome) or third_package(refusal.involved, frozenset(axes))
+        ):
+            return refusal
+        return next((_by_file(f) for f in self.clauses.files if self._holds(f, cell)), refusal)
+
+    def contained(self, cell: Cell) -> tuple[tuple[Clause, ...], tuple[FileClause, ...]]:
+        conflicts = self._book.contained(self._sets(cell), self._python(cell))
+        return tuple(conflicts), tuple(f for f in self.clauses.files if self._holds(f, cell))
+
+    def _sets(self, cell: Cell) -> tuple[Facts, ...]:
+        return self._demands.of(cell) if self._book.clauses else ()
+
+    def _python(self, cell: Cell) -> str:
+        return str(cell.on(self._interpreters).version)
+
+    def _holds(self, file: FileClause, cell: Cell) -> bool:
+        if self._python(cell) not in file.pythons:
+            return False
+        usable = self._facts.usable(cell, self._facts.matrix.subject_axis)
+        return bool(usable) and all(str(release.version) in file.releases for release in usable)
+
+
+Standing = Callable[[], Consequences | None]
+
+
+def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
+    """Return the cells that have no answer any more because clauses of these are disproved,
+    sorted.
+    """
+    every = Consequences(known.feasibility, clauses)
+    standing = every.without(known.disproofs)
+    return tuple(
+        sorted(
+            entry.cell.id
+            for entry in known.entries
+            if entry.evidence == "none"
+            and _is_open(entry)
+            and every.of(entry.cell) is not None
+            and standing.of(entry.cell) is None
+        )
+    )
+
+
+def _answered(
+    known: Snapshot, entry: Answer, answers: Mapping[str, PlainAnswer], standing: Standing
+) -> Answer:
+    refusal = _known(entry, answers.get(entry.cell.id), standing)
+    if refusal is None:
+        return entry
+    # Whose fault a failure would be is asked where something ran.
+    present = known.attribution.context(entry.cell, known.present) if entry.runs else known.present
+    return judged_again(entry, present, refusal)
+
+
+def _known(entry: Answer, answer: PlainAnswer | None, standing: Standing) -> KnownRefusal | None:
+    """What is known of a cell: what a resolver said of it, else what follows.
+
+    A refusal that says something about our builds alone, such as one for want of a build, is none.
+    """
+    asked = None if answer is None else answer.refusal
+    if answer is not None and asked is not None and not is_spurious(asked):
+        return KnownRefusal(
+            outcome=asked,
+            because=answer.because,
+            on=answer.on,
+            ground="asked",
+            witness=answer.cell,
+        )
+    clauses = standing() if _is_open(entry) else None
+    return None if clauses is None else clauses.of(entry.cell)
+
+
+def _is_open(entry: Answer) -> bool:
+    return entry.planned and entry.obstacle is None and not entry.is_tested
+
+
+def _contained(
+    known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
+) -> _Contained:
+    """The clauses that known cells contain, whatever these came to; of most that is none."""
+    locked = sorted(cell for cell, answer in answers.items() if answer.outcome == LOCKED)
+    beside = (entry for cell in locked if (entry := known.by_id.get(cell)) is not None)
+    planned = {e.cell.id: e.cell for e in (*known.known, *beside) if e.planned}
+    every = ((cell_id, *consequences.contained(cell)) for cell_id, cell in planned.items())
+    return {cell: (*conflicts, *files) for cell, conflicts, files in every if conflicts or files}
+
+
+def _disproofs(
+    known: Snapshot, answers: Mapping[str, PlainAnswer], contained: _Contained
+) -> Iterator[Disproof]:
+    disproved: set[Clause | FileClause] = set()
+    for cell, clauses in contained.items():
+        answer, reached = answers.get(cell), _reached(known.by_id[cell])
+        if answer is not None and answer.outcome == LOCKED:
+            reached.append((answer.on, STAGES.index("install")))
+        for day, stage in reached:
+            for clause in sorted(clauses, key=str):
+                is_later = clause.on <= day and stage > _stage_of(clause)
+                if is_later and clause not in disproved:
+                    disproved.add(clause)
+                    yield Disproof(clause=clause, cell=cell, on=day)
+
+
+def _stage_of(clause: Clause | FileClause) -> int:
+    return STAGES.index("lock" if isinstance(clause, Clause) else "import")
+
+
+def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
+    """The day of each run of a lock that counts, and the number of the stage that it reached."""
+    return [
+        (counted.run.started.date(), max(map(_stage, counted.outcomes)))
+        for counted in entry.counted
+        if counted.run.lock_digest
+    ]
+
+
+def _stage(outcome: Outcome) -> int:
+    """The number of the stage in which a run failed; of one that passed, one more than there
+    are.
+    """
+    return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
+
+
+def _by_clause(clause: Clause) -> KnownRefusal:
+    return KnownRefusal(
+        outcome=clause.failed,
+        because=clause.because,
+        on=clause.on,
+        ground="clause",
+        witness=clause.cell,
+        facts=clause.facts,
+    )
+
+
+def _by_file(clause: FileClause) -> KnownRefusal:
+    return KnownRefusal(
+        outcome=clause.failed,
+        because=f"it works in {clause.works}",
+        on=clause.on,
+        ground="file",
+        witness=clause.cell,
+        facts=(clause.path,),
+    )
+
+
+# What a tested cell says for others: its kind, and the cause or the capabilities that fail; empty
+# where it says nothing.
+Signature = tuple[str, ...]
+# The ids of two tested neighbours in reading order, and the axis on which they stand beside each
+# other.
+_Ends = tuple[str, str, str]
+# A line by its axis, and what stands before and after the version in the ids of its cells.
+_Line = tuple[str, str, str]
+_MOST_NAMED = 4
+
+
+def with_expectations(known: Snapshot) -> Snapshot:
+    if not known.catalogue.packages:  # without one none is planned, and no axis has coordinates
+        return known
+    by_id = known.by_id
+
+    def tested(cell_id: str) -> Signature | None:
+        entry = by_id.get(cell_id)
+        return tested_signature(entry) if entry is not None and entry.is_known else None
+
+    def is_even(cell_id: str) -> bool:
+        entry = by_id.get(cell_id)
+        return entry is not None and is_silent(entry)
+
+    lines = Lines(known, tested, is_even)
+
+    def awaited(entry: Answer) -> Answer:
+        if not is_open(entry):
+            return entry
+        expected = [
+            _expected(entry, by_id[low], by_id[high], axis)
+            for low, high, axis in lines.around(entry.cell)
+        ]
+        return expected[0] if len({each.expected for each in expected}) == 1 else entry
+
+    return known.mapped(awaited)
+
+
+class Lines:
+    """The cells that differ on one axis alone, in its order; what lies between those that were
+    tested is looked at once for each line.
+    """
+
+    def __init__(
+        self,
+        known: Snapshot,
+        tested: Callable[[str], Signature | None],
+        is_even: Callable[[str], bool],
+    ) -> None:
+        """Take the axes of a snapshot; by its id what a cell came to, None where it was not tested,
+        and whether it says nothing of its own.
+        """
+        self._known = known
+        self._tested = tested
+        self._is_even = is_even
+        self._axes = {
+            axis.name: [coordinate.text for coordinate in axis_coordinates(axis, known.catalogue)]
+            for axis in known.matrix.axes
+        }
+        self._between: dict[_Line, dict[str, _Ends]] = {}
+
+    def through(self, cell: Cell) -> Iterator[list[str]]:
+        return map(self._cells, self._lines(cell))
+
+    def around(self, cell: Cell) -> Iterator[_Ends]:
+        for line in self._lines(cell):
+            if line not in self._between:
+                self._between[line] = dict(self._pairs(line[0], self._cells(line)))
+            ends = self._between[line].get(cell.id)
+            if ends is not None and not self._is_known_to_fail(cell, ends):
+                yield ends
+
+    def _is_known_to_fail(self, cell: Cell, ends: _Ends) -> bool:
+        """Whether people declared that a cell fails that would be expected to work, and not of both
+        ends: where it holds of these, too, they work in spite of it.
+        """
+        kind = (self._tested(ends[0]) or ("broken",))[0]
+        cells = [readable_cell(end, self._known.matrix) for end in ends[:2]]
+        about = (
+            issue
+            for issue in self._known.holding(cell)
+            # What works in part may lack one capability more.
+            if issue.fault == "combination" and (kind == "works" or not issue.capability)
+        )
+        return kind != "broken" and any(
+            not all(end is not None and holds(issue, end) for end in cells) for issue in about
+        )
+
+    def forget(self, cell: Cell) -> None:
+        """Take that something has become known of a cell."""
+        for line in self._lines(cell):
+            self._between.pop(line, None)
+
+    def _lines(self, cell: Cell) -> Iterator[_Line]:
+        own = [coordinate.text for coordinate in cell.coordinates]
+        recipe = cell.id.removeprefix(cell.place)
+        for number, axis in enumerate(self._axes):
+            before = "".join(f"{text}-" for text in own[:number])
+            after = "".join(f"-{text}" for text in own[number + 1 :]) + recipe
+            yield axis, before, after
+
+    def _cells(self, line: _Line) -> list[str]:
+        axis, before, after = line
+        return [f"{before}{text}{after}" for text in self._axes[axis]]
+
+    def _pairs(self, axis: str, cells: Sequence[str]) -> Iterator[tuple[str, _Ends]]:
+        signatures = ((n, self._tested(cell)) for n, cell in enumerate(cells))
+        tested = [(n, signature) for n, signature in signatures if signature is not None]
+        for (first, low), (last, high) in pairwise(tested):
+            if last - first < 2 or not agreement(low, high):
+                continue
+            between = cells[first + 1 : last]
+            # A cell between with an answer of its own says that the line is not even.
+            if all(map(self._is_even, between)):
+                yield from ((cell, (cells[first], cells[last], axis)) for cell in between)
+
+
+def tested_signature(entry: Answer) -> Signature | None:
+    """Return what a planned cell came to in a run of the whole suite; None where it did not run."""
+    is_tested = entry.planned and entry.evidence == "tested"
+    return signature_of(entry) if is_tested else None
+
+
+def signature_of(verdict: Answer) -> Signature:
+    """Return what a neighbour must have come to, too; empty where it says nothing for others."""
+    if verdict.kind not in ("works", "partial", "broken"):
+        return ()
+    if verdict.kind == "broken":
+        return verdict.kind, "" if verdict.outcome is None else _cause(verdict.outcome)
+    return verdict.kind, *verdict.failing("combination", "unexplained")
+
+
+def agreement(low: Signature, high: Signature) -> Signature:
+    """Return what two tested neighbours let expect of what lies between them; empty where that is
+    nothing. A capability is a line of its own: what fails in one of them alone says nothing about
+    it, and changes nothing in what fails in both.
+    """
+    if low == high:
+        return low
+    if low[:1] != ("partial",) or high[:1] != ("partial",):
+        return ()
+    shared = sorted({*low[1:]} & {*high[1:]})
+    return ("partial", *shared) if shared else ()
+
+
+def _cause(outcome: Outcome) -> str:
+    """What a broken neighbour has to share. Of a place it is the package: from release to release
+    lines move, and so does the first of many files that a Python cannot run.
+    """
+    if isinstance(outcome, Failed) and outcome.cause in PLACED:
+        package = outcome.subject.partition("/")[0]
+        return str(Failed(stage=outcome.stage, cause=outcome.cause, subject=package))
+    return str(brief(outcome))
+
+
+def is_open(entry: Answer) -> bool:
+    return is_silent(entry) and entry.refusal is None and not entry.runs
+
+
+def is_silent(entry: Answer) -> bool:
+    """Return whether a planned cell says nothing about its line: it did not run, or what its runs
+    came to (another package in the way, a time limit once) does not count for its versions; nor
+    does it that a resolver only wants a build.
+    """
+    return entry.planned and entry.evidence == "none" and entry.obstacle is None
+
+
+def _expected(entry: Answer, low: Answer, high: Answer, axis: str) -> Answer:
+    kind, outcome, other = low.kind, low.outcome, high.outcome
+    ends = f"{low.cell.id} and {high.cell.id}"
+    same = f"both came to {outcome}" if outcome == other else f"came to {outcome} and to {other}"
+    if kind == "works":
+        same = "both work"
+    elif kind == "partial":
+        same = _in_part(signature_of(low), signature_of(high))
+    reason = f"inferred: of the versions of {axis} around it, {ends} {same}; nothing between speaks"
+    return msgspec.structs.replace(
+        entry,
+        evidence="inferred",
+        expected=kind,
+        stale=low.stale or high.stale,
+        reasons=(f"{reason} against it",),
+    )
+
+
+def _in_part(low: Signature, high: Signature) -> str:
+    shared = agreement(low, high)[1:]
+    open_ids = sorted({*low[1:]} ^ {*high[1:]})
+    words = "both work in part"
+    if shared:
+        words += f": {_some(shared)} {'fails' if len(shared) == 1 else 'fail'} in both"
+    if open_ids:
+        words += f", and {_some(open_ids)} in one of them alone, which stays open"
+    return words
+
+
+def _some(ids: Sequence[str]) -> str:
+    rest = len(ids) - _MOST_NAMED
+    return ", ".join(ids[:_MOST_NAMED]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,617 @@
+"""From runs, plan and refusals to answers: what the runs of a cell add up to, and whose fault a
+failing capability is. The only place where that is decided; pure functions.
+
+The question of a matrix is whether a combination does what its release can do. So what fails in
+every combination of the release takes nothing from one of them, but only where a `[[known]]` entry
+says so, and no cell shows otherwise. A cell speaks by its newest runs that count, whichever suite
+they were of: an old result can take an excuse away, and never gives one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from copy import copy
+from functools import cached_property
+
+from msgspec.structs import replace
+from packaging.version import Version
+
+from compat.declare.matrix import KnownIssue, Matrix
+from compat.declare.suite_table import Tier
+from compat.plan.cell import Cell
+from compat.plan.feasible import Obstacle
+from compat.results.answer import (
+    EXCUSED,
+    Answer,
+    Blame,
+    CapabilityFault,
+    EvidenceKind,
+    Kind,
+    KnownRefusal,
+    ProvingRuns,
+    RunOverview,
+    Score,
+    blame_of,
+)
+from compat.results.involved import third_package
+from compat.results.record import Capability, Status
+from compat.results.runs import (
+    Counted,
+    History,
+    Ran,
+    files_of,
+    is_other_suite,
+    is_whole,
+)
+from compat.run.outcome import (
+    Failed,
+    Outcome,
+    Passed,
+    begins_with,
+    brief,
+    is_of_machine,
+    is_spurious,
+    parse_outcome,
+)
+from compat.value import StrictValue
+
+_EVIDENCE: dict[Tier, EvidenceKind] = {"full": "tested", "smoke": "smoke"}
+FRESH_DAYS = 90
+CORE_ALONE = "only the core of the suite was run"
+_MOST_ALIKE = 10_000
+
+
+class EvaluationContext(StrictValue, frozen=True, kw_only=True):
+    """What holds at the moment of asking: the suite as it is now, the day, and how many days a
+    record stays fresh.
+
+    `asked` are the packages that the matrix asks about, its subject's and its coordinates', by
+    normalised name. `helpers` are the ids under which the suite tests files of its own: they say
+    nothing about the subject. `faults` says whose fault it is where a capability fails in the cell
+    that is asked about; one that it does not name is unexplained.
+    """
+
+    suite_digest: str
+    day: datetime.date
+    fresh_days: int = FRESH_DAYS
+    asked: frozenset[str] = frozenset()
+    helpers: frozenset[str] = frozenset()
+    faults: tuple[CapabilityFault, ...] = ()
+
+
+def judge(
+    cell: Cell,
+    runs: Iterable[Ran] | History,
+    present: EvaluationContext,
+    *,
+    lock_digest: str | None = None,
+    obstacle: Obstacle | None = None,
+    refusal: KnownRefusal | None = None,
+    planned: bool = True,
+) -> Answer:
+    """Return what is known of a cell by its runs, in whatever order they come, and where none of
+    them counts by the plan's `obstacle` and by `refusal`. `lock_digest` is that of its lock now.
+
+    A run that says nothing about the versions, one of another cell and one from the future change
+    nothing. In a whole snapshot the other cells of its release say whose fault a failure is: they
+    are in `present`.
+    """
+    if isinstance(runs, History):
+        history = runs
+    else:
+        history = History([run for run in runs if run.cell == cell.id], present.day)
+    known = Answer(
+        cell=cell,
+        obstacle=obstacle,
+        refusal=refusal,
+        lock_digest=lock_digest,
+        planned=planned,
+        history=history,
+        overview=_overview(history, present, lock_digest) if history.runs else None,
+    )
+    counted, asked = history.counted, asked_about(cell.id, present)
+    if not counted:
+        return _untested(known, asked)
+    group, since = _newest_group(counted, asked, present)
+    outdated = _outdated(history, present, lock_digest)
+    ruled_out = () if obstacle is None else (f"the plan rules it out now: {obstacle.because}",)
+    return replace(
+        known,
+        kind=group.kind,
+        evidence="none" if group.kind == "unknown" else _EVIDENCE[group.tier],
+        outcome=group.outcome,
+        since=since,
+        latest=group.newest.started.date(),
+        stale=bool(outdated),
+        capabilities=group.capabilities,
+        faults=group.faults,
+        changing=tuple(sorted(group.changing)),
+        blocked_by=group.blocked_by if group.kind == "unknown" else "",
+        score=group.score,
+        helpers=tuple(c for c in group.newest.capabilities if c.id in present.helpers),
+        reasons=(*group.reasons, *outdated, *ruled_out),
+    )
+
+
+def judged_again(
+    known: Answer, present: EvaluationContext, refusal: KnownRefusal | None = None
+) -> Answer:
+    """Return an answer as it is with another context, or with a refusal."""
+    return judge(
+        known.cell,
+        known.history,
+        present,
+        lock_digest=known.lock_digest,
+        obstacle=known.obstacle,
+        refusal=refusal,
+        planned=known.planned,
+    )
+
+
+def asked_about(cell: str, present: EvaluationContext) -> frozenset[str]:
+    """Return the packages by which alone a cell can be broken; empty where any can.
+
+    A relaxed cell asks whether the subject works with its coordinates once other packages may move,
+    so it is no answer that one of those others fails or conflicts. Fresh and dated cells ask about
+    the published requirements.
+    """
+    return present.asked if cell.endswith("+relaxed") else frozenset()
+
+
+def _untested(known: Answer, asked: frozenset[str]) -> Answer:
+    obstacle, refusal, blocker = known.obstacle, known.refusal, ""
+    if obstacle is not None:
+        blocker = third_package((obstacle.package,), asked)
+        if not blocker:
+            reasons = (obstacle.because, *([refusal.sentence] if refusal is not None else []))
+            return replace(known, kind="infeasible", evidence="declared", reasons=reasons)
+        reason = obstacle.because
+    elif refusal is not None:
+        blocker, reason = third_package(refusal.involved, asked), refusal.sentence
+        # The plan found files of each asked package; that one release has none is not the reason.
+        is_part = bool(asked) and refusal.outcome.cause in ("no-artifact", "requires-python")
+        if not (blocker or is_part or is_spurious(refusal.outcome)):
+            return replace(
+                known,
+                kind="broken",
+                evidence="asked" if refusal.ground == "asked" else "inferred",
+                outcome=refusal.outcome,
+                since=refusal.on,
+                reasons=(reason,),
+            )
+    else:
+        reason, unanswering = "no run of it counts so far", known.history.unanswering
+        reason += f": the newest, {unanswering}" if unanswering else ""
+    blocked = f"blocked by {blocker}: {reason}" if blocker else reason
+    return replace(known, blocked_by=blocker, reasons=(blocked,))
+
+
+def _outdated(
+    history: History, present: EvaluationContext, lock_digest: str | None
+) -> tuple[str, ...]:
+    """Why the newest run that counts no longer answers today's question; empty when it does."""
+    run, reasons = history.deciding[-1].run, []
+    if lock_digest is not None and run.lock_digest != lock_digest:
+        reasons.append("the cell's lock has changed since")
+    if is_other_suite(run, present.suite_digest):
+        reasons.append("the suite has changed since")
+    if (days := (present.day - run.started.date()).days) > present.fresh_days:
+        reasons.append(
+            f"the newest run that counts is {days} days old, and fresh are at most"
+            f" {present.fresh_days}"
+        )
+    if history.unanswered is not None:
+        reasons.append(f"a newer run, {history.unanswering}")
+    return tuple(reasons)
+
+
+def _overview(
+    history: History, present: EvaluationContext, lock_digest: str | None
+) -> RunOverview | None:
+    if not history.ordered:
+        return None
+    counted, last = history.counted, history.ordered[-1]
+    # Runs with the same results share one object.
+    distinct = {id(c.run.capabilities): c.run.capabilities for c in counted}.values()
+    proof: ProvingRuns | None = None
+    if counted and counted[-1].run.lock_digest == lock_digest:
+        tier = history.deciding[-1].run.tier
+        runs = [
+            each.run
+            for each in counted
+            if each.run.lock_digest == lock_digest and tier in ("smoke", each.run.tier)
+        ]
+        proof = ProvingRuns(
+            count=len(runs),
+            days=len({run.started.date() for run in runs}),
+            isolation=runs[-1].isolation,
+            is_of_today=not is_other_suite(runs[-1], present.suite_digest),
+        )
+    return RunOverview(
+        first=history.ordered[0].started,
+        newest=last.started.date(),
+        is_of_lock=last.lock_digest == lock_digest,
+        is_of_suite=not is_other_suite(last, present.suite_digest),
+        counts=bool(counted) and counted[-1].run is last,
+        outdated=_outdated(history, present, lock_digest) if counted else (),
+        is_whole=bool(counted) and is_whole(history.deciding[-1].run),
+        asks_as_today=bool(counted) and not is_other_suite(counted[-1].run, present.suite_digest),
+        has_failures=any(c.status == "no" for capabilities in distinct for c in capabilities),
+        proof=proof,
+    )
+
+
+def _newest_group(
+    counted: Sequence[Counted], asked: frozenset[str], present: EvaluationContext
+) -> tuple[RunGroup, datetime.date]:
+    """The group of the newest run, and the day from which on every run left the cell with the kind
+    that it has now.
+    """
+    runs = [(counted_run.run, counted_run.outcomes) for counted_run in counted]
+    alike = _ALIKE.of(runs, asked, present.helpers, present.faults)
+    if alike is not None:
+        return alike, counted[0].run.started.date()
+    groups: defaultdict[tuple[str, str], RunGroup] = defaultdict(
+        lambda: RunGroup(asked, present.helpers, present.faults)
+    )
+    kind, since = None, counted[0].run.started.date()
+    for counted_run in counted:
+        group = groups[files_of(counted_run.run)]
+        group.add(counted_run.run, counted_run.outcomes)
+        if group.kind != kind:
+            kind, since = group.kind, counted_run.run.started.date()
+    return group, since
+
+
+class RunGroup:
+    """The runs on one lock and suite, and what they say together; runs are added oldest first.
+
+    With the packages that are `asked` about, a failure by any other package leaves the cell without
+    an answer. `helpers` are the capabilities that say nothing about the subject, `blames` says
+    whose fault it is that a capability fails, the first that is about the failure.
+
+    Where a run of the whole suite is among them, those of the core alone say no more than whether
+    the same files came to the same.
+    """
+
+    def __init__(
+        self, asked: frozenset[str], helpers: frozenset[str], blames: tuple[CapabilityFault, ...]
+    ) -> None:
+        self._asked = asked
+        self.helpers = helpers
+        self._blames = blames
+        self.tier: Tier = "smoke"
+        self.outcomes: list[Outcome] = []
+        self.changing: set[str] = set()
+        self.is_finished = True
+        self._statuses: dict[str, Status] = {}
+        # Whether runs came as far as the tests, and the outcomes of all of them.
+        self._reached: set[bool] = set()
+        self._every: list[Outcome] = []
+        self._said: tuple[tuple[Capability, ...], tuple[Outcome, ...], Tier] | None = None
+
+    def add(self, run: Ran, outcomes: Iterable[Outcome]) -> None:
+        """Add a run, with those of its outcomes that say something about the versions."""
+        outcomes = tuple(outcomes)
+        if self._repeats(run, outcomes):
+            self.newest = run
+            return
+        asked = run.capabilities
+        if self.helpers:
+            asked = tuple(c for c in asked if c.id not in self.helpers)
+        for capability in asked:
+            if self._statuses.setdefault(capability.id, capability.status) != capability.status:
+                self.changing.add(capability.id)
+        if run.tier == "full" and self.tier == "smoke":
+            self.tier, self.outcomes, self.is_finished = "full", [], True
+        is_outranked = run.tier != self.tier
+        if not is_outranked:
+            self.newest, self.capabilities = run, asked
+        ends = [_of_subject(outcome, asked, self.helpers) for outcome in outcomes]
+        self._every += ends
+        self._reached |= {_reached_tests(end) for end in ends}
+        if not is_outranked:
+            self.outcomes += ends
+            self.is_finished = self.is_finished and self._ended_by_tests(ends)
+        self.faults = tuple(
+            CapabilityFault(id=capability.id, fault=blame_of(capability, self._blames))
+            for capability in self._failing
+        )
+        self.kind = self._kind()
+
+    def _repeats(self, run: Ran, outcomes: tuple[Outcome, ...]) -> bool:
+        """Whether the run says what the one before it said, word for word: nightly runs do, and
+        then nothing follows but that it is newer. Equal capabilities are one object in the index.
+        """
+        answer = (run.capabilities, outcomes, run.tier)
+        before, self._said = self._said, answer
+        return (
+            before is not None
+            and before[0] is answer[0]
+            and before[1:] == answer[1:]
+            and run.tier == self.tier
+        )
+
+    @cached_property
+    def score(self) -> Score:
+        """How much works, and whose fault the rest is; asked for once all runs were added."""
+        return Score.of(self.capabilities, self.faults, finished=self.is_finished)
+
+    def as_of(self, newest: Ran) -> RunGroup:
+        group = copy(self)
+        group.newest = newest
+        return group
+
+    @property
+    def _failing(self) -> tuple[Capability, ...]:
+        return tuple(capability for capability in self.capabilities if capability.status == "no")
+
+    def _ended_by_tests(self, outcomes: Iterable[Outcome]) -> bool:
+        """Whether the tests of the newest run ran to their end: it passed, or it failed by tests
+        that did. A crash, a time limit and tests that never ran are no failing capability.
+        """
+        ends = {brief(failed) for c in self._failing if (failed := c.failed) is not None}
+        return all(isinstance(end, Passed) or brief(end) in ends for end in outcomes)
+
+    def _kind(self) -> Kind:
+        if self.changing or len(self._reached) > 1 or len(set(map(brief, self.outcomes))) > 1:
+            return "flaky"
+        outcome, statuses = (
+            self.outcomes[-1],
+            {capability.status for capability in self.capabilities},
+        )
+        if isinstance(outcome, Passed) and "no" not in statuses:
+            return "works"
+        if _reached_tests(outcome) and "yes" in statuses:
+            is_excused = all(fault.fault in EXCUSED for fault in self.faults)
+            return "works" if is_excused and self.is_finished else "partial"
+        return "unknown" if self.blocked_by else "broken"
+
+    @property
+    def blocked_by(self) -> str:
+        """The package, neither subject nor on an axis, by which the newest run failed. What only
+        runs the tests is never asked about.
+        """
+        last = self.outcomes[-1] if self.outcomes else None
+        if isinstance(last, Failed) and last.cause == "test-runner":
+            return self.newest.involved[0] if self.newest.involved else "pytest"
+        return third_package(self.newest.involved, self._asked)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the newest run came to; where runs disagree, the newest failure."""
+        # That a run of the core alone failed is told only where it contradicts the whole suite.
+        ends = self._every if len(self._reached) > 1 else self.outcomes
+        failures = [outcome for outcome in ends if isinstance(outcome, Failed)]
+        return failures[-1] if failures else self.outcomes[-1]
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the runs have their kind, as sentences."""
+        day = self.newest.started.date()
+        core = (CORE_ALONE,) if self.tier == "smoke" and self._reached == {True} else ()
+        match self.kind:
+            case "flaky" if self.changing:
+                return (
+                    (
+                        "on the same lock and suite these came and went:"
+                        f" {', '.join(sorted(self.changing))}"
+                    ),
+                )
+            case "flaky":
+                return (
+                    (
+                        "the same lock and suite came to"
+                        f" {' and '.join(sorted(set(map(str, self._every))))}"
+                    ),
+                )
+            case "unknown":
+                return (f"blocked by {self.blocked_by}: it came to {self.outcome} on {day}",)
+            case "partial":
+                return (f"it imports, and came to {self.outcome} on {day}{self._by_fault()}", *core)
+            case "works" if self.faults and not core:
+                return (f"all that this release can do works, as of {day}{self._by_fault()}",)
+        return (f"it came to {self.outcome} on {day}{self._by_fault() if core else ''}", *core)
+
+    def _by_fault(self) -> str:
+        words: tuple[tuple[tuple[Blame, ...], str], ...] = (
+            (("combination", "unexplained"), "these fail"),
+            (("release",), "in every combination of this release these fail"),
+            (("index",), "not to be had today"),
+        )
+        return "".join(
+            f"; {phrase}: {', '.join(ids)}"
+            for faults, phrase in words
+            if (ids := sorted(fault.id for fault in self.faults if fault.fault in faults))
+        )
+
+
+class AlikeGroups:
+    """Groups whose runs all came to the same: most cells came to what another one did, and what
+    follows is worked out once.
+    """
+
+    def __init__(self) -> None:
+        # With what the keys name by identity, so that nothing else gets that identity.
+        self._groups: dict[Hashable, tuple[RunGroup, object]] = {}
+
+    def of(
+        self,
+        runs: Sequence[tuple[Ran, tuple[Outcome, ...]]],
+        asked: frozenset[str],
+        helpers: frozenset[str],
+        faults: tuple[CapabilityFault, ...],
+    ) -> RunGroup | None:
+        """Return the group of runs, oldest first, each with those of its outcomes that count; None
+        where they are of several locks or suites, or did not all say the same, word for word.
+        Nothing may be added to it.
+        """
+        (first, outcomes), (newest, _) = runs[0], runs[-1]
+        if not all(_says_the_same(first, run) and outcomes == counted for run, counted in runs[1:]):
+            return None
+        # Equal capabilities are one object in the index, and to compare them takes longer.
+        shared = first.capabilities, faults
+        key = (*map(id, shared), outcomes, first.tier, first.involved, asked, helpers)
+        known = self._groups.get(key)
+        if known is None:
+            if len(self._groups) >= _MOST_ALIKE:
+                self._groups.clear()
+            group = RunGroup(asked, helpers, faults)
+            group.add(first, outcomes)
+            assert group.score is not None, "it is worked out once for all"
+            known = self._groups[key] = group, shared
+        return known[0].as_of(newest)
+
+
+def _says_the_same(run: Ran, other: Ran) -> bool:
+    return (
+        run.capabilities is other.capabilities
+        and (run.lock_digest, run.suite_digest) == (other.lock_digest, other.suite_digest)
+        and (run.tier, run.involved) == (other.tier, other.involved)
+    )
+
+
+def _reached_tests(outcome: Outcome) -> bool:
+    return isinstance(outcome, Passed) or outcome.stage == "test"
+
+
+def _of_subject(
+    outcome: Outcome, capabilities: Iterable[Capability], helpers: frozenset[str]
+) -> Outcome:
+    """Return what an outcome says of the subject: that a helper of the suite fails is no fault of
+    it.
+    """
+    if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in helpers:
+        return outcome
+    return next(
+        (
+            Failed(stage="test", cause=capability.cause or "error", subject=capability.id)
+            for capability in capabilities
+            if capability.status == "no"
+        ),
+        Passed(),
+    )
+
+
+_ALIKE = AlikeGroups()
+
+
+class Attribution:
+    """Whose fault the failures in the cells of a matrix are."""
+
+    def __init__(
+        self,
+        matrix: Matrix,
+        answers: Iterable[Answer],
+        of_release: Callable[[Version], Iterable[Answer]] | None = None,
+    ) -> None:
+        """Take what is known of each cell, whether or not faults were taken from it already; it is
+        asked for once, when it is needed. `of_release` returns the answers of a release alone.
+        """
+        self._known = matrix.known
+        self._subject = matrix.subject
+        self._answers = answers
+        self._of_release = of_release
+        self._releases: dict[Version, frozenset[str]] = {}
+        # By the identity of capabilities, which the answer beside holds.
+        self._steady: dict[tuple[int, tuple[str, ...]], tuple[Answer, frozenset[str]]] = {}
+        # Cells of a release in which the same issues hold share one object.
+        self._faults: dict[tuple[Version, tuple[int, ...]], tuple[CapabilityFault, ...]] = {}
+
+    def context(self, cell: Cell, present: EvaluationContext) -> EvaluationContext:
+        version = cell.on(self._subject).version
+        issues = tuple(
+            number
+            for number, issue in enumerate(self._known)
+            if issue.capability and holds(issue, cell) and number not in self.refuting
+        )
+        if (version, issues) not in self._faults:
+            self._faults[version, issues] = tuple(self._faults_of(version, issues))
+        return replace(present, faults=self._faults[version, issues])
+
+    def _faults_of(self, version: Version, issues: Sequence[int]) -> Iterator[CapabilityFault]:
+        """Whose fault it would be in a cell of that release in which these issues hold: by what is
+        declared of the way in which it fails, then by the other cells of the release.
+        """
+        working = self._works_in(version)
+        for number in issues:
+            issue = self._known[number]
+            fault: Blame = "combination" if issue.capability in working else issue.fault
+            yield CapabilityFault(id=issue.capability, fault=fault, outcome=issue.outcome)
+        yield from (CapabilityFault(id=name, fault="combination") for name in sorted(working))
+
+    @cached_property
+    def _working(self) -> list[tuple[Cell, frozenset[str]]]:
+        steady = ((answer.cell, steadily_working(answer)) for answer in self._answers)
+        return [(cell, working_ids) for cell, working_ids in steady if working_ids]
+
+    @cached_property
+    def refuting(self) -> dict[int, tuple[Cell, ...]]:
+        """The cells that refute a `[[known]]` entry about a capability, by the entry's number: it
+        works there, where the entry says that it fails.
+
+        An entry that says that it fails in every combination of a release is refuted by any cell of
+        its range. A capability that came and went refutes nothing.
+        """
+        refuting = {
+            number: tuple(
+                cell
+                for cell, ids in self._working
+                if issue.capability in ids and holds(issue, cell)
+            )
+            for number, issue in enumerate(self._known)
+            if issue.capability
+        }
+        return {number: cells for number, cells in refuting.items() if cells}
+
+    def _works_in(self, version: Version) -> frozenset[str]:
+        if self._of_release is None:
+            return self._by_release.get(version, frozenset())
+        if version not in self._releases:
+            of_release = self._of_release(version)
+            # Cells with the same results share one object.
+            distinct = {(id(each.capabilities), each.changing): each for each in of_release}.items()
+            for key, answer in distinct:
+                if key not in self._steady:
+                    self._steady[key] = answer, steadily_working(answer)
+            steady = (self._steady[key][1] for key, _ in distinct)
+            self._releases[version] = frozenset().union(*steady)
+        return self._releases[version]
+
+    @cached_property
+    def _by_release(self) -> dict[Version, frozenset[str]]:
+        by_release: dict[Version, frozenset[str]] = {}
+        for cell, ids in self._working:
+            version = cell.on(self._subject).version
+            by_release[version] = by_release.get(version, frozenset()) | ids
+        return by_release
+
+
+def steadily_working(known: Answer) -> frozenset[str]:
+    passing = {capability.id for capability in known.capabilities if capability.status == "yes"}
+    return frozenset(passing.difference(known.changing))
+
+
+def explains(issue: KnownIssue, failed: Outcome | None) -> bool:
+    return not issue.outcome or begins_with(failed, issue.outcome)
+
+
+def is_machine_issue(issue: KnownIssue) -> bool:
+    match = re.match(r"[a-z]+-fail:[a-z-]+", issue.outcome)
+    try:
+        return match is not None and is_of_machine(parse_outcome(match[0]))
+    except ValueError:
+        return False
+
+
+def holds(issue: KnownIssue, cell: Cell) -> bool:
+    versions = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
+    return all(
+        not isinstance(specifier, str)
+        and axis in versions
+        and specifier.contains(versions[axis], prereleases=True)
+        for axis, specifier in issue.when.conditions
+    )

@@ -1,0 +1,474 @@
+"""What is kept of a matrix beside its records, as values, as text and as files: what resolvers said
+of single cells, audits of what was inferred, the releases that break something, and clauses.
+
+One answer a cell, replaced when it is asked again: a record of each time would be hundreds of files
+a week that say the same. What checks an inference must not share its assumptions: so a relaxed cell
+that is inferred to fail is locked without any rule, with every package free that is neither the
+subject nor on an axis.
+"""
+
+import datetime
+import math
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+from packaging.version import Version
+
+from compat.declare.matrix import Matrix
+from compat.errors import DeclarationError
+from compat.files import read_if_there, write
+from compat.lock.lockfile import Lock, Refusal
+from compat.results.answer import Answer
+from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses
+from compat.results.involved import involved_in_refusal
+from compat.results.record import is_cell_id
+from compat.run.outcome import Failed, Outcome, Passed, is_of_machine, is_spurious, parse_outcome
+from compat.value import StrictValue, encode
+
+FORMAT = 1
+LOCKED = "locked"
+MOST_ANSWERS_BYTES = 20_000_000  # 0.3 KB an answer: 60,000 plain installs
+
+_Words = Annotated[str, msgspec.Meta(max_length=500)]
+
+
+class PlainAnswer(StrictValue, frozen=True, kw_only=True):
+    """What a resolver came to on a day: `locked`, or an outcome of stage lock and one sentence
+    why.
+    """
+
+    cell: str
+    on: datetime.date
+    outcome: _Words
+    because: _Words = ""
+
+    @property
+    def refusal(self) -> Failed | None:
+        """The outcome of a refusal; None when the resolver found packages."""
+        outcome = None if self.outcome == LOCKED else parse_outcome(self.outcome)
+        return outcome if isinstance(outcome, Failed) else None
+
+
+def answer_of(
+    cell: str, result: Lock | Refusal, day: datetime.date, redacted: Callable[[str], str]
+) -> PlainAnswer:
+    # A plain install has no tests.
+    if isinstance(result, Lock) or result.cause == "suite-fault":
+        return PlainAnswer(cell=cell, on=day, outcome=LOCKED)
+    failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))
+    because = redacted(result.because)
+    return PlainAnswer(cell=cell, on=day, outcome=str(failed), because=because)
+
+
+class KnownRefusal(StrictValue, frozen=True, kw_only=True):
+    """That a cell cannot be installed, though nothing of it ran, and from what that is known.
+
+    `ground` is `asked` where a resolver refused this cell, `clause` where it refused another one,
+    the `witness`, by `facts` that hold in this cell, too, and `file` where the witness failed by a
+    file that this cell has, too: its path is the only one of `facts`.
+    """
+
+    outcome: Failed
+    because: str
+    on: datetime.date
+    ground: Literal["asked", "clause", "file"]
+    witness: str
+    facts: tuple[str, ...] = ()
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The packages that the resolver speaks of; none where a file of the subject fails."""
+        if self.ground == "file":
+            return ()
+        return involved_in_refusal(self.outcome.subject, self.because)
+
+    @property
+    def sentence(self) -> str:
+        if self.ground == "asked":
+            return f"a resolver refused it on {self.on}: {self.because}"
+        if self.ground == "file":
+            return (
+                f"inferred: its wheel holds the same {self.facts[0]} that fails in {self.witness}"
+                f" at import, on this Python or a newer one, run on {self.on}: {self.outcome}"
+            )
+        together = "" if len(self.facts) == 1 else " together"
+        return (
+            f"inferred: it asks for {' and '.join(self.facts)}, for which{together} a resolver"
+            f" refused {self.witness} on {self.on}: {self.because}"
+        )
+
+
+class _Kept(StrictValue, frozen=True, kw_only=True):
+    format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
+    answers: tuple[PlainAnswer, ...]
+
+
+def encode_answers(answers: Iterable[PlainAnswer]) -> str:
+    """Return the text of the answers: one a line, sorted by cell."""
+    ordered = sorted(answers, key=lambda answer: answer.cell)
+    lines = ",\n".join(msgspec.json.encode(answer).decode() for answer in ordered)
+    return f'{{"format": {FORMAT}, "answers": [\n{lines}\n]}}\n'
+
+
+def decode_answers(
+    text: str, source: str, *, is_any_recipe: bool = False
+) -> dict[str, PlainAnswer]:
+    """Return the answers of the text by cell; raise DeclarationError, naming `source`, when it has
+    something else.
+
+    They are about fresh cells, where not about those of any recipe.
+    """
+    try:
+        document = msgspec.json.decode(text, type=_Kept)
+        answers = {answer.cell: answer for answer in document.answers}
+        if len(answers) < len(document.answers):
+            raise ValueError("a cell stands there twice")
+        for answer in document.answers:
+            _refuse_unsound_answer(answer, is_any_recipe)
+    except (ValueError, RecursionError) as fault:
+        command = "learn MATRIX" if is_any_recipe else "lock MATRIX --plain"
+        raise DeclarationError.of(
+            f"has no answers of a resolver: {fault}",
+            path=source,
+            hint=f"compat matrix {command} makes it anew once it is deleted",
+        ) from fault
+    return answers
+
+
+def _refuse_unsound_answer(answer: PlainAnswer, is_any_recipe: bool) -> None:
+    """Raise ValueError for what the types cannot say."""
+    if not is_cell_id(answer.cell) or ("+" in answer.cell and not is_any_recipe):
+        kind = "" if is_any_recipe else "fresh "
+        raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
+    if answer.outcome == LOCKED:
+        return
+    outcome = parse_outcome(answer.outcome)
+    if not isinstance(outcome, Failed) or outcome.stage != "lock":
+        raise ValueError(f"{answer.cell}: no resolver comes to {answer.outcome}")
+
+
+AUDIT_FORMAT = 1
+CONFIDENCE = 0.95
+
+Finding = Literal["agrees", "wrong", "no-answer"]
+
+
+class AuditedCell(StrictValue, frozen=True, kw_only=True):
+    """An inferred cell that was checked: what was inferred, and the result.
+
+    `route` is how: by the cell's `own` question and lock, or with all other packages `free`.
+    """
+
+    cell: str
+    inferred: _Words
+    outcome: _Words
+    finding: Finding
+    route: Literal["own", "free"] = "own"
+
+
+class Audit(StrictValue, frozen=True, kw_only=True):
+    """The audit of a day: which cells `seed` chose of all that were inferred, and their findings.
+
+    `inferred` is how many there were to choose from.
+    """
+
+    on: datetime.date
+    seed: int
+    inferred: Annotated[int, msgspec.Meta(ge=0)]
+    cells: tuple[AuditedCell, ...]
+
+    def number(self, finding: Finding) -> int:
+        return sum(cell.finding == finding for cell in self.cells)
+
+    @property
+    def bound(self) -> float:
+        """Up to which share of the inferred answers may be wrong, at 95 %; 1 where none was
+        answered.
+        """
+        wrong = self.number("wrong")
+        return upper_bound(wrong, wrong + self.number("agrees"))
+
+    @property
+    def sentence(self) -> str:
+        return self.words(str(self.on))
+
+    def words(self, day: str) -> str:
+        wrong, agrees = self.number("wrong"), self.number("agrees")
+        asked = f"of {wrong + agrees} inferred cells asked on {day}, {agrees} agree"
+        return f"{asked}; at 95 % at most {math.ceil(self.bound * 1000) / 10:.1f} % are wrong"
+
+
+def audited_run(entry: Answer, verdict: Answer) -> AuditedCell:
+    """Return the finding of a cell that was run: `entry` is what was inferred, `verdict` what is
+    known of it now.
+    """
+    expected = entry.likely
+    outcome = "" if verdict.outcome is None else str(verdict.outcome)
+    finding: Finding = "agrees" if verdict.kind == expected else "wrong"
+    if verdict.evidence != "tested":
+        finding = "no-answer"
+    inferred = expected if entry.outcome is None else str(entry.outcome)
+    return AuditedCell(
+        cell=entry.cell.id, inferred=inferred, outcome=outcome or verdict.kind, finding=finding
+    )
+
+
+def audited_free(
+    entry: Answer, found: Lock | Refusal, ran: Outcome | None, blocker: str, missing: str = ""
+) -> AuditedCell:
+    """Return the finding of a relaxed cell that is inferred to fail.
+
+    `found` is a resolver's answer with all other packages free, and `ran` the result of the core on
+    that; None where it was not run, as something is `missing`. `blocker` is the third package by
+    which it failed.
+    """
+    expected = entry.outcome
+    is_lock_claim = isinstance(expected, Failed) and expected.stage == "lock"
+    finding: Finding = "no-answer"
+    if isinstance(found, Refusal):
+        outcome = str(found)
+        if is_lock_claim and not is_spurious(Failed(stage="lock", cause=found.cause)):
+            finding = "agrees"
+    elif is_lock_claim:
+        outcome, finding = LOCKED, "wrong"
+    elif ran is None:
+        outcome = f"not run here: {missing or 'the machine came to no answer'}"
+    else:
+        outcome = str(ran)
+        if isinstance(ran, Passed) or ran.stage == "test":
+            finding = "no-answer" if is_of_machine(ran) else "wrong"
+        elif ran.stage in ("import", "collect") and not blocker and not is_of_machine(ran):
+            finding = "agrees"
+    inferred = entry.likely if expected is None else str(expected)
+    return AuditedCell(
+        cell=entry.cell.id,
+        inferred=inferred[:500],
+        outcome=outcome[:500],
+        finding=finding,
+        route="free",
+    )
+
+
+def sampled(cells: Iterable[str], size: int, seed: int) -> tuple[str, ...]:
+    """Return a random sample of the cells, the same for a seed; all where there are fewer."""
+    ordered = sorted(cells)
+    return tuple(random.Random(seed).sample(ordered, min(size, len(ordered))))
+
+
+def upper_bound(wrong: int, asked: int, confidence: float = CONFIDENCE) -> float:
+    """Return the one-sided upper bound of the share that is wrong, when so many of a sample were.
+
+    Exact for a sample from many: the share at which at most as many would be seen with probability
+    1 - confidence (Clopper and Pearson, Biometrika 26, 1934). With none wrong that is
+    1 - (1 - confidence) ** (1 / asked). A sample of few makes it smaller still.
+    """
+    if asked <= 0 or wrong >= asked:
+        return 1.0
+    if wrong == 0:
+        return float(1 - (1 - confidence) ** (1 / asked))
+    low, high = wrong / asked, 1.0
+    for _ in range(60):
+        share = (low + high) / 2
+        at_most = sum(
+            math.comb(asked, k) * share**k * (1 - share) ** (asked - k) for k in range(wrong + 1)
+        )
+        low, high = (share, high) if at_most > 1 - confidence else (low, share)
+    return high
+
+
+class _KeptAudit(StrictValue, frozen=True, kw_only=True):
+    format: Annotated[int, msgspec.Meta(ge=AUDIT_FORMAT, le=AUDIT_FORMAT)]
+    audit: Audit
+
+
+def encode_audit(audit: Audit) -> str:
+    """Return the text of an audit: one cell a line, in the order in which they were drawn."""
+    head = encode(msgspec.structs.replace(audit, cells=())).decode().removesuffix("[]}")
+    lines = ",\n".join(encode(cell).decode() for cell in audit.cells)
+    return f'{{"format": {AUDIT_FORMAT}, "audit":\n{head}[\n{lines}\n]}}}}\n'
+
+
+def decode_audit(text: str, source: str) -> Audit:
+    """Return the audit of the text; raise DeclarationError, naming `source`, when it has something
+    else.
+    """
+    try:
+        audit = msgspec.json.decode(text, type=_KeptAudit).audit
+        ids = [cell.cell for cell in audit.cells]
+        if not all(map(is_cell_id, ids)) or len(set(ids)) < len(ids):
+            raise ValueError("its cells must be ids, each once")
+        if len(ids) > audit.inferred:
+            raise ValueError("it has more cells than there were to choose from")
+    except (ValueError, RecursionError) as fault:
+        hint = "compat matrix audit MATRIX makes it anew once it is deleted"
+        raise DeclarationError.of(f"has no audit: {fault}", path=source, hint=hint) from fault
+    return audit
+
+
+class BlamedReleases(StrictValue, frozen=True, kw_only=True):
+    """A package that broke a cell: `works` and `fails` are the releases at the boundary, and
+    `also_fails` is the one that the cell has.
+    """
+
+    package: str
+    works: str
+    fails: str
+    also_fails: str
+
+    def includes(self, version: Version | None) -> bool:
+        """Return whether a version lies from one failing release to the other."""
+        ends = sorted((Version(self.fails), Version(self.also_fails)))
+        return version is not None and ends[0] <= version <= ends[1]
+
+
+class KeptBlame(StrictValue, frozen=True, kw_only=True):
+    """A cause that was verified: with the packages of the axes at these `versions`, and on this
+    Python, the releases of `packages` bring about what `failed`, an outcome, says.
+    """
+
+    cell: str
+    on: str
+    python: str
+    versions: dict[str, str]
+    packages: tuple[BlamedReleases, ...]
+    failed: str
+
+    def includes(self, python: Version, versions: Mapping[str, Version]) -> bool:
+        """Return whether an environment is one of those that fail."""
+        return (
+            f"{python.major}.{python.minor}" == self.python
+            and all(
+                versions.get(name) == Version(version) for name, version in self.versions.items()
+            )
+            and all(each.includes(versions.get(each.package)) for each in self.packages)
+        )
+
+
+def decode_blames(text: bytes) -> tuple[KeptBlame, ...]:
+    """Raises msgspec.MsgspecError and ValueError for damage."""
+    blames = msgspec.json.decode(text, type=tuple[KeptBlame, ...])
+    for blame in blames:
+        parse_outcome(blame.failed)
+        for each in blame.packages:
+            each.includes(Version(each.works))
+    return blames
+
+
+def with_blames(kept: Iterable[KeptBlame], blames: Sequence[KeptBlame]) -> bytes:
+    """Return the file in which these take the place of what was kept of their cells."""
+    cells = {blame.cell for blame in blames}
+    every = (*(blame for blame in kept if blame.cell not in cells), *blames)
+    lines = sorted(encode(blame).decode() for blame in every)
+    listed = ",\n".join(lines)
+    return f"[\n{listed}\n]\n".encode()
+
+
+PLAIN = "plain.json"
+CLAUSES = "clauses.json"
+PROBES = "probes.json"
+AUDIT = "audit.json"
+BLAMES = "blames.json"
+
+
+class LearntFiles:
+    """What resolvers said and refusals taught of a matrix, from its files as they were at one
+    moment. Each part raises DeclarationError for damage.
+    """
+
+    def __init__(self, folder: Path, matrix: Matrix) -> None:
+        self._folder = folder
+        self._matrix = matrix
+        self._texts = {name: read_if_there(folder / name) for name in (PLAIN, PROBES, CLAUSES)}
+
+    @property
+    def texts(self) -> tuple[bytes, ...]:
+        """What stood in the files; of one that is not there, nothing."""
+        return tuple(text or b"" for text in self._texts.values())
+
+    @cached_property
+    def plain(self) -> dict[str, PlainAnswer]:
+        return _answers(self._folder, PLAIN, self._texts[PLAIN])
+
+    @cached_property
+    def asked(self) -> dict[str, PlainAnswer]:
+        """What a resolver last said of each cell, by its id; the newer of answer and probe."""
+        return newest_answers(self.plain, _answers(self._folder, PROBES, self._texts[PROBES]))
+
+    @cached_property
+    def clauses(self) -> KeptClauses:
+        return _clauses(self._folder, self._matrix, self._texts[CLAUSES])
+
+
+def kept_clauses(folder: Path, matrix: Matrix) -> KeptClauses:
+    """Return the clauses of the matrix in that folder; raise DeclarationError for damage."""
+    return _clauses(folder, matrix, read_if_there(folder / CLAUSES))
+
+
+def _clauses(folder: Path, matrix: Matrix, text: bytes | None) -> KeptClauses:
+    source = f"matrices/{folder.name}/{CLAUSES}"
+    if text is None:
+        return KeptClauses()
+    return decode_clauses(text.decode(errors="replace"), source, matrix)
+
+
+def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
+    write(folder / CLAUSES, encode_clauses(clauses, matrix))
+
+
+def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
+    """Return what blame found in the matrix of that folder; raise DeclarationError for damage."""
+    text = read_if_there(folder / BLAMES)
+    try:
+        return () if text is None else decode_blames(text)
+    except (msgspec.MsgspecError, ValueError) as fault:
+        raise DeclarationError.of(str(fault), path=f"matrices/{folder.name}/{BLAMES}") from fault
+
+
+def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
+    write(folder / BLAMES, with_blames(kept_blames(folder), blames))
+
+
+def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
+    return _answers(folder, PROBES, read_if_there(folder / PROBES))
+
+
+def _answers(folder: Path, name: str, text: bytes | None) -> dict[str, PlainAnswer]:
+    if text is None:
+        return {}
+    source = f"matrices/{folder.name}/{name}"
+    return decode_answers(text.decode(errors="replace"), source, is_any_recipe=name == PROBES)
+
+
+def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
+    """Keep answers, each in the place of the earlier one about its cell."""
+    merged = kept_probes(folder) | {probe.cell: probe for probe in probes}
+    write(folder / PROBES, encode_answers(merged.values()))
+
+
+def newest_answers(
+    plain: Mapping[str, PlainAnswer], probes: Mapping[str, PlainAnswer]
+) -> dict[str, PlainAnswer]:
+    newer = {c: probe for c, probe in probes.items() if c not in plain or plain[c].on <= probe.on}
+    return {**plain, **newer}
+
+
+def keep_plain(folder: Path, answers: Iterable[PlainAnswer]) -> None:
+    """Keep answers about plain installs, each in the place of the earlier one about its cell."""
+    merged = _answers(folder, PLAIN, read_if_there(folder / PLAIN))
+    merged |= {answer.cell: answer for answer in answers}
+    write(folder / PLAIN, encode_answers(merged.values()))
+
+
+def kept_audit(folder: Path) -> Audit | None:
+    """Return the newest audit of what is inferred; None when there was none."""
+    text = read_if_there(folder / AUDIT)
+    source = f"matrices/{folder.name}/{AUDIT}"
+    return None if text is None else decode_audit(text.decode(errors="replace"), source)
+
+
+def keep_audit(folder: Path, audit: Audit) -> None:
+    write(folder / AUDIT, encode_audit(audit))

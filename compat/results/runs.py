@@ -1,0 +1,259 @@
+"""The runs of a cell, in order, and which of them count.
+
+A spurious outcome says nothing about the versions; a doubtful one does once a second run agrees.
+"""
+
+import datetime
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, overload
+
+from compat.declare.suite_table import Tier
+from compat.results.record import Capability, Record
+from compat.run.evidence import Isolation, Measured, Metric
+from compat.run.outcome import Failed, Outcome, Stage, is_doubtful, is_spurious, lacks_instruction
+from compat.value import StrictValue, Value
+
+BEFORE_TESTS: tuple[Stage, ...] = ("plan", "lock", "install", "import")
+# in how many runs a doubtful outcome must occur, same lock and suite, before it says something
+WITNESSES = 2
+
+
+class Run(Value, frozen=True, kw_only=True):
+    """A run as the table of answers has it: enough to judge it, without its file. Runs with the
+    same results share one object of capabilities.
+    """
+
+    cell: str
+    started: datetime.datetime
+    outcome: Outcome
+    outcomes: tuple[Outcome, ...]
+    seconds: float
+    lock_digest: str
+    suite_digest: str
+    isolation: Isolation
+    tier: Tier
+    capabilities: tuple[Capability, ...]
+    involved: tuple[str, ...]
+    names: tuple[tuple[str, str, str], ...]
+    values: bytes
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        rows: Iterable[Any] = zip(*self.measured, strict=True)
+        return tuple(
+            Metric(name=name, unit=unit, better=better, value=value)
+            for (name, unit, better), value in rows
+        )
+
+    @property
+    def measured(self) -> Measured:
+        return self.names, array("d", self.values)
+
+
+# What is judged: a record, or its row in the table.
+Ran = Record | Run
+
+
+class CellRuns(Sequence[Run]):
+    """The runs of one cell, oldest first, read when one of them is asked for: that there are some
+    is known before.
+    """
+
+    def __init__(self, read: Callable[[], tuple[Run, ...]]) -> None:
+        self._read = read
+
+    @cached_property
+    def _rows(self) -> tuple[Run, ...]:
+        return self._read()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __iter__(self) -> Iterator[Run]:
+        return iter(self._rows)
+
+    @overload
+    def __getitem__(self, index: int) -> Run: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Run]: ...
+
+    def __getitem__(self, index: int | slice) -> Run | Sequence[Run]:
+        return self._rows[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._rows == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._rows)
+
+
+class Counted(StrictValue, frozen=True, kw_only=True):
+    """A run that says something about the versions, and those of its outcomes that do."""
+
+    run: Ran
+    outcomes: tuple[Outcome, ...]
+
+
+class History:
+    """The runs of a cell up to a day: those that count, oldest first, and the newest run of all
+    where it came after them and does not count. They are read when something is asked of them.
+
+    A run that was cancelled asked nothing, so it is no `unanswered` one.
+    """
+
+    def __init__(self, runs: Sequence[Ran] = (), day: datetime.date = datetime.date.max) -> None:
+        self.runs = runs
+        self._day = day
+
+    @cached_property
+    def ordered(self) -> list[Ran]:
+        """All runs up to the day, by when they started."""
+        return in_order(run for run in self.runs if run.started.date() <= self._day)
+
+    @cached_property
+    def counted(self) -> tuple[Counted, ...]:
+        """The runs that count."""
+        return _counting(self.ordered)
+
+    @cached_property
+    def unanswered(self) -> Ran | None:
+        """The newest run of all, where it does not count."""
+        newest = next((run for run in reversed(self.ordered) if not _is_cancelled(run)), None)
+        is_answered = any(counted.run is newest for counted in reversed(self.counted))
+        return None if is_answered else newest
+
+    @property
+    def unanswering(self) -> str:
+        """When the run was that does not count, its outcome, and why that does not; empty where
+        there is none. A package can flood a limit on purpose: what does so again is named.
+        """
+        run = self.unanswered
+        if run is None:
+            return ""
+        outcome, why = run.outcomes[-1], "says nothing about the versions"
+        if is_doubtful(outcome):
+            why = "counts once a second run comes to it"
+        elif _is_flood(outcome):
+            alike = [r for r in self.ordered if files_of(r) == files_of(run)]
+            last = [end for r in alike if not _is_cancelled(r) for end in r.outcomes][-2:]
+            why += ", though code in the cell can choose to end so"
+            if len(last) == 2 and all(map(_is_flood, last)):
+                why += "; it did twice in a row, so look at what runs there"
+        return f"of {run.started.date()}, came to {outcome}, which {why}"
+
+    @cached_property
+    def deciding(self) -> tuple[Counted, ...]:
+        """Those on the newest run's lock and suite that the answer rests on, oldest first: where a
+        run of the whole suite is among them, those alone. Raises IndexError where none counts.
+        """
+        newest = files_of(self.counted[-1].run)
+        alike = [counted for counted in self.counted if files_of(counted.run) == newest]
+        whole = [counted for counted in alike if counted.run.tier == "full"]
+        return tuple(whole or alike)
+
+    @property
+    def answered(self) -> "History":
+        """The same without a newer run that does not count."""
+        return History([counted.run for counted in self.counted])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, History) and self._whole == other._whole
+
+    def __hash__(self) -> int:
+        return hash(self._whole)
+
+    @property
+    def _whole(self) -> tuple[tuple[Counted, ...], Ran | None]:
+        return self.counted, self.unanswered
+
+
+def in_order(runs: Iterable[Ran]) -> list[Ran]:
+    """Return the runs by when they started; those of the same moment in an order of their own, not
+    of their coming.
+    """
+    ordered = list(runs)
+    if len(ordered) < 2:
+        return ordered
+    if all(run.started < other.started for run, other in pairwise(ordered)):
+        return ordered
+    ordered.sort(key=_place)
+    if all(_place(run) != _place(other) for run, other in pairwise(ordered)):
+        return ordered
+    return sorted(ordered, key=lambda run: (*_place(run), repr(run.capabilities)))
+
+
+def files_of(run: Ran) -> tuple[str, str]:
+    """Return which lock and which suite a run was of."""
+    return run.lock_digest, run.suite_digest
+
+
+def is_whole(run: Ran) -> bool:
+    """Return whether the whole suite could say no more about the run's files: it was asked for, or
+    no test was reached.
+    """
+    return run.tier == "full" or not _reached_tests(run)
+
+
+def is_other_suite(run: Ran, suite_digest: str) -> bool:
+    """Return whether the run was of another suite than that one; one that reached no test, or had
+    no suite, was of none.
+    """
+    return _reached_tests(run) and run.suite_digest not in ("", suite_digest)
+
+
+def _counting(ordered: Sequence[Ran]) -> tuple[Counted, ...]:
+    """Those of the runs that count. A doubtful outcome, such as a time limit or a lack of memory,
+    counts when two runs on the same lock and suite agree: attempts of one run are of one machine,
+    minutes apart. Where a third says that the processor lacked an instruction, no silence on that
+    lock and suite counts: who waits for what has crashed is silent.
+    """
+    runs = [(run, run.outcomes) for run in ordered]
+    if not any(is_spurious(o) or is_doubtful(o) for _, outcomes in runs for o in outcomes):
+        return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in runs if outcomes)
+    struck = Counter(
+        (*files_of(run), cause)
+        for run, outcomes in runs
+        for cause in {o.cause for o in outcomes if isinstance(o, Failed) and is_doubtful(o)}
+    )
+    lacking = {files_of(run) for run, outcomes in runs if any(map(lacks_instruction, outcomes))}
+
+    def counts(run: Ran, outcome: Outcome) -> bool:
+        if isinstance(outcome, Failed):
+            if outcome.cause == "silence" and files_of(run) in lacking:
+                return False
+            if is_doubtful(outcome):
+                return struck[(*files_of(run), outcome.cause)] >= WITNESSES
+        return not is_spurious(outcome)
+
+    counted = ((run, tuple(o for o in outcomes if counts(run, o))) for run, outcomes in runs)
+    return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in counted if outcomes)
+
+
+def _reached_tests(run: Ran) -> bool:
+    last = run.outcomes[-1]
+    return not (isinstance(last, Failed) and last.stage in BEFORE_TESTS)
+
+
+def _is_flood(outcome: Outcome) -> bool:
+    return (
+        isinstance(outcome, Failed)
+        and outcome.stage in ("import", "collect", "test")
+        and outcome.cause in ("output", "disk", "processes")
+    )
+
+
+def _is_cancelled(run: Ran) -> bool:
+    last = run.outcomes[-1]
+    return isinstance(last, Failed) and last.cause == "cancelled"
+
+
+def _place(run: Ran) -> tuple[datetime.datetime, str, str, tuple[str, ...]]:
+    return (run.started, *files_of(run), tuple(map(str, run.outcomes)))

@@ -1,0 +1,209 @@
+"""The `site` room's words about plain installs, on the matrix's own platform and on others, for
+pages, the API's readers and the command line alike; and the tested combination that works instead.
+"""
+
+from collections.abc import Iterable
+
+from packaging.version import Version
+
+from compat.advise.answer import Advisor
+from compat.advise.proof import TestedCombination
+from compat.advise.request import Request, exactly
+from compat.declare.platforms import PLATFORMS, PlatformName
+from compat.results.installs import INSTALLABLE, Install, InstallCause, InstallState, newest_on
+from compat.run.outcome import Failed, parse_outcome
+from compat.site.status import STYLES, StatusStyle
+from compat.site.wording import cause_sentence, day, listed
+from compat.value import Value
+
+
+class InstallStyle(Value, frozen=True, kw_only=True):
+    """How an answer is shown: symbol, word, sentence, and the class of an element in it."""
+
+    symbol: str
+    word: str
+    sentence: str
+    css: str
+
+
+def _as_run(style: StatusStyle, sentence: str) -> InstallStyle:
+    return InstallStyle(symbol=style.symbol, word=style.word, sentence=sentence, css=style.css)
+
+
+# What a resolver says is "asked", what ran is "tested"; neither word stands for the other.
+INSTALL_STYLES: dict[InstallState, InstallStyle] = {
+    "works": _as_run(
+        STYLES["works"], "It installs, and the suite finds no failure of this combination."
+    ),
+    "works-smoke": _as_run(
+        STYLES["works-smoke"],
+        "It installs, imports and passes the core of the suite; the rest was not run.",
+    ),
+    "partial": _as_run(STYLES["partial"], "It installs and imports; some capabilities fail."),
+    "partial-smoke": _as_run(
+        STYLES["partial-smoke"], "It installs and imports; a part of the suite's core fails."
+    ),
+    "flaky": _as_run(STYLES["flaky"], "It installs; the suite passes and fails by chance."),
+    "flaky-smoke": _as_run(
+        STYLES["flaky-smoke"], "It installs; the core of the suite passes and fails by chance."
+    ),
+    "broken": _as_run(STYLES["broken"], "It was run and fails."),
+    "broken-smoke": _as_run(
+        STYLES["broken-smoke"], "A run of the suite's core failed; the rest was not run."
+    ),
+    "resolves": InstallStyle(
+        symbol="○",
+        word="resolves, not run",
+        sentence="A resolver finds packages that satisfy every requirement; nothing was run.",
+        css="unknown declared",
+    ),
+    "refused": InstallStyle(
+        symbol="⊗",
+        word="refused",
+        sentence="A resolver finds no packages that satisfy every requirement.",
+        css="broken refused",
+    ),
+    "needs-build": InstallStyle(
+        symbol="⊝",
+        word="needs a build from source",
+        sentence="A package has no wheel here; whether it builds from source was not tried.",
+        css="unknown blocked",
+    ),
+    "ruled-out": InstallStyle(
+        symbol="⊘",
+        word="ruled out by metadata",
+        sentence="By their metadata, its requirements cannot be had here.",
+        css="infeasible",
+    ),
+    "not-admitted": InstallStyle(
+        symbol="⊘",
+        word="Python not supported",
+        sentence="The release's own metadata does not admit this Python.",
+        css="infeasible",
+    ),
+    "not-asked": InstallStyle(
+        symbol="?", word="not asked yet", sentence="No resolver was asked yet.", css="unknown"
+    ),
+    "by-metadata": InstallStyle(
+        symbol="○",
+        word="installs by metadata",
+        sentence="No tag of a wheel and no requirement that is known speaks against it;"
+        " no resolver was asked.",
+        css="unknown declared",
+    ),
+    "no-wheel": InstallStyle(
+        symbol="⊘",
+        word="no wheel",
+        sentence="A package has no file for this platform and Python.",
+        css="infeasible",
+    ),
+}
+
+# What uv says where an index has a release, and no file of it fits; the cause is the same as where
+# it has none. Seen with uv 0.13.9 on 2026-11-23.
+_NO_WHEEL = "has no wheels with a matching"
+# What a failed run or a resolver says of these tells more than the state.
+_EXPLAINED: tuple[InstallState, ...] = ("refused", "broken", "broken-smoke", "needs-build")
+_METADATA: tuple[InstallState, ...] = ("ruled-out", "not-admitted", "not-asked")
+
+
+def plain_command(package: str, release: str) -> str:
+    return f"pip install {package}=={release}"
+
+
+def platform_title(name: PlatformName) -> str:
+    return PLATFORMS[name].title
+
+
+def install_reason(about: Install | InstallCause) -> str:
+    """Return why, as one sentence without a date: what failed, or what the metadata says of this
+    release; of a package without a file on another platform, also its newest that has one.
+    """
+    install = about if isinstance(about, Install) else about.example
+    style = INSTALL_STYLES[about.state]
+    if install.platform:
+        if about.state == "no-wheel":
+            return f"{install.because}; {_newest_words(install)}"
+        if about.state == "needs-build" or install.evidence == "declared":
+            return install.because or style.sentence
+        outcome = None if about.state == "resolves" else parse_outcome(install.outcome)
+        known = cause_sentence(outcome) if isinstance(outcome, Failed) else style.sentence
+        return known or install.because
+    if about.state in _EXPLAINED and "-fail:" in about.outcome:
+        failed = parse_outcome(about.outcome)
+        words = install.because
+        if isinstance(failed, Failed) and failed.cause == "no-artifact" and _NO_WHEEL in words:
+            return f"The package index has no wheel of {failed.subject} for this Python."
+        return cause_sentence(failed)
+    if isinstance(about, Install) and about.state in _METADATA and about.because:
+        return about.because
+    return style.sentence
+
+
+def install_subject(install: Install) -> str:
+    """Return what a refusal is about, such as `dep==1.0`; empty where it names nothing."""
+    if "-fail:" not in install.outcome:
+        return ""
+    outcome = parse_outcome(install.outcome)
+    return outcome.subject if isinstance(outcome, Failed) else ""
+
+
+def install_line(install: Install) -> str:
+    """Return an answer as one line of text: word, evidence with its day, and cause."""
+    word, reason = INSTALL_STYLES[install.state].word, install_reason(install)
+    if install.platform:
+        on = "" if install.on is None else f" on {install.on}"
+        return f"{word} ({install.evidence}{on}): {reason}"
+    on = ""
+    if install.on is not None:
+        on = f" ({'tested' if install.ground == 'run' else 'asked'} on {install.on})"
+    witness = install.witness
+    inferred = f" Inferred from {witness}, which has the same conflict." if witness else ""
+    return f"{word}{on}: {reason}{inferred}"
+
+
+def evidence_words(install: Install) -> str:
+    """Return from what an answer is known: `declared`, or `asked on 23 November 2026`."""
+    return install.evidence if install.on is None else f"{install.evidence} on {day(install.on)}"
+
+
+def installable_words(installs: Iterable[Install], platform: PlatformName, package: str) -> str:
+    own, title = tuple(installs), platform_title(platform)
+    best = newest_on(own, platform, INSTALLABLE)
+    if best is None:
+        buildable: tuple[InstallState, ...] = ("needs-build",)
+        built = newest_on(own, platform, buildable)
+        words = (
+            ""
+            if built is None
+            else (
+                f"; the newest that may, once something is built there: {built.release},"
+                f" on Python {listed(built.pythons)}"
+            )
+        )
+        return f"No release of {package} installs on {title} as published, by what is known{words}."
+    return (
+        f"The newest release of {package} that installs on {title} as published, by what is known:"
+        f" {best.release}, on Python {listed(best.pythons)}"
+        f" ({INSTALL_STYLES[best.state].word}, {best.install.evidence})."
+    )
+
+
+def works_instead(advisor: Advisor, install: Install) -> TestedCombination | None:
+    """Return the best tested combination with that release on that Python; None without one."""
+    matrix = advisor.snapshot.matrix
+    asked = {matrix.interpreters.name: install.python, matrix.subject: install.release}
+    wants = tuple(
+        exactly(axis, Version(asked[axis.name])) for axis in matrix.axes if axis.name in asked
+    )
+    return advisor.first(Request(wants=wants))
+
+
+def _newest_words(install: Install) -> str:
+    if not install.newest:
+        return f"no version of {install.lacking} that is known has one"
+    pythons = listed(install.newest_pythons)
+    return (
+        f"the newest {install.lacking} with a file for that platform is {install.newest},"
+        f" for Python {pythons}"
+    )
