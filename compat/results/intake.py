@@ -116,24 +116,24 @@ def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]
     which one it made, and all are one fault.
     """
     every = list(islice(_files(folder, "", 0), MOST_LINES + 1))
-    counts = Counter(_asked_once(one, here) for one in every if one.cell)
+    counts = Counter(_asked_once(item, here) for item in every if item.cell)
     several = {key: number for key, number in counts.items() if number > 1}
-    for one in every[:MOST_LINES]:
-        key = _asked_once(one, here)
-        if isinstance(one.found, Fault):
-            yield one.name, one.found
+    for item in every[:MOST_LINES]:
+        key = _asked_once(item, here)
+        if isinstance(item.found, Fault):
+            yield item.name, item.found
         elif key not in several:
-            yield one.name, _looked_at(one.name, *one.found, here)
+            yield item.name, _looked_at(item.name, *item.found, here)
         elif several[key]:
             number, several[key] = several[key], 0
             because = (
-                f"is one of {number:,} records of {one.cell}, and a run makes one of a cell;"
+                f"is one of {number:,} records of {item.cell}, and a run makes one of a cell;"
                 " none is taken"
             )
-            yield one.name, _fault(one.name, because)
-    for one in every[MOST_LINES:]:
+            yield item.name, _fault(item.name, because)
+    for item in every[MOST_LINES:]:
         because = f"is one record too many: at most {MOST_LINES:,} are handed over at once"
-        yield one.name, _fault(one.name, because)
+        yield item.name, _fault(item.name, because)
 
 
 def _looked_at(name: str, path: Path, at: int, size: int, checkout: Checkout) -> Record | Fault:
@@ -251,8 +251,8 @@ def _files(folder: str | Path, prefix: str, depth: int) -> Iterator[_Handed]:
 def _places(path: Path, name: str) -> Iterator[_Handed]:
     number = 0
     try:
-        for number, at, line in lines_of(path):
-            yield _Handed(f"{name}:{number}", (path, at, len(line)), about(line).cell)
+        for number, begin, line in lines_of(path):
+            yield _Handed(f"{name}:{number}", (path, begin, len(line)), about(line).cell)
     except (OSError, ValueError) as fault:
         because = f"cannot be read: {reason(fault)}" if isinstance(fault, OSError) else str(fault)
         yield _Handed(name, _fault(f"{name}:{number + 1}", because))

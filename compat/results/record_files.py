@@ -67,8 +67,8 @@ class RecordFiles:
                 state = path.lstat()
                 places = _places(path, state.st_size, state.st_mtime_ns, state.st_ino)
                 with open(path, "rb") as file:
-                    for at, size in places.get(cell, ()):
-                        file.seek(at)
+                    for begin, size in places.get(cell, ()):
+                        file.seek(begin)
                         with contextlib.suppress(RecordError):
                             name, record = self._sound(path, file.read(size), "")
                             by_digest[name] = record
@@ -76,12 +76,12 @@ class RecordFiles:
 
     def cells(self) -> tuple[str, ...]:
         """Return the ids of the cells that have records, sorted."""
-        found: set[str] = set()
+        cells: set[str] = set()
         for name, (size, changed) in self.states():
             with contextlib.suppress(OSError, ValueError):
                 path = self.folder / name
-                found.update(_places(path, size, changed, path.lstat().st_ino))
-        return tuple(sorted(found))
+                cells.update(_places(path, size, changed, path.lstat().st_ino))
+        return tuple(sorted(cells))
 
     def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
         """Yield the name of each file, with its size and time of change in nanoseconds."""
@@ -266,14 +266,14 @@ def lines_of(path: Path) -> Iterator[tuple[int, int, bytes]]:
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise OSError(0, "it is no regular file")
-        at = 0
+        begin = 0
         with open(handle, "rb", closefd=False) as file:
             every = iter(lambda: file.readline(MOST_BYTES + 1), b"")
             for number, line in enumerate(every, start=1):
                 if len(line) > MOST_BYTES:
                     raise ValueError(f"is larger than {MOST_BYTES} bytes")
-                yield number, at, line
-                at += len(line)
+                yield number, begin, line
+                begin += len(line)
     finally:
         os.close(handle)
 
@@ -297,12 +297,12 @@ _decoded = lru_cache(maxsize=256)(decode_line)
 @lru_cache(maxsize=1000)
 def _places(path: Path, *_state: int) -> dict[str, list[tuple[int, int]]]:
     """Where the lines of each cell begin and how long they are, without those withdrawn."""
-    lines = [(about(line), at, len(line)) for _, at, line in lines_of(path)]
+    lines = [(about(line), begin, len(line)) for _, begin, line in lines_of(path)]
     withdrawn = {line.withdraws for line, _, _ in lines}
     places: dict[str, list[tuple[int, int]]] = {}
-    for line, at, size in lines:
+    for line, begin, size in lines:
         if line.cell and line.digest not in withdrawn:
-            places.setdefault(line.cell, []).append((at, size))
+            places.setdefault(line.cell, []).append((begin, size))
     return places
 
 
