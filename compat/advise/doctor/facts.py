@@ -63,8 +63,8 @@ def _compiled(text: str) -> "re.Pattern[str]":
 
 
 def pattern(name: str) -> "re.Pattern[str]":
-    found: re.Pattern[str] = grammar()["patterns"][name]
-    return found
+    compiled: re.Pattern[str] = grammar()["patterns"][name]
+    return compiled
 
 
 class Requires(Value, frozen=True):

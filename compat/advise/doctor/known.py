@@ -43,7 +43,7 @@ def corrected(package: str, version: Version, name: str) -> str:
     published = known.days.get(version, "") if known is not None else ""
     for releases, day, what, bound in _data("bounds").get(package, ()):
         is_of = SpecifierSet(releases).contains(version, prereleases=True)
-        if what == name and is_of and (not day or published < day):
+        if what == name and is_of and (not day or "" < published < day):
             return str(bound)
     return ""
 
