@@ -106,6 +106,7 @@ EDGES = {
     "compat/run/unpacked.py": {"pathlib", "tempfile"},
     "compat/run/placed_suite.py": {"pathlib"},
     "compat/run/postpone.py": {"pathlib"},
+    "compat/search/api_change.py": {"pathlib"},
     "compat/search/needs.py": {"pathlib"},
     "compat/run/scratch.py": {"os", "pathlib", "tempfile"},
     "compat/run/cell_run.py": {"pathlib", "shutil", "time"},

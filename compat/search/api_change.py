@@ -105,8 +105,8 @@ class _Release:
         """
         parts = dotted.split(".")
         lengths = range(len(parts), 0, -1)
-        found = ((n, file) for n in lengths if (file := self.file(".".join(parts[:n]))))
-        length, file = next(found, (0, ""))
+        matched = ((n, file) for n in lengths if (file := self.file(".".join(parts[:n]))))
+        length, file = next(matched, (0, ""))
         if not file or length == len(parts):
             return file or None  # without the package itself nothing is known of its names
         module = ".".join(parts[:length])

@@ -63,8 +63,8 @@ def _compiled(text: str) -> "re.Pattern[str]":
 
 
 def pattern(name: str) -> "re.Pattern[str]":
-    found: re.Pattern[str] = grammar()["patterns"][name]
-    return found
+    compiled: re.Pattern[str] = grammar()["patterns"][name]
+    return compiled
 
 
 class Requires(Value, frozen=True):
@@ -188,21 +188,7 @@ class Trouble(Value, frozen=True):
     line: int
 
 
-Fact = (
-    Requires
-    | Asked
-    | Have
-    | Absent
-    | Refused
-    | Unbuilt
-    | LacksName
-    | NoModule
-    | BadCall
-    | Binary
-    | Changed
-    | Syntax
-    | Trouble
-)
+Fact = Value
 
 
 class Text:
@@ -216,13 +202,11 @@ class Text:
         text = re.sub(r"\S{300,}", lambda word: f"{word[0][:150]} {word[0][-150:]}", text)
         self.lines = [] if not text.strip() else [_bare(line) for line in text.split("\n")]
         self.notices = [line for line in self.lines if pattern("notice").search(line)]
+        noted, length = set(self.notices), 0
         self._starts: list[int] = []
         pieces: list[str] = []
-        length = 0
         for line in self.lines:
-            piece = (
-                "" if pattern("notice").search(line) else " ".join(_QUOTES.sub("'", line).split())
-            )
+            piece = "" if line in noted else " ".join(_QUOTES.sub("'", line).split())
             self._starts.append(length)
             if piece:
                 pieces.append(piece)
@@ -236,9 +220,8 @@ class Text:
 
 def _bare(line: str) -> str:
     plain = _DRAWN.sub(" ", line)
-    return pattern("margin").sub(
-        "", plain.strip("\u2502| ") if plain.strip()[:1] in "\u2502|" else plain.rstrip()
-    )
+    is_framed = plain.strip()[:1] in "\u2502|"
+    return pattern("margin").sub("", plain.strip("\u2502| ") if is_framed else plain.rstrip())
 
 
 def specifier(text: str) -> SpecifierSet | None:

@@ -5,8 +5,9 @@ knows a package by name. What is said of them is in `findings.toml`.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.resources import files
+from itertools import combinations
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -81,6 +82,8 @@ _BUILTINS = frozenset(
     ]
 )
 ANY = SpecifierSet()
+_CONTENT = (files("compat.advise.doctor") / "findings.toml").read_bytes()
+_TEMPLATES: dict[str, Any] = toml_document(_CONTENT, "findings.toml")
 
 
 class Finding(Value, frozen=True):
@@ -105,12 +108,6 @@ class Finding(Value, frozen=True):
     is_fault: bool = True
 
 
-@cache
-def _templates() -> dict[str, Any]:
-    content = (files("compat.advise.doctor") / "findings.toml").read_bytes()
-    return toml_document(content, "findings.toml")
-
-
 def _say(
     kind: str,
     packages: Iterable[str],
@@ -119,10 +116,10 @@ def _say(
     **words: Any,
 ) -> Finding:
     """A finding of a kind; `fields` replace those of its template, `words` fill its sentences."""
-    template = _templates()[kind] | {name: value for name, value in fields.items() if value != ""}
+    template = _TEMPLATES[kind] | {name: value for name, value in fields.items() if value != ""}
     for name in ("sentence", "advice"):
-        if name in _templates()[kind]:
-            template[name] = fields.get(name) or _templates()[kind][name].format(**words)
+        if name in _TEMPLATES[kind]:
+            template[name] = fields.get(name) or _TEMPLATES[kind][name].format(**words)
     return Finding(
         packages=tuple(dict.fromkeys(filter(None, packages))),
         lines=tuple(dict.fromkeys(lines)),
@@ -336,26 +333,19 @@ def _apart(what: str, ranges: list[Wish]) -> tuple[Wish, Wish] | None:
     by_asker: dict[str, list[Wish]] = {}
     for wish in dict.fromkeys(ranges):
         by_asker.setdefault(wish[0], []).append(wish)
-    for first, other in _pairs(by_asker.get("", [])):
+    for first, other in combinations(by_asker.get("", []), 2):
         if not _meet(what, first[1], other[1]):
             return first, other
-    for (_, ours), (_, theirs) in _pairs(list(by_asker.items())):
+    for (_, ours), (_, theirs) in combinations(by_asker.items(), 2):
         # A resolver tries first release of an asker after another: none of them may fit.
         if not any(_meet(what, first[1], other[1]) for first in ours for other in theirs):
             return (theirs[0], ours[0]) if not theirs[0][0] else (ours[0], theirs[0])
     for asker, wishes in by_asker.items():
-        for first, other in _pairs(wishes):
+        for first, other in combinations(wishes, 2):
             # Two extras of first release, which uv writes under first name.
             if asker and first[2] == other[2] and not _meet(what, first[1], other[1]):
                 return first, other
     return None
-
-
-T = TypeVar("T")
-
-
-def _pairs(things: list[T]) -> Iterator[tuple[T, T]]:
-    return ((ours, other) for n, ours in enumerate(things) for other in things[n + 1 :])
 
 
 def _meet(what: str, one: str, other: str) -> bool:
@@ -463,9 +453,8 @@ def _unnamed_conflict(case: Case) -> Made:
     is_conda = re.search(r"UnsatisfiableError|following specifications were", case.text.flat)
     if is_conda and len(asked) == 1 and not needs and asked[0].range:
         (lone,) = asked
-        yield _say(
-            "channel-lacks", [lone.what], [lone.line], {}, what=lone.what, wanted=_shown(lone.range)
-        )
+        words = {"what": lone.what, "wanted": _shown(lone.range)}
+        yield _say("channel-lacks", [lone.what], [lone.line], {}, **words)
     if not asked or "because these package versions have conflicting" not in case.text.flat:
         return
     if not case.all(Requires):
@@ -502,16 +491,11 @@ def _versions_out_of_range(case: Case) -> Made:
             "pin": case.pin(fact.what, wish),
             "rank": 2 if fact.is_check or not case.trace.raised else 4,
         }
-        yield _say(
-            "out-of-range-at-import" if fact.is_check else "out-of-range",
-            [fact.what, who],
-            [fact.line],
-            fields,
-            who=_title(case, who) if who else "The code that raised this",
-            what=fact.what,
-            wanted=_shown(fact.range),
-            there=case.there(fact.what, ", and {} is there"),
-        )
+        title = _title(case, who) if who else "The code that raised this"
+        present = case.there(fact.what, ", and {} is there")
+        words = {"who": title, "what": fact.what, "wanted": _shown(fact.range), "there": present}
+        kind = "out-of-range-at-import" if fact.is_check else "out-of-range"
+        yield _say(kind, [fact.what, who], [fact.line], fields, **words)
 
 
 def _is_spoken_of(case: Case, fact: Requires) -> bool:
@@ -589,15 +573,10 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
     fields["direction"] = "python" if fields.get("needs", "").startswith(PYTHON) else "other"
     fields["wanted"] = f"{what}{specifier(fact.range) or ''}"
     why = next((f.why for f in facts if f.why == "platform"), fact.why)
-    return _say(
-        why,
-        [what, *askers, *([] if why == "platform" else [PYTHON])],
-        sorted(f.line for f in facts)[:3],
-        fields,
-        title=f"{what}{_shown(fact.range)}",
-        asks=f", which {askers[0]} requires" if askers else "",
-        seen=visited,
-    )
+    packages = [what, *askers, *([] if why == "platform" else [PYTHON])]
+    asks = f", which {askers[0]} requires" if askers else ""
+    words = {"title": f"{what}{_shown(fact.range)}", "asks": asks, "seen": visited}
+    return _say(why, packages, sorted(f.line for f in facts)[:3], fields, **words)
 
 
 def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
@@ -879,13 +858,6 @@ def _candidate(
 # ---- 8: a call that does not fit
 
 
-def _wrong_calls(case: Case) -> Made:
-    for fact in case.all(BadCall):
-        finding = _wrong_call(case, fact)
-        if finding is not None:
-            yield finding
-
-
 def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     argument = (fact.kind if fact.kind in "!#" else "") + fact.argument
     name = _called(case, fact.function.replace(".<locals>", ""))
@@ -993,13 +965,6 @@ def _called(case: Case, function: str) -> str:
 # ---- 9: a module that is not found
 
 
-def _missing_modules(case: Case) -> Made:
-    for fact in case.all(NoModule):
-        finding = _missing_module(case, fact)
-        if finding is not None:
-            yield finding
-
-
 def _missing_module(case: Case, fact: NoModule) -> Finding | None:
     top, shown = fact.module.partition(".")[0], f"the module {fact.module}"
     library = api(PYTHON)
@@ -1021,11 +986,10 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
         words = {"package": package, "name": fact.module, "who": who}
         return _say("lacks-module", [package, importer], [fact.line], {}, **words)
     innermost = case.trace.frames[-1].package if case.trace.frames else ""
+    advice = "It may be a module of your own: start the program from its folder."
     fields = {
         "needs": "" if is_own else package,
-        "advice": "It may be a module of your own: start the program from its folder."
-        if is_own
-        else "",
+        "advice": advice if is_own else "",
         "is_fault": bool(importer and innermost not in ("", PYTHON) and not is_own),
     }
     who = f", and {importer} imports it" if importer else ""
@@ -1071,11 +1035,8 @@ def _array(case: Case, fact: Binary) -> Finding:
         "needs": "" if wish is None else f"{fact.what}{wish}",
         "pin": case.pin(fact.what, wish),
     }
-    way = (
-        f"Upgrade {fact.what}"
-        if toward == "newer"
-        else f"Or upgrade {by}, which is built for it then"
-    )
+    way = f"Or upgrade {by}, which is built for it then"
+    way = f"Upgrade {fact.what}" if toward == "newer" else way
     present = case.there(fact.what, " ({})")
     subject = fact.by or "A compiled module"
     words = {"by": subject, "what": fact.what, "way": way, "there": present}
@@ -1232,8 +1193,8 @@ _INFERENCES: tuple[Callable[[Case], Made], ...] = (
     _no_file,
     _not_built,
     _lacking_names,
-    _wrong_calls,
-    _missing_modules,
+    lambda case: filter(None, (_wrong_call(case, fact) for fact in case.all(BadCall))),
+    lambda case: filter(None, (_missing_module(case, fact) for fact in case.all(NoModule))),
     _binaries,
     _unparsed,
     _unnamed_conflict,

@@ -8,7 +8,7 @@ import json
 import lzma
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any
@@ -25,24 +25,14 @@ from compat.value import Value
 PYTHONS = tuple(Version(f"3.{minor}") for minor in range(5, 16))
 
 
+@cache
 def _data(name: str) -> Any:
+    """The content of a data file; empty where there is none."""
     try:
-        packed = (files("compat.advise.doctor") / "data" / name).read_bytes()
+        packed = (files("compat.advise.doctor") / "data" / f"{name}.xz").read_bytes()
     except OSError:
-        return None
+        return {}
     return json.loads(lzma.decompress(packed))
-
-
-@cache
-def _names() -> Mapping[str, Any]:
-    matched: Mapping[str, Any] = _data("names.xz") or {}
-    return matched
-
-
-@cache
-def _corrections() -> Mapping[str, list[list[str]]]:
-    matched: Mapping[str, list[list[str]]] = _data("bounds.xz") or {}
-    return matched
 
 
 def corrected(package: str, version: Version, name: str) -> str:
@@ -51,41 +41,41 @@ def corrected(package: str, version: Version, name: str) -> str:
     """
     known = index(package)
     published = known.days.get(version, "") if known is not None else ""
-    for releases, day, what, bound in _corrections().get(package, ()):
+    for releases, day, what, bound in _data("bounds").get(package, ()):
         is_of = SpecifierSet(releases).contains(version, prereleases=True)
-        if what == name and is_of and (not day or published < day):
-            return bound
+        if what == name and is_of and (not day or "" < published < day):
+            return str(bound)
     return ""
 
 
 def package_of_module(module: str) -> str:
     """The package that has a top-level module, where one does that is known; else empty."""
-    owner: str = _names().get("modules", {}).get(module.partition(".")[0], "")
+    owner: str = _data("names").get("modules", {}).get(module.partition(".")[0], "")
     return owner
 
 
 def packages_known() -> list[str]:
     """The packages whose files are known."""
-    return sorted(set(_names().get("modules", {}).values()))
+    return sorted(set(_data("names").get("modules", {}).values()))
 
 
 def owners(name: str) -> tuple[str, ...]:
     """The packages that have, in some release, a class of that name, or a function (`name()`) whose
     parameters changed.
     """
-    return tuple(_names().get("owners", {}).get(name, ()))
+    return tuple(_data("names").get("owners", {}).get(name, ()))
 
 
 @cache
 def api(package: str) -> "Api | None":
-    content = _data(f"{package}.api.xz") if re.fullmatch(r"[a-z0-9-]+", package) else None
-    return None if content is None else Api(content)
+    content = _data(f"{package}.api") if re.fullmatch(r"[a-z0-9-]+", package) else None
+    return Api(content) if content else None
 
 
 @cache
 def index(package: str) -> "Index | None":
-    content = _data(f"{package}.index.xz") if re.fullmatch(r"[a-z0-9-]+", package) else None
-    return None if content is None else Index(content)
+    content = _data(f"{package}.index") if re.fullmatch(r"[a-z0-9-]+", package) else None
+    return Index(content) if content else None
 
 
 class Presence(Value, frozen=True):
