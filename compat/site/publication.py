@@ -1,6 +1,7 @@
 """The `site` room's last step: an edition with every page, feed and document, into one folder."""
 
 import contextlib
+import gc
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -8,13 +9,27 @@ from pathlib import Path
 
 from compat import files
 from compat.errors import CompatError, UsageError, reason
-from compat.site.api.documents import cell_files
-from compat.site.edition import DigestListing, Edition, Made, SiteFile
+from compat.site.api.documents import api, cell_files
+from compat.site.edition import DigestListing, Edition, SiteFile
+from compat.site.exports import lock_files
+from compat.site.exports.badges import badges
+from compat.site.exports.card import cards
+from compat.site.exports.database import downloads
+from compat.site.exports.embed_image import embed_images
+from compat.site.exports.feeds import feeds
+from compat.site.exports.ical import calendars
+from compat.site.exports.search_index import search_files
 from compat.site.exports.sitemap import sitemap
+from compat.site.exports.spreadsheet import spreadsheets
 from compat.site.pages.render import Printer, assets, generation
 from compat.site.paths import is_cell_page
-from compat.site.producers import PRODUCERS
 from compat.site.writer import Written, as_before, read_urls, write_edition
+
+# Each yields the files of an edition that are no pages; what lists others comes after them.
+PRODUCERS: tuple[Callable[[Edition], Iterator[SiteFile | DigestListing]], ...] = (
+    *(lock_files.files, badges, feeds, calendars, cards, embed_images, search_files, downloads),
+    *(spreadsheets, cell_files, api),
+)
 
 
 def write_site(
@@ -27,17 +42,20 @@ def write_site(
     sources and of this code, none is made. Raises CompatError when the folder cannot be written, or
     another process writes into it.
     """
-    code = generation()
-    digest = hashlib.sha256(repr((code, *sources)).encode(errors="surrogateescape")).hexdigest()
+    parts = repr((generation(), *sources))
+    digest = hashlib.sha256(parts.encode(errors="surrogateescape")).hexdigest()
     with _alone(out):
         before = as_before(out, digest)
         if before is not None:
             return before
         edition, urls = make(), kept_urls(earlier)
         printer = Printer(edition, assets())
-        return write_edition(
-            out, edition_files(edition, printer), code, urls, printer.moved, digest
-        )
+        # An edition is millions of values that live to its end, and each search for garbage
+        # visits all.
+        gc.freeze()
+        written = write_edition(out, edition_files(edition, printer), urls, printer.moved, digest)
+        gc.unfreeze()
+        return written
 
 
 def kept_urls(path: Path) -> tuple[str, ...]:
@@ -53,25 +71,19 @@ def kept_urls(path: Path) -> tuple[str, ...]:
         ) from fault
 
 
-def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Made | DigestListing]:
-    """Yield every file of the edition; what lists others comes after them."""
-    yield from _side_by_side(printer.files(), cell_files(edition))
+def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | DigestListing]:
+    """Yield every file of the edition: the pages, that of a cell with its document right after it
+    (both are made from one document), and what lists others after them.
+    """
+    documents = cell_files(edition)
+    for page in printer.files():
+        yield page
+        if is_cell_page(page.path):
+            yield next(documents)
     for producer in PRODUCERS:
         if producer is not cell_files:
             yield from producer(edition)
     yield from sitemap(edition, printer.own)
-
-
-def _side_by_side(
-    pages: Iterable[SiteFile | Made], documents: Iterator[Made]
-) -> Iterator[SiteFile | Made]:
-    # Yield the pages, and right after that of a cell its document: both read the records of the
-    # cell, which are many.
-    for page in pages:
-        yield page
-        if is_cell_page(page.path):
-            yield next(documents)
-    yield from documents
 
 
 @contextlib.contextmanager

@@ -9,15 +9,16 @@ import msgspec
 from compat.site.api.axis_documents import (
     CapabilityDocument,
     ChangesDocument,
+    MinimumDocument,
+    Proposals,
     ReleaseDocument,
+    ScheduleDocument,
 )
 from compat.site.api.cell_documents import CellDocument, Cells, MoreCells
-from compat.site.api.envelope import SCHEMA_VERSION, FolderListing
-from compat.site.api.index_documents import Advise, MatrixIndex, Root
+from compat.site.api.envelope import SCHEMA_VERSION, Advise, FolderListing, MatrixIndex, Root
 from compat.site.api.lane_documents import LanesDocument
 from compat.site.api.plain_documents import PlainInstalls
 from compat.site.api.platform_documents import PlatformInstalls
-from compat.site.api.policy_documents import MinimumDocument, Proposals, ScheduleDocument
 from compat.site.api.why_documents import FloorsDocument
 from compat.site.encode import json
 from compat.site.paths import schema_path

@@ -4,15 +4,13 @@ the PNG that sites which preview links take.
 
 import io
 from collections.abc import Iterator
-from functools import partial
 from xml.etree import ElementTree
 
 from compat.advise.answer import Recommended
 from compat.advise.request import Request, label
-from compat.site.edition import Edition, Made, MatrixReport, SiteFile
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import line, written
 from compat.site.paths import card_path
-from compat.site.tokens import digest
 from compat.site.wording import count, day
 
 SVG = "http://www.w3.org/2000/svg"
@@ -26,14 +24,10 @@ _TITLE_SIZE, _SIZE = 64, 40
 _COLOURS = 32
 
 
-def cards(edition: Edition) -> Iterator[SiteFile | Made]:
+def cards(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         yield SiteFile(path=card_path(report.name, "svg"), content=card(report))
-        yield Made(
-            path=card_path(report.name, "png"),
-            inputs=digest(*_lines(report)),
-            make=partial(bitmap, report),
-        )
+        yield SiteFile(path=card_path(report.name, "png"), content=bitmap(report))
 
 
 def bitmap(report: MatrixReport) -> bytes:

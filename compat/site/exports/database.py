@@ -7,7 +7,6 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from compat.results.record import Capability
 from compat.results.verdict import in_order
 from compat.run.outcome import Outcome
 from compat.site.api.cell_documents import cell_summary
-from compat.site.edition import Edition, Made, MatrixReport, SiteFile
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import fit
 from compat.site.paths import download_path, segment
 
@@ -100,13 +99,9 @@ ORDER BY cells DESC, capabilities.capability;
 """
 
 
-def downloads(edition: Edition) -> Iterator[SiteFile | Made]:
+def downloads(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield Made(
-            path=download_path(report.name, "sqlite"),
-            inputs=edition.tokens(report).all,
-            make=partial(database, report),
-        )
+        yield SiteFile(path=download_path(report.name, "sqlite"), content=database(report))
         text = QUERIES.format(name=segment(report.name), subject=report.snapshot.matrix.subject)
         yield SiteFile(path=download_path(report.name, "sql"), content=text.encode())
 

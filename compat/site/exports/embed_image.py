@@ -1,33 +1,26 @@
 """The `site` room's box for other people's pages as an image: what to install, for each Python."""
 
 from collections.abc import Iterator
-from functools import partial
 from xml.etree import ElementTree
 
-from compat.site.edition import Edition, Made, MatrixReport
+from compat.site.edition import Edition, SiteFile
 from compat.site.encode import line, written
 from compat.site.exports.badges import SVG
-from compat.site.pages.build_view import EmbedBox, embed_box
+from compat.site.pages.place_view import Doc
+from compat.site.pages.whole_site import embed_box
 from compat.site.paths import embed_image
 
 _WIDTH, _HEAD, _ROW, _LEFT = 440, 54, 24, 16
 _LONGEST = 58
 
 
-def embed_images(edition: Edition) -> Iterator[Made]:
+def embed_images(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield Made(
-            path=embed_image(report.name),
-            inputs=edition.tokens(report).all,
-            make=partial(_image, edition, report),
-        )
+        image = boxed(embed_box(report))
+        yield SiteFile(path=embed_image(report.name), content=image)
 
 
-def _image(edition: Edition, report: MatrixReport) -> bytes:
-    return boxed(embed_box(edition, report))
-
-
-def boxed(box: EmbedBox) -> bytes:
+def boxed(box: Doc) -> bytes:
     lines = [*(f"Python {row.python}: {row.words}" for row in box.rows), box.tested]
     height = _HEAD + _ROW * len(lines)
     size = {"width": str(_WIDTH), "height": str(height), "viewBox": f"0 0 {_WIDTH} {height}"}

@@ -3,20 +3,18 @@ both are read by the site's own script alone, and are no part of the API.
 """
 
 from collections.abc import Iterator
-from functools import partial
 
 from compat.advise.doctor.facts import MOST_READ
 from compat.advise.doctor.resolvers import PYTHON_PATTERNS, VERSION_PATTERN
 from compat.advise.message import Sign, flat, signs
 from compat.run.outcome import Failed, parse_outcome
-from compat.site.edition import Edition, Made, MatrixReport
+from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import json
-from compat.site.pages.causes_view import causes
-from compat.site.pages.release_view import subject_versions
-from compat.site.pages.search_view import search_entries
+from compat.site.pages.grid_view import subject_versions
+from compat.site.pages.results_view import causes
+from compat.site.pages.whole_site import search_entries
 from compat.site.paths import ENTRIES, SIGNS, address, page
 from compat.site.signs import vanished
-from compat.site.tokens import digest
 from compat.value import Value
 
 
@@ -41,25 +39,15 @@ class Library(Value, frozen=True, kw_only=True):
     causes: tuple[RecognisedCause, ...]
 
 
-def search_files(edition: Edition) -> Iterator[Made]:
-    inputs = digest(*(edition.tokens(report).all for report in edition.reports))
-    yield Made(path=ENTRIES, inputs=inputs, make=partial(_entries, edition))
-    yield Made(path=SIGNS, inputs=inputs, make=partial(_signs, edition))
-
-
-def _entries(edition: Edition) -> bytes:
-    return json({"entries": search_entries(edition)})
-
-
-def _signs(edition: Edition) -> bytes:
-    return json(
-        {
-            "libraries": [library(report) for report in edition.reports],
-            "most": MOST_READ,
-            "pythons": PYTHON_PATTERNS,
-            "versions": VERSION_PATTERN,
-        }
-    )
+def search_files(edition: Edition) -> Iterator[SiteFile]:
+    signs_known = {
+        "libraries": [library(report) for report in edition.reports],
+        "most": MOST_READ,
+        "pythons": PYTHON_PATTERNS,
+        "versions": VERSION_PATTERN,
+    }
+    yield SiteFile(path=ENTRIES, content=json({"entries": search_entries(edition)}))
+    yield SiteFile(path=SIGNS, content=json(signs_known))
 
 
 def library(report: MatrixReport) -> Library:

@@ -3,10 +3,9 @@
 import csv
 import io
 from collections.abc import Iterator
-from functools import partial
 
 from compat.site.api.cell_documents import cell_summary
-from compat.site.edition import Edition, Made, MatrixReport, place_of
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import fit
 from compat.site.paths import cell_page, download_path
 from compat.site.status import style_of
@@ -16,13 +15,10 @@ from compat.site.status import style_of
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def spreadsheets(edition: Edition) -> Iterator[Made]:
+def spreadsheets(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield Made(
-            path=download_path(report.name, "csv"),
-            inputs=edition.tokens(report).all,
-            make=partial(spreadsheet, edition, report),
-        )
+        content = spreadsheet(edition, report)
+        yield SiteFile(path=download_path(report.name, "csv"), content=content)
 
 
 def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
