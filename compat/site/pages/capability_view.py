@@ -102,11 +102,11 @@ def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> list[D
     return spans
 
 
-def capability_statements(spans: Sequence[Doc]) -> list[str]:
+def capability_statements(spans: Sequence[Doc]) -> tuple[str, ...]:
     """Return what the stretches add up to, as sentences, in the order of the releases."""
     alike = _by_status(spans)
-    found = [_statement(group, number, len(alike)) for number, group in enumerate(alike)]
-    return found or ["Not tested in any release yet."]
+    found = tuple(_statement(group, number, len(alike)) for number, group in enumerate(alike))
+    return found or ("Not tested in any release yet.",)
 
 
 def _by_status(spans: Sequence[Doc]) -> list[list[Doc]]:
