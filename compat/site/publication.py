@@ -4,30 +4,29 @@ import contextlib
 import gc
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 from compat import files
 from compat.errors import CompatError, UsageError, reason
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import DigestListing, Edition, SiteFile
+from compat.site.encode import fit, written
 from compat.site.exports import lock_files
 from compat.site.exports.badges import badges
 from compat.site.exports.card import cards
-from compat.site.exports.database import downloads
-from compat.site.exports.embed_image import embed_images
+from compat.site.exports.database import downloads, spreadsheets
 from compat.site.exports.feeds import feeds
 from compat.site.exports.ical import calendars
 from compat.site.exports.search_index import search_files
-from compat.site.exports.sitemap import sitemap
-from compat.site.exports.spreadsheet import spreadsheets
 from compat.site.pages.render import Printer, assets, generation
 from compat.site.paths import is_cell_page
 from compat.site.writer import Written, as_before, read_urls, write_edition
 
 # Each yields the files of an edition that are no pages; what lists others comes after them.
 PRODUCERS: tuple[Callable[[Edition], Iterator[SiteFile | DigestListing]], ...] = (
-    *(lock_files.files, badges, feeds, calendars, cards, embed_images, search_files, downloads),
+    *(lock_files.files, badges, feeds, calendars, cards, search_files, downloads),
     *(spreadsheets, cell_files, api),
 )
 
@@ -102,3 +101,34 @@ def _alone(out: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
+# What the protocol allows in one file: https://www.sitemaps.org/protocol.html
+MOST = 50_000
+
+
+def sitemap(edition: Edition, pages: Iterable[str]) -> Iterator[SiteFile]:
+    """Yield robots.txt, and sitemap.xml, which names every page of these paths; where they are more
+    than a list may have, it names several lists that do.
+    """
+    robots = f"User-agent: *\nAllow: /\nSitemap: {edition.url('sitemap.xml')}\n"
+    yield SiteFile(path="robots.txt", content=robots.encode())
+    ordered = sorted(pages)
+    if len(ordered) <= MOST:
+        yield SiteFile(path="sitemap.xml", content=_listed(edition, "urlset", "url", ordered))
+        return
+    parts = [ordered[start : start + MOST] for start in range(0, len(ordered), MOST)]
+    paths = [f"sitemap-{number}.xml" for number in range(1, len(parts) + 1)]
+    for path, part in zip(paths, parts, strict=True):
+        yield SiteFile(path=path, content=_listed(edition, "urlset", "url", part))
+    yield SiteFile(path="sitemap.xml", content=_listed(edition, "sitemapindex", "sitemap", paths))
+
+
+def _listed(edition: Edition, whole: str, each: str, paths: Sequence[str]) -> bytes:
+    root = ElementTree.Element(whole, xmlns=SCHEMA)
+    for path in paths:
+        ElementTree.SubElement(ElementTree.SubElement(root, each), "loc").text = fit(
+            edition.url(path)
+        )
+    return written(root)

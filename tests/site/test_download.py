@@ -18,8 +18,8 @@ from compat.site.exports import sitemap as sitemap_module
 from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
 from compat.site.exports.lock_files import files as installs
-from compat.site.exports.sitemap import sitemap
 from compat.site.pages.render import Printer
+from compat.site.publication import sitemap
 from compat.site.writer import is_page
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"

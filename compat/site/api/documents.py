@@ -1,12 +1,24 @@
-"""The `site` room's API: every document of `api/v1/`, each folder with the digests of its files."""
+"""The `site` room's API: every document of `api/v1/` with its schema, each folder with the digests
+of its files, and one OpenAPI file.
+"""
 
 from collections.abc import Iterator
 from functools import partial
+from importlib import resources
+from typing import Any
+
+import msgspec
 
 from compat.advise.commands import shell_lines
 from compat.advise.proof import TestedCombination
 from compat.advise.rows import ProofWords, ShellLines, advise_rows
 from compat.site.api.axis_documents import (
+    CapabilityDocument,
+    ChangesDocument,
+    MinimumDocument,
+    Proposals,
+    ReleaseDocument,
+    ScheduleDocument,
     capability_documents,
     changes_document,
     coordinate_entries,
@@ -15,11 +27,22 @@ from compat.site.api.axis_documents import (
     release_document,
     schedule_document,
 )
-from compat.site.api.cell_documents import cells_document, chunks, last_cell_document, more_cells
+from compat.site.api.cell_documents import (
+    CellDocument,
+    Cells,
+    MoreCells,
+    cells_document,
+    chunks,
+    last_cell_document,
+    more_cells,
+)
 from compat.site.api.envelope import (
+    SCHEMA_VERSION,
     Advise,
     Document,
     FolderListing,
+    MatrixIndex,
+    Root,
     dated,
     head,
     index_document,
@@ -27,17 +50,131 @@ from compat.site.api.envelope import (
     is_of_root,
     root_document,
 )
-from compat.site.api.lane_documents import lanes_document
-from compat.site.api.openapi import DOCUMENTS, changelog, openapi, schema_file
-from compat.site.api.plain_documents import plain_document
-from compat.site.api.platform_documents import platforms_document
-from compat.site.api.why_documents import floors_document
+from compat.site.api.lane_documents import LanesDocument, lanes_document
+from compat.site.api.plain_documents import PlainInstalls, plain_document
+from compat.site.api.platform_documents import PlatformInstalls, platforms_document
+from compat.site.api.why_documents import FloorsDocument, floors_document
 from compat.site.edition import DigestListing, Edition, Listed, MatrixReport, SiteFile, place_of
 from compat.site.encode import json
 from compat.site.exports.lock_files import whereabouts
 from compat.site.paths import API_ROOT, api_path, schema_path, segment
 from compat.site.status import style_of
 from compat.site.wording import failing_words
+from compat.value import Value, schema_hook
+
+_READING = frozenset(
+    ("default", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
+)
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+DOCUMENTS: dict[str, type[Value]] = {
+    "root": Root,
+    "index": MatrixIndex,
+    "listing": FolderListing,
+    "cells": Cells,
+    "more-cells": MoreCells,
+    "cell": CellDocument,
+    "release": ReleaseDocument,
+    "capability": CapabilityDocument,
+    "minimum": MinimumDocument,
+    "schedule": ScheduleDocument,
+    "proposals": Proposals,
+    "advise": Advise,
+    "changes": ChangesDocument,
+    "plain-installs": PlainInstalls,
+    "platform-installs": PlatformInstalls,
+    "floors": FloorsDocument,
+    "lanes": LanesDocument,
+}
+# Where each document is; `{...}` are parts that change, as `api_path` writes them.
+PATHS: dict[str, str] = {
+    "/api/v1/index.json": "root",
+    "/api/v1/{matrix}/index.json": "index",
+    "/api/v1/{matrix}/cells.json": "cells",
+    "/api/v1/{matrix}/cells-{number}.json": "more-cells",
+    "/api/v1/{matrix}/{folder}/index.json": "listing",
+    "/api/v1/{matrix}/cells/{cell}.json": "cell",
+    "/api/v1/{matrix}/releases/{axis}/{version}.json": "release",
+    "/api/v1/{matrix}/capabilities/{capability}.json": "capability",
+    "/api/v1/{matrix}/minimum.json": "minimum",
+    "/api/v1/{matrix}/schedule.json": "schedule",
+    "/api/v1/{matrix}/proposals.json": "proposals",
+    "/api/v1/{matrix}/advise.json": "advise",
+    "/api/v1/{matrix}/changes.json": "changes",
+    "/api/v1/{matrix}/plain-installs.json": "plain-installs",
+    "/api/v1/{matrix}/platform-installs.json": "platform-installs",
+    "/api/v1/{matrix}/floors.json": "floors",
+    "/api/v1/{matrix}/lanes.json": "lanes",
+}
+# The changelog has in its first paragraph what the API promises.
+_CHANGELOG = resources.files("compat.site") / "assets" / "templates" / "CHANGELOG_API.md"
+
+
+def schema_file(name: str, base_url: str) -> bytes:
+    address = f"{base_url}{schema_path(name)}"
+    return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name])})
+
+
+def document_schema(kind: type[Value]) -> dict[str, Any]:
+    """Return the JSON schema of a document: every key is there, and readers pass over others.
+
+    The types of other rooms also say what may be read in: defaults, unknown keys that are refused,
+    and bounds, which may be widened within `v1`. Of what is written none of these holds.
+    """
+    schema = msgspec.json.schema(kind, schema_hook=schema_hook)
+    return {**schema, "$defs": {name: _written(part) for name, part in schema["$defs"].items()}}
+
+
+def _written(schema: Any) -> Any:
+    match schema:
+        case {"properties": properties}:
+            rest = {key: part for key, part in schema.items() if key != "additionalProperties"}
+            parts = {name: _written(part) for name, part in properties.items()}
+            return {**rest, "properties": parts, "required": list(parts)}
+        case dict():
+            return {key: _written(part) for key, part in schema.items() if key not in _READING}
+        case list():
+            return [_written(part) for part in schema]
+    return schema
+
+
+def openapi(base_url: str) -> bytes:
+    return json(
+        {
+            "openapi": "3.1.0",
+            "info": {
+                "title": "Which versions work together",
+                "version": f"{SCHEMA_VERSION}.0",
+                "description": changelog().split("\n\n")[1],
+            },
+            "servers": [{"url": base_url.rstrip("/")}],
+            "paths": {path: {"get": _get(path, name, base_url)} for path, name in PATHS.items()},
+        }
+    )
+
+
+def changelog() -> str:
+    return _CHANGELOG.read_text(encoding="utf-8")
+
+
+def _get(path: str, name: str, base_url: str) -> dict[str, Any]:
+    parts = [part.partition("}")[0] for part in path.split("{")[1:]]
+    about = (DOCUMENTS[name].__doc__ or "").partition("\n\n")[0]
+    reference = {"$ref": f"{base_url}{schema_path(name)}"}
+    return {
+        "operationId": name,
+        "summary": " ".join(about.split()),
+        "parameters": [
+            {"name": part, "in": "path", "required": True, "schema": {"type": "string"}}
+            for part in parts
+        ],
+        "responses": {
+            "200": {
+                "description": "The document.",
+                "content": {"application/json": {"schema": reference}},
+            }
+        },
+    }
+
 
 FOLDERS = ("cells", "releases", "capabilities")
 
