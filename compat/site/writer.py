@@ -179,10 +179,10 @@ def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
         elif path.endswith(".html"):
             below = parts[1] if len(parts) > 2 else "home"
             kinds.setdefault("embed" if parts[0] == "embed" else below, []).append(path)
-    found = []
+    heaviest_of = []
     for kind, paths in sorted(kinds.items()):
         heaviest, most = max(paths, key=lambda path: (sizes[path], path)), _BUDGETS.get(kind, _PAGE)
-        found.append(
+        heaviest_of.append(
             Weight(
                 kind=kind,
                 count=len(paths),
@@ -191,7 +191,7 @@ def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
                 most=most * KIB,
             )
         )
-    return tuple(found)
+    return tuple(heaviest_of)
 
 
 def nearest(path: str, living: Iterable[str]) -> str:
@@ -304,9 +304,9 @@ def _there(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
                     path = Path(entry.path).relative_to(folder).as_posix()
                     yield path, entry.is_file(follow_symlinks=False)
 
-    found = dict(walk(folder))
-    regular = frozenset(path for path, is_regular in found.items() if is_regular)
-    return regular, frozenset(found) - regular
+    files = dict(walk(folder))
+    regular = frozenset(path for path, is_regular in files.items() if is_regular)
+    return regular, frozenset(files) - regular
 
 
 def _fault(code: str, path: str, message: str) -> Fault:

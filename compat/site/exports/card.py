@@ -86,6 +86,6 @@ def boxed(box: Doc) -> bytes:
     heading.set("font-weight", "bold")
     heading.text = title
     for number, words in enumerate(lines):
-        at = {"x": str(_BOX_LEFT), "y": str(_BOX_HEAD + _BOX_ROW * number)}
-        ElementTree.SubElement(group, "text", at).text = line(words, _LONGEST)
+        place = {"x": str(_BOX_LEFT), "y": str(_BOX_HEAD + _BOX_ROW * number)}
+        ElementTree.SubElement(group, "text", place).text = line(words, _LONGEST)
     return written(root)

@@ -59,7 +59,7 @@ def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]
     causes_page = address(page(report.name, "causes"))
     package, snapshot = report.snapshot.matrix.subject_axis.package, report.snapshot
     vanished_here = vanished(snapshot.entries, snapshot.matrix.subject)
-    gone = {(flat(one.requirement),): one for one in vanished_here}
+    gone = {(flat(lacking.requirement),): lacking for lacking in vanished_here}
     anchors = dict.fromkeys(gone, f"{causes_page}#out")
     for cause in causes(report).red:
         outcome = parse_outcome(cause.outcome)
@@ -69,10 +69,10 @@ def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]
             anchors[found_by[0]] = path
         elif found_by:
             yield cause.sentence, path, found_by
-    for sign, one in gone.items():
-        verb = "requires" if one.is_of_one else "require"
-        requiring = f"which {package} {one.releases} {verb}"
-        sentence = f"The package index has no {one.requirement}, {requiring}."
+    for sign, lacking in gone.items():
+        verb = "requires" if lacking.is_of_one else "require"
+        requiring = f"which {package} {lacking.releases} {verb}"
+        sentence = f"The package index has no {lacking.requirement}, {requiring}."
         yield sentence, anchors[sign], (sign,)
 
 

@@ -105,8 +105,8 @@ def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> list[D
 def capability_statements(spans: Sequence[Doc]) -> tuple[str, ...]:
     """Return what the stretches add up to, as sentences, in the order of the releases."""
     alike = _by_status(spans)
-    found = tuple(_statement(group, number, len(alike)) for number, group in enumerate(alike))
-    return found or ("Not tested in any release yet.",)
+    statements = tuple(_statement(group, number, len(alike)) for number, group in enumerate(alike))
+    return statements or ("Not tested in any release yet.",)
 
 
 def _by_status(spans: Sequence[Doc]) -> list[list[Doc]]:
@@ -171,11 +171,11 @@ def _failures(report: MatrixReport, name: str) -> list[Doc]:
     for entry, capability in report.failures.get(name, ()):
         why = capability.cause, capability.subject.partition(" (")[0]
         by_cause.setdefault(why, []).append((entry, capability))
-    found = []
+    failures = []
     for (cause, subject), cells in sorted(by_cause.items(), key=lambda item: -len(item[1])):
         known = (report.snapshot.explained(entry, capability) for entry, capability in cells)
         entries = [entry for entry, _ in cells[:_MOST_CELLS]]
-        found.append(
+        failures.append(
             Doc(
                 why=cause_words(cause) + (f": {cut_text(subject, 300)}" if subject else ""),
                 known=next(filter(None, known), None),
@@ -183,7 +183,7 @@ def _failures(report: MatrixReport, name: str) -> list[Doc]:
                 more=max(0, len(cells) - _MOST_CELLS),
             )
         )
-    return found
+    return failures
 
 
 def chosen_columns(
@@ -349,8 +349,8 @@ def pair_statements(
     sentences = []
     for number, (two, versions) in enumerate(alike):
         place = where(versions[0], versions[-1], number, len(alike))
-        told = zip(titles, two, strict=True)
-        each = ", ".join(f"“{title}” {WORDS[str(status)]}" for title, status in told)
+        by_title = zip(titles, two, strict=True)
+        each = ", ".join(f"“{title}” {WORDS[str(status)]}" for title, status in by_title)
         both = "both work" if pair_state(two) == "both" else each
         sentences.append(f"{place[0].upper()}{place[1:]}: {both}.")
     return tuple(sentences)

@@ -106,9 +106,9 @@ def _failure(
     fails = entry.verdict.kind in ("broken", "partial", "flaky")
     if outcome is None or not (fails or entry.verdict.faults):
         return None
-    green, there = neighbours.greener(entry) if fails else None, dict[str, str]()
+    green, others = neighbours.greener(entry) if fails else None, dict[str, str]()
     if green is not None:
-        there = packages(report, green.cell.id, report.newest_records(green.cell.id))
+        others = packages(report, green.cell.id, report.newest_records(green.cell.id))
     failed = [record for record in records if outcome in record.outcomes]
     words = "" if green is None else place_words(green.cell, report.snapshot.matrix)
     return Doc(
@@ -116,7 +116,7 @@ def _failure(
         known=report.snapshot.explained(entry),
         log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
         green=None if green is None else _link(green, f"{words}, {recipe_words(green)}"),
-        differences=differences(installed, there) if installed and there else [],
+        differences=differences(installed, others) if installed and others else [],
     )
 
 

@@ -13,47 +13,20 @@ from compat.github.markdown import code, link, plain
 from compat.results.entry import Entry
 from compat.site.api.axis_documents import schedule_document
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.pages.advice_view import (
-    advise_page,
-    answer_page,
-    answer_pairs,
-    answer_path,
-    home,
-    tested_page,
-    version_axes,
-    version_links,
-    version_page,
-)
-from compat.site.pages.capability_view import (
-    Pairs,
-    capability_ids,
-    capability_list,
+from compat.site.pages import (
+    advice_view,
     capability_view,
+    cell_view,
+    charts_view,
+    grid_view,
+    lanes_view,
+    place_view,
+    plain_view,
+    platforms_view,
+    policy_view,
+    results_view,
+    whole_site,
 )
-from compat.site.pages.cell_view import Neighbours, cell_view
-from compat.site.pages.charts_view import charts
-from compat.site.pages.grid_view import (
-    grid,
-    grid_parts,
-    main_python,
-    part_label,
-    release_view,
-    subject_versions,
-)
-from compat.site.pages.lanes_view import lanes_view
-from compat.site.pages.place_view import recipe_words
-from compat.site.pages.plain_view import plain_page
-from compat.site.pages.platforms_view import platforms_page
-from compat.site.pages.policy_view import (
-    proposal_list,
-    proposal_view,
-    quarter_view,
-    quarter_words,
-    schedule_view,
-    title_of,
-)
-from compat.site.pages.results_view import causes, changes, earlier_months, month_words, reliability
-from compat.site.pages.whole_site import build_page, embed_box, front, search_page, section_paths
 from compat.site.paths import (
     BUILD,
     NOT_FOUND,
@@ -126,6 +99,7 @@ def pages(edition: Edition) -> Iterator[Page]:
     yield from _whole_site(edition)
     for report in edition.reports:
         yield from _sections(report)
+        yield from _months(report)
         yield from _grids(report)
         yield from _answers(report)
         yield from _capabilities(report)
@@ -152,21 +126,21 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
         template="front.html",
         title=f"What works with what? {titles}",
         about="Which versions of a library work together, because they were installed and tested.",
-        document=partial(front, edition),
+        document=partial(whole_site.front, edition),
     )
     yield Page(
         path=SEARCH,
         template="search.html",
         title="Search",
         about="Every release, version, capability and cause that has a page.",
-        document=partial(search_page, edition),
+        document=partial(whole_site.search_page, edition),
     )
     yield Page(
         path=BUILD,
         template="build.html",
         title="Build on it",
         about="Badges, feeds, calendars, downloads, the API and a box for other pages.",
-        document=partial(build_page, edition),
+        document=partial(whole_site.build_page, edition),
     )
     yield Page(
         path=NOT_FOUND,
@@ -182,96 +156,95 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
             template="embed.html",
             title=f"{report.snapshot.matrix.title}: what works with what",
             about=f"What works with {report.snapshot.matrix.title}, for each Python.",
-            document=partial(embed_box, report),
+            document=partial(whole_site.embed_box, report),
             canonical=page(report.name),
         )
     # The sections of the first report answer without its name too, so that a short address can be
     # told.
     names = {report.name for report in edition.reports}
-    for section, path in section_paths(edition.reports[0]).items():
+    for section, path in whole_site.section_paths(edition.reports[0]).items():
         if section not in names:
             yield alias(page(section), path)
 
 
 def _sections(report: MatrixReport) -> Iterator[Page]:
     title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
-    low = "lowest declared versions and what is not out yet"
-    # Template, title, the sentence, document, and where what it shows is data of one thing: which.
-    sections: dict[str, tuple[str, str, Callable[[MatrixReport], Any], str, str]] = {
-        "home": (f"{title}: what do I install?", f"Tested versions of {subject}.", home, "", ""),
-        "causes": (f"{title}: why things do not work", "Each root cause once.", causes, "", ""),
+    about_plain = f"What pip install {subject} comes to, release by release, on each Python."
+    elsewhere = f"Where {subject} installs beside the platform that is tested, and why not."
+    lowest = f"{title} with the lowest versions that it declares, and with pre-releases."
+    low = f"{title}: lowest declared versions and what is not out yet"
+    sections: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
+        "home": (advice_view.home, "what do I install?", f"Tested versions of {subject}."),
+        "causes": (results_view.causes, "why things do not work", "Each root cause once."),
         "charts": (
-            *(f"{title}: over the releases", "Support, speed and share of working capabilities."),
-            *(charts, "", ""),
+            *(charts_view.charts, "over the releases"),
+            "Support, speed and share of working capabilities.",
         ),
-        "changes": (f"{title}: what changed", "Every change of a verdict.", changes, "", ""),
-        "schedule": (
-            *(f"{title}: when minimum versions move", "Dates by rule.", schedule_view, "", ""),
-        ),
+        "changes": (results_view.changes, "what changed", "Every change of a verdict."),
+        "schedule": (policy_view.schedule_view, "when minimum versions move", "Dates by rule."),
         "proposals": (
-            f"{title}: which minimum versions can move, and when?",
+            *(policy_view.proposal_list, "which minimum versions can move, and when?"),
             "Each floor: what it can move to, when, and what is missing.",
-            *(proposal_list, "", ""),
         ),
         "reliability": (
-            *(f"{title}: how far to trust this", "Coverage, age and isolation of the runs."),
-            *(reliability, "", ""),
+            *(results_view.reliability, "how far to trust this"),
+            "Coverage, age and isolation of the runs.",
         ),
-        "plain": (
-            f"{title}: does a plain install work today?",
-            f"What pip install {subject} comes to, release by release, on each Python.",
-            *(plain_page, "plain install of", "plain-installs"),
-        ),
-        "platforms": (
-            titled(f"{title}: does it install on my machine?", f"{title}: my machine"),
-            f"Where {subject} installs beside the platform that is tested, and why not.",
-            *(platforms_page, "platforms of", "platform-installs"),
-        ),
-        "lanes": (
-            titled(f"{title}: {low}", f"{title}: beside the grid"),
-            f"{title} with the lowest versions that it declares, and with pre-releases.",
-            *(lanes_view, "", ""),
-        ),
+        "plain": (plain_view.plain_page, "does a plain install work today?", about_plain),
+        "platforms": (platforms_view.platforms_page, "does it install on my machine?", elsewhere),
+        "lanes": (lanes_view.lanes_view, "beside the grid", lowest),
     }
-    paths = {"home": page(report.name), **section_paths(report)}
-    for section, (words, about, document, fact, data) in sections.items():
+    titles = {"platforms": f"{title}: my machine", "lanes": f"{title}: beside the grid"}
+    # Those that show data of one thing: which, and where.
+    data = {
+        "plain": ("plain install of", "plain-installs"),
+        "platforms": ("platforms of", "platform-installs"),
+    }
+    paths = {"home": page(report.name), **whole_site.section_paths(report)}
+    for section, (document, words, about) in sections.items():
         if section in paths:
+            fact, name = data.get(section, ("", ""))
+            whole = low if section == "lanes" else f"{title}: {words}"
             yield Page(
                 path=paths[section],
                 template=f"{section}.html",
-                title=words,
+                title=titled(whole, titles[section]) if section in titles else whole,
                 about=about,
                 document=partial(document, report),
                 matrix=report.name,
                 section=section,
                 facts=((fact, subject),) if fact else (),
-                data=(api_path(report.name, data),) if data else (),
+                data=(api_path(report.name, name),) if name else (),
             )
-    for month, _ in earlier_months(report):
+
+
+def _months(report: MatrixReport) -> Iterator[Page]:
+    title = report.snapshot.matrix.title
+    for month, _ in results_view.earlier_months(report):
         yield Page(
             path=page(report.name, "changes", month),
             template="changes.html",
-            title=f"{title}: what changed in {month_words(month)}",
-            about=f"Changes of verdicts in {month_words(month)}.",
-            document=partial(changes, report, month),
+            title=f"{title}: what changed in {results_view.month_words(month)}",
+            about=f"Changes of verdicts in {results_view.month_words(month)}.",
+            document=partial(results_view.changes, report, month),
             matrix=report.name,
             section="changes",
         )
 
 
 def _grids(report: MatrixReport) -> Iterator[Page]:
-    main, title = main_python(report), report.snapshot.matrix.title
+    main, title = grid_view.main_python(report), report.snapshot.matrix.title
 
     def of(python: Version | None, number: int, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
-        parts = grid_parts(report, python)
-        rows = f", {part_label(parts[number])}" if parts[1:] else ""
+        parts = grid_view.grid_parts(report, python)
+        rows = f", {grid_view.part_label(parts[number])}" if parts[1:] else ""
         return Page(
             path=path,
             template="grid.html",
             title=titled(f"What works with {title} on {where}{rows}?", f"{title} on {where}{rows}"),
             about=f"Each release of {title} against the packages that it needs, tested on {where}.",
-            document=partial(grid, report, python, number),
+            document=partial(grid_view.grid, report, python, number),
             matrix=report.name,
             section="grid",
             canonical=canonical,
@@ -281,7 +254,7 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
 
     yield of(main, 0, page(report.name, "grid"), grid_path(report.name, main))
     for python in (*report.board, None):
-        for number in range(len(grid_parts(report, python))):
+        for number in range(len(grid_view.grid_parts(report, python))):
             yield of(python, number, grid_part_path(report.name, python, number))
 
 
@@ -292,59 +265,59 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
     matrix, title = report.snapshot.matrix, report.snapshot.matrix.title
     of = partial(Page, template="answer.html", matrix=report.name, section="advise")
     yield of(
-        path=answer_path(report, {}),
+        path=advice_view.answer_path(report, {}),
         template="advise.html",
         title=f"What to install for {title}",
         about=f"The newest versions of {title} that tests show to work together.",
-        document=partial(advise_page, report),
+        document=partial(advice_view.advise_page, report),
     )
-    for axis, version in version_axes(report):
+    for axis, version in advice_view.version_axes(report):
         words = f"{label(axis)} {version}"
         yield of(
-            path=answer_path(report, {axis.name: version}),
+            path=advice_view.answer_path(report, {axis.name: version}),
             template="version.html",
             title=f"{words}: what works with {title}",
             about=f"Which releases of {title} work with {words}, which do not, and why.",
-            document=partial(version_page, report, axis, version),
+            document=partial(advice_view.version_page, report, axis, version),
         )
-    for pair in answer_pairs(report):
-        words = " and ".join(words for words, _ in version_links(report, pair))
+    for pair in advice_view.answer_pairs(report):
+        words = " and ".join(words for words, _ in advice_view.version_links(report, pair))
         yield of(
-            path=answer_path(report, pair),
+            path=advice_view.answer_path(report, pair),
             title=titled(f"What to install for {title} with {words}", f"{title} with {words}"),
             about=f"What works with {words}, with the commands.",
-            document=partial(answer_page, report, pair),
+            document=partial(advice_view.answer_page, report, pair),
         )
     for combination in report.advisor.proofs:
         words = place_words(combination.cell, matrix)
-        recipe = recipe_words(report.snapshot.by_id[combination.id])
+        recipe = place_view.recipe_words(report.snapshot.by_id[combination.id])
         yield of(
             path=page(report.name, "advise", combination.id),
             title=titled(f"Install {words}", words),
             about=f"The commands that install {words}, {recipe}.",
-            document=partial(tested_page, report, combination),
+            document=partial(advice_view.tested_page, report, combination),
             canonical=cell_page(combination.cell),
         )
 
 
 def _capabilities(report: MatrixReport) -> Iterator[Page]:
-    title, pairs = report.snapshot.matrix.title, Pairs(report)
+    title, pairs = report.snapshot.matrix.title, capability_view.Pairs(report)
     of = partial(Page, matrix=report.name, section="cap")
     yield of(
         path=page(report.name, "cap"),
         template="capabilities.html",
         title=f"What {title} can do, release by release",
         about=f"Each capability of {title}, since when it works, and where it fails.",
-        document=partial(capability_list, report),
+        document=partial(capability_view.capability_list, report),
     )
-    for name in capability_ids(report):
+    for name in capability_view.capability_ids(report):
         words = report.title(name)
         yield of(
             path=page(report.name, "cap", name),
             template="capability.html",
             title=titled(f"{words}: since when, in {title}", f"{words}: since when"),
             about=f"In which releases of {title} this works: {words}.",
-            document=partial(capability_view, report, name, pairs.links(name)),
+            document=partial(capability_view.capability_view, report, name, pairs.links(name)),
             facts=(("capability", name),),
             data=(api_path(report.name, "capabilities", name),),
         )
@@ -364,13 +337,13 @@ def _capabilities(report: MatrixReport) -> Iterator[Page]:
 def _policy(report: MatrixReport) -> Iterator[Page]:
     title = report.snapshot.matrix.title
     for quarter in schedule_document(report).quarters:
-        words = quarter_words(quarter)
+        words = policy_view.quarter_words(quarter)
         yield Page(
             path=quarter.page,
             template="quarter.html",
             title=f"{title}: minimum versions in {words}",
             about=f"Minimum versions of {title} in {words}, and what each move drops.",
-            document=partial(quarter_view, report, quarter),
+            document=partial(policy_view.quarter_view, report, quarter),
             matrix=report.name,
             section="schedule",
         )
@@ -378,16 +351,16 @@ def _policy(report: MatrixReport) -> Iterator[Page]:
         yield Page(
             path=page(report.name, "proposals", proposal.id),
             template="proposal.html",
-            title=title_of(proposal),
-            about=f"{title_of(proposal)}: grounds, objections and evidence.",
-            document=partial(proposal_view, report, proposal),
+            title=policy_view.title_of(proposal),
+            about=f"{policy_view.title_of(proposal)}: grounds, objections and evidence.",
+            document=partial(policy_view.proposal_view, report, proposal),
             matrix=report.name,
             section="proposals",
         )
 
 
 def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
-    axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
+    axis, versions = report.snapshot.matrix.subject_axis, grid_view.subject_versions(report)
     for version in versions:
         words = f"{axis.package} {version}"
         yield Page(
@@ -395,7 +368,7 @@ def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
             template="release.html",
             title=words,
             about=f"What {words} works with, what it requires, and what is ruled out.",
-            document=partial(release_view, edition, report, version),
+            document=partial(grid_view.release_view, edition, report, version),
             matrix=report.name,
             section="grid",
             facts=(("release", words),),
@@ -407,7 +380,7 @@ def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
 
 
 def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
-    neighbours = Neighbours(report)
+    neighbours = cell_view.Neighbours(report)
     for entry in report.snapshot.known:
         place = place_words(entry.cell, report.snapshot.matrix)
         style = style_of(entry, report.places[place_of(entry.cell)])
@@ -419,7 +392,7 @@ def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
                 f"Does {place} work? What was installed, what passed, what failed, and how to"
                 " reproduce it."
             ),
-            document=partial(cell_view, edition, report, entry, neighbours),
+            document=partial(cell_view.cell_view, edition, report, entry, neighbours),
             matrix=report.name,
             section="grid",
             facts=_cell_facts(entry),

@@ -101,10 +101,10 @@ def _by_count(counted: Counter[str]) -> list[tuple[str, int]]:
 def _folded(
     report: MatrixReport, by_outcome: dict[str, list[Entry]], prefix: str = ""
 ) -> list[Doc]:
-    found = []
+    folded = []
     for text, entries in sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0])):
         outcome, known = parse_outcome(text), map(report.snapshot.explained, entries)
-        found.append(
+        folded.append(
             Doc(
                 anchor=f"{prefix}{cause_anchor(outcome)}",
                 outcome=text,
@@ -115,7 +115,7 @@ def _folded(
                 more=max(0, len(entries) - _MOST_CELLS),
             )
         )
-    return found
+    return folded
 
 
 def changes(report: MatrixReport, month: str = "") -> Doc:

@@ -77,8 +77,9 @@ def search_entries(edition: Edition) -> list[dict[str, str]]:
     """Return every release, version, capability, cause and section that has a page: its kind, its
     words, further words by which it is found, and its address below the site's root.
     """
-    found = [entry for report in edition.reports for entry in _entries(report)]
-    return [dict(zip(("kind", "words", "also", "path"), entry, strict=True)) for entry in found]
+    names = ("kind", "words", "also", "path")
+    entries = (entry for report in edition.reports for entry in _entries(report))
+    return [dict(zip(names, entry, strict=True)) for entry in entries]
 
 
 def _entries(report: MatrixReport) -> Iterator[tuple[str, str, str, str]]:
