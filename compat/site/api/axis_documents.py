@@ -264,10 +264,7 @@ def _in_cells(rows: Iterable[tuple[int, Entry, Capability]]) -> Iterator[Capabil
             fields[id(capability)] = asdict(capability)
         verdict = entry.verdict
         yield CapabilityInCell(
-            **fields[id(capability)],
-            cell=verdict.cell,
-            latest=verdict.latest,
-            stale=verdict.stale,
+            **fields[id(capability)], cell=verdict.cell, latest=verdict.latest, stale=verdict.stale
         )
 
 

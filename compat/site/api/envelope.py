@@ -161,10 +161,7 @@ def root_document(edition: Edition, listed: tuple[Listed, ...]) -> Root:
         for report in edition.reports
     )
     return Root(
-        schema_version=SCHEMA_VERSION,
-        day=edition.day,
-        matrices=tuple(matrices),
-        files=listed,
+        schema_version=SCHEMA_VERSION, day=edition.day, matrices=tuple(matrices), files=listed
     )
 
 

@@ -229,9 +229,7 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 
 
 def question(
-    report: MatrixReport,
-    coordinates: Mapping[str, Version] | None = None,
-    is_whole: bool = False,
+    report: MatrixReport, coordinates: Mapping[str, Version] | None = None, is_whole: bool = False
 ) -> Doc:
     """Return the form that asks what somebody has, with these coordinates chosen; a whole one asks
     for the subject's version, needs and preference too. `unknown` says that the matrix has nothing
