@@ -148,10 +148,7 @@ class MatrixReport:
         # An edition of an earlier day knows nothing of a later audit.
         is_known = audit is not None and audit.on <= snapshot.day
         self.audit = audit if is_known else None
-        self._answers: dict[Request, Recommended | Unproven] = {}
         self._best: dict[Goal, dict[frozenset[tuple[str, Version]], TestedCombination]] = {}
-        self._lock_facts: dict[str, LockFacts] = {}
-        self._released: dict[tuple[str, Version], datetime.date | None] = {}
         self._last: tuple[str, tuple[Record, ...]] = ("", ())
         self.last_document: Any = None
 
@@ -163,13 +160,13 @@ class MatrixReport:
         """Return the day on which a coordinate of a package axis came out: a series, with its first
         release.
         """
-        if (axis, version) not in self._released:
-            (package,) = (
-                package for package in self.snapshot.matrix.packages if package.name == axis
-            )
+
+        def on() -> datetime.date | None:
+            (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
             came_out = self.snapshot.catalogue.came_out(package, version)
-            self._released[axis, version] = None if came_out is None else came_out.date()
-        return self._released[axis, version]
+            return None if came_out is None else came_out.date()
+
+        return self.snapshot.once(("released", axis, version), on)
 
     @property
     def audit_sentence(self) -> str:
@@ -204,7 +201,6 @@ class MatrixReport:
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        """The ids under which the suite tests files of its own, sorted."""
         return tuple(sorted(self.snapshot.present.helpers))
 
     @cached_property
@@ -216,7 +212,6 @@ class MatrixReport:
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """Every change of a verdict, the newest first."""
         return events(self.snapshot)
 
     @cached_property
@@ -230,7 +225,6 @@ class MatrixReport:
 
     @cached_property
     def outlooks(self) -> tuple[Outlook, ...]:
-        """Where each floor can go next, on the snapshot's day."""
         return outlooks(self.snapshot, self.snapshot.day)
 
     @cached_property
@@ -271,15 +265,14 @@ class MatrixReport:
 
     def lock_facts(self, lock: Lock) -> LockFacts:
         cell = lock.inputs.cell
-        if cell not in self._lock_facts:
-            records = self.newest_records(cell, lock.digest)
-            self._lock_facts[cell] = lock_facts(lock, self.snapshot.by_id[cell].runs, records)
-        return self._lock_facts[cell]
+        runs = self.snapshot.by_id[cell].runs
+        return self.snapshot.once(
+            ("lock-facts", cell),
+            lambda: lock_facts(lock, runs, self.newest_records(cell, lock.digest)),
+        )
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        if request not in self._answers:
-            self._answers[request] = self.advisor.answer(request)
-        return self._answers[request]
+        return self.snapshot.once(("answer", request), lambda: self.advisor.answer(request))
 
     @cached_property
     def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
@@ -310,7 +303,6 @@ class MatrixReport:
 
     @cached_property
     def facts(self) -> Feasibility:
-        """What catalogue and rules say about cells: published requirements, relaxations."""
         return self.snapshot.feasibility
 
     @cached_property
@@ -374,7 +366,6 @@ class Edition:
         self.repository = repository
 
     def report(self, matrix: str) -> MatrixReport:
-        """Return the report of that matrix; KeyError when the edition has none."""
         for report in self.reports:
             if report.name == matrix:
                 return report

@@ -50,7 +50,6 @@ def picture(width: int, height: int, title: str, says: str, ids: str = "") -> El
 
 
 def texts(root: ElementTree.Element, colour: str, size: int = 0) -> ElementTree.Element:
-    """Return the part of an image that its texts stand in."""
     group = ElementTree.SubElement(root, "g", fill=colour)
     group.set("font-family", "Verdana,DejaVu Sans,sans-serif")
     if size:

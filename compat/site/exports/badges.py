@@ -104,7 +104,6 @@ def svg(badge: Badge) -> bytes:
 
 
 def drawing(badge: Badge, ids: str = "") -> ElementTree.Element:
-    """Return the image; `ids` begins its ids, so that a page can hold several."""
     left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
     wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
     root = picture(wide + rest, _HEIGHT, f"{left}: {right}", f"Badge. {left}: {right}", ids)

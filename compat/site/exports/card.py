@@ -49,7 +49,6 @@ def bitmap(report: MatrixReport) -> bytes:
 
 
 def card(report: MatrixReport) -> bytes:
-    """Return the card of a matrix: its title, what to install, and how much of it was tested."""
     lines = [*_lines(report)]
     root = picture(WIDTH, HEIGHT, lines[0], ". ".join(lines))
     ElementTree.SubElement(root, "rect", width=str(WIDTH), height=str(HEIGHT), fill=PAPER)

@@ -48,7 +48,6 @@ class Printer:
     """Prints the pages of an edition with the templates of a folder."""
 
     def __init__(self, edition: Edition, folder: Path) -> None:
-        """Take the edition and a folder with `templates/`, `static/` and `pages/`; see `assets`."""
         self.edition = edition
         self.folder = folder
         # The paths of the pages that came and whose content has no other address.
@@ -232,7 +231,6 @@ def _lines(text: str) -> str:
 
 
 def _why(capability: Capability) -> str:
-    """Why a capability does not work in a cell, as far as its test says."""
     if capability.status == "absent":
         missing = ", ".join(capability.missing)
         return f"looked for {missing}" if missing else "this version has no such API"
