@@ -1,6 +1,6 @@
-"""What `compat doctor` says of environments by a matrix: runs, metadata and guards. What it reads
-in messages is in test_doctor.py.
-"""
+"""What `compat doctor` says of environments by a matrix: runs, metadata and guards. What it reads in
+messages is in test_doctor.py.
+"""  # noqa: E501
 
 import datetime
 import random
