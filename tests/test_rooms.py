@@ -115,7 +115,6 @@ EDGES = {
     "compat/site/writer.py": {"os", "pathlib"},
     "compat/site/pages/render.py": {"pathlib"},
     "compat/site/serve.py": {"http", "pathlib"},
-    "compat/site/verify.py": {"os", "pathlib"},
     "compat/cli/app.py": {"os"},
     "compat/cli/explore.py": {"pathlib", "time"},
     "compat/cli/blame.py": {"time"},

@@ -15,10 +15,9 @@ from compat.errors import CompatError, UsageError
 from compat.github.client import owner_and_name
 from compat.site.edition import Edition
 from compat.site.pages.render import assets
-from compat.site.pages.weights import Weight, weights
 from compat.site.serve import Preview, watch
 from compat.site.wording import count
-from compat.site.writer import URLS, Written
+from compat.site.writer import URLS, Weight, Written, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[

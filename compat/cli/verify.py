@@ -8,8 +8,8 @@ import typer
 from compat.cli.options import Json
 from compat.cli.output import envelope, report, say
 from compat.errors import UsageError
-from compat.site.verify import verified
 from compat.site.wording import count
+from compat.site.writer import verified
 
 
 def verify_command(

@@ -1,14 +1,15 @@
 """The `site` room's input and output: all that one edition is made from, and the files that it
 becomes.
 
-A producer is `files(edition) -> Iterator[SiteFile | Made | DigestListing]`; the paths of files are
-those of `paths.py`.
+A producer is `files(edition) -> Iterator[SiteFile | DigestListing]`; the paths of files are those
+of `paths.py`.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, combinations
+from typing import Any, Protocol
 
 from packaging.version import Version
 
@@ -16,7 +17,9 @@ from compat.advise.answer import Advisor, Recommended, Unproven
 from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
-from compat.lock.lockfile import Lock
+from compat.declare.matrix import KnownIssue
+from compat.lock.lock_text import decode_inputs, decode_lock
+from compat.lock.lockfile import Inputs, Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.policy.calendar import Outlook, Schedule, outlooks, schedule
@@ -25,16 +28,14 @@ from compat.policy.propose import proposals, proposed_extensions
 from compat.results.answer import Answer
 from compat.results.compare import LaneReport, lane_report
 from compat.results.learnt import Audit
-from compat.results.record import Capability, Status
+from compat.results.record import Capability, Record, Status
 from compat.results.snapshot import Snapshot
 from compat.results.table import ReleaseColumn, columns
 from compat.search.needs import Needs
 from compat.search.why import PythonFloor, python_floor, subject_coordinates
 from compat.site.history import Event, events
 from compat.site.lock_facts import LockFacts, lock_facts
-from compat.site.parts import Locks, PartSource, RememberedParts
 from compat.site.paths import address
-from compat.site.tokens import Tokens
 from compat.site.wording import day
 from compat.value import Value
 
@@ -49,18 +50,6 @@ class SiteFile(Value, frozen=True, kw_only=True):
 
     path: str
     content: bytes
-
-
-class Made(Value, frozen=True, kw_only=True):
-    """A file that is made only when it must be: `inputs` is a digest of everything that `make`
-    reads.
-
-    Where an earlier edition has the file with the same inputs, `make` is not called.
-    """
-
-    path: str
-    inputs: str
-    make: Callable[[], bytes]
 
 
 class Listed(Value, frozen=True, kw_only=True):
@@ -81,6 +70,58 @@ class DigestListing(Value, frozen=True, kw_only=True):
     make: Callable[[tuple[Listed, ...]], bytes]
 
 
+class PartSource(Protocol):
+    """Where the parts of a matrix that are too many to hold are read from, when a page needs
+    them.
+    """
+
+    def records(self, cell: str) -> tuple[Record, ...]:
+        """Return the records of a cell, oldest first."""
+
+    def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
+        """Yield the records of a cell on a lock, or on any, newest first."""
+
+    def lock_text(self, cell: str) -> str | None:
+        """Return the text of a cell's lock; None when it has none."""
+
+    def lock_versions(self, cell: str) -> Mapping[str, Version]:
+        """Return which versions a cell's lock has of the packages that are axes."""
+
+    def declaration(self) -> str:
+        """Return the text of the matrix's declaration, whose floors proposals change."""
+
+
+class Locks(Mapping[str, Lock]):
+    """The locks of a report's cells by id, each read when it is first asked for."""
+
+    def __init__(
+        self, text: Callable[[str], str | None], folder: str, cells: Sequence[str]
+    ) -> None:
+        self._text, self._folder, self._cells = text, folder, cells
+        self._read: dict[str, Lock] = {}
+
+    def __getitem__(self, cell: str) -> Lock:
+        if cell not in self._read:
+            self._read[cell] = decode_lock(self._known(cell), f"{self._folder}/{cell}.txt")
+        return self._read[cell]
+
+    def inputs(self, cell: str) -> Inputs:
+        """Return the inputs of a cell's lock, whose pins are not looked at."""
+        return decode_inputs(self._known(cell), f"{self._folder}/{cell}.txt")
+
+    def _known(self, cell: str) -> str:
+        text = self._text(cell)
+        if text is None:
+            raise KeyError(cell)
+        return text
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)
+
+
 class MatrixReport:
     """What an edition says of one matrix.
 
@@ -98,17 +139,16 @@ class MatrixReport:
         audit: Audit | None = None,
     ) -> None:
         self.snapshot = snapshot
-        self.parts = RememberedParts(parts)
+        self.parts = parts
         self.suite = dict(suite)
         self.capabilities = tuple(capabilities)
         self.needs = needs or Needs()
         # An edition of an earlier day knows nothing of a later audit.
         is_known = audit is not None and audit.on <= snapshot.day
         self.audit = audit if is_known else None
-        self._answers: dict[Request, Recommended | Unproven] = {}
         self._best: dict[Goal, dict[frozenset[tuple[str, Version]], TestedCombination]] = {}
-        self._lock_facts: dict[str, LockFacts] = {}
-        self._released: dict[tuple[str, Version], datetime.date | None] = {}
+        self._last: tuple[str, tuple[Record, ...]] = ("", ())
+        self.last_document: Any = None
 
     @property
     def name(self) -> str:
@@ -118,13 +158,13 @@ class MatrixReport:
         """Return the day on which a coordinate of a package axis came out: a series, with its first
         release.
         """
-        if (axis, version) not in self._released:
-            (package,) = (
-                package for package in self.snapshot.matrix.packages if package.name == axis
-            )
+
+        def on() -> datetime.date | None:
+            (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
             came_out = self.snapshot.catalogue.came_out(package, version)
-            self._released[axis, version] = None if came_out is None else came_out.date()
-        return self._released[axis, version]
+            return None if came_out is None else came_out.date()
+
+        return self.snapshot.once(("released", axis, version), on)
 
     @property
     def audit_sentence(self) -> str:
@@ -140,6 +180,16 @@ class MatrixReport:
     def titles(self) -> dict[str, Described]:
         return {test.id: test for test in self.capabilities}
 
+    def title(self, capability: str) -> str:
+        """Return what the suite calls a capability; its id where it does not describe it."""
+        described = self.titles.get(capability)
+        return capability if described is None else described.title
+
+    def issue(self, because: str) -> KnownIssue | None:
+        """Return what the matrix declares to be known, by its reason."""
+        issues = self.snapshot.matrix.known
+        return next((issue for issue in issues if issue.because == because), None)
+
     @cached_property
     def asked(self) -> tuple[str, ...]:
         """The ids of the capabilities that the suite has or that any run reported, sorted."""
@@ -149,7 +199,6 @@ class MatrixReport:
 
     @property
     def helpers(self) -> tuple[str, ...]:
-        """The ids under which the suite tests files of its own, sorted."""
         return tuple(sorted(self.snapshot.present.helpers))
 
     @cached_property
@@ -161,7 +210,6 @@ class MatrixReport:
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """Every change of a verdict, the newest first."""
         return events(self.snapshot)
 
     @cached_property
@@ -175,7 +223,6 @@ class MatrixReport:
 
     @cached_property
     def outlooks(self) -> tuple[Outlook, ...]:
-        """Where each floor can go next, on the snapshot's day."""
         return outlooks(self.snapshot, self.snapshot.day)
 
     @cached_property
@@ -191,7 +238,20 @@ class MatrixReport:
     def locks(self) -> Locks:
         known = self.snapshot.known
         cells = [entry.cell.id for entry in known if entry.lock_digest is not None]
-        return Locks(self.parts, f"matrices/{self.name}/locks", cells)
+        return Locks(self.parts.lock_text, f"matrices/{self.name}/locks", cells)
+
+    def records(self, cell: str) -> tuple[Record, ...]:
+        """Return the records of a cell, oldest first; those of the cell that was asked for last are
+        remembered, as its page and its document need them several times.
+        """
+        if self._last[0] != cell:
+            self._last = cell, self.parts.records(cell)
+        return self._last[1]
+
+    def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
+        if self._last[0] != cell:
+            return self.parts.newest_records(cell, lock_digest)
+        return (r for r in reversed(self._last[1]) if lock_digest in (None, r.lock_digest))
 
     @cached_property
     def lanes(self) -> LaneReport:
@@ -203,15 +263,14 @@ class MatrixReport:
 
     def lock_facts(self, lock: Lock) -> LockFacts:
         cell = lock.inputs.cell
-        if cell not in self._lock_facts:
-            records = self.parts.newest_records(cell, lock.digest)
-            self._lock_facts[cell] = lock_facts(lock, self.snapshot.by_id[cell].runs, records)
-        return self._lock_facts[cell]
+        runs = self.snapshot.by_id[cell].runs
+        return self.snapshot.once(
+            ("lock-facts", cell),
+            lambda: lock_facts(lock, runs, self.newest_records(cell, lock.digest)),
+        )
 
     def answer(self, request: Request) -> Recommended | Unproven:
-        if request not in self._answers:
-            self._answers[request] = self.advisor.answer(request)
-        return self._answers[request]
+        return self.snapshot.once(("answer", request), lambda: self.advisor.answer(request))
 
     @cached_property
     def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
@@ -242,7 +301,6 @@ class MatrixReport:
 
     @cached_property
     def facts(self) -> Feasibility:
-        """What catalogue and rules say about cells: published requirements, relaxations."""
         return self.snapshot.feasibility
 
     @cached_property
@@ -304,22 +362,12 @@ class Edition:
         self.base_url = base_url.rstrip("/") + "/"
         self.day = day
         self.repository = repository
-        self._tokens: dict[str, Tokens] = {}
 
     def report(self, matrix: str) -> MatrixReport:
-        """Return the report of that matrix; KeyError when the edition has none."""
         for report in self.reports:
             if report.name == matrix:
                 return report
         raise KeyError(matrix)
-
-    def tokens(self, report: MatrixReport) -> Tokens:
-        if report.name not in self._tokens:
-            titles = [(report.name, report.snapshot.matrix.title) for report in self.reports]
-            suite = sorted(report.suite.items())
-            parts = (self.base_url, self.repository, titles, suite, report.needs, report.audit)
-            self._tokens[report.name] = Tokens(report.snapshot, self.day, *parts)
-        return self._tokens[report.name]
 
     def url(self, path: str) -> str:
         """Return the absolute address of a path of the site; that of a page ends in a slash."""

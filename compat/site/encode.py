@@ -39,6 +39,24 @@ def json(document: Any) -> bytes:
         return encode(_fit_all(msgspec.to_builtins(document, enc_hook=encode_hook))) + b"\n"
 
 
+def picture(width: int, height: int, title: str, says: str, ids: str = "") -> ElementTree.Element:
+    """Return an image without content; `ids` begins its ids, so that a page can hold several."""
+    size = {"width": str(width), "height": str(height), "viewBox": f"0 0 {width} {height}"}
+    root = ElementTree.Element("svg", size, xmlns="http://www.w3.org/2000/svg", role="img")
+    root.set("aria-labelledby", f"{ids}t {ids}d")
+    ElementTree.SubElement(root, "title", id=f"{ids}t").text = title
+    ElementTree.SubElement(root, "desc", id=f"{ids}d").text = says
+    return root
+
+
+def texts(root: ElementTree.Element, colour: str, size: int = 0) -> ElementTree.Element:
+    group = ElementTree.SubElement(root, "g", fill=colour)
+    group.set("font-family", "Verdana,DejaVu Sans,sans-serif")
+    if size:
+        group.set("font-size", str(size))
+    return group
+
+
 def written(root: ElementTree.Element) -> bytes:
     """Return an XML document; what it says has gone through `fit`."""
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)

@@ -150,7 +150,6 @@ def calendar_path(matrix: str, name: str) -> str:
 
 
 def card_path(matrix: str, ending: str) -> str:
-    """Return the path of a matrix's card, as `svg` or as `png`."""
     return f"card/{segment(matrix)}.{ending}"
 
 

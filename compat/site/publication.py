@@ -1,20 +1,34 @@
 """The `site` room's last step: an edition with every page, feed and document, into one folder."""
 
 import contextlib
+import gc
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from xml.etree import ElementTree
 
 from compat import files
 from compat.errors import CompatError, UsageError, reason
-from compat.site.api.documents import cell_files
-from compat.site.edition import DigestListing, Edition, Made, SiteFile
-from compat.site.exports.sitemap import sitemap
+from compat.site.api.documents import api, cell_files
+from compat.site.edition import DigestListing, Edition, SiteFile
+from compat.site.encode import fit, written
+from compat.site.exports import lock_files
+from compat.site.exports.badges import badges
+from compat.site.exports.card import cards
+from compat.site.exports.database import downloads, spreadsheets
+from compat.site.exports.feeds import feeds
+from compat.site.exports.ical import calendars
+from compat.site.exports.search_index import search_files
 from compat.site.pages.render import Printer, assets, generation
 from compat.site.paths import is_cell_page
-from compat.site.producers import PRODUCERS
 from compat.site.writer import Written, as_before, read_urls, write_edition
+
+# Each yields the files of an edition that are no pages; what lists others comes after them.
+PRODUCERS: tuple[Callable[[Edition], Iterator[SiteFile | DigestListing]], ...] = (
+    *(lock_files.files, badges, feeds, calendars, cards, search_files, downloads),
+    *(spreadsheets, cell_files, api),
+)
 
 
 def write_site(
@@ -27,17 +41,20 @@ def write_site(
     sources and of this code, none is made. Raises CompatError when the folder cannot be written, or
     another process writes into it.
     """
-    code = generation()
-    digest = hashlib.sha256(repr((code, *sources)).encode(errors="surrogateescape")).hexdigest()
+    parts = repr((generation(), *sources))
+    digest = hashlib.sha256(parts.encode(errors="surrogateescape")).hexdigest()
     with _alone(out):
         before = as_before(out, digest)
         if before is not None:
             return before
         edition, urls = make(), kept_urls(earlier)
         printer = Printer(edition, assets())
-        return write_edition(
-            out, edition_files(edition, printer), code, urls, printer.moved, digest
-        )
+        # An edition is millions of values that live to its end, and each search for garbage
+        # visits all.
+        gc.freeze()
+        written = write_edition(out, edition_files(edition, printer), urls, printer.moved, digest)
+        gc.unfreeze()
+        return written
 
 
 def kept_urls(path: Path) -> tuple[str, ...]:
@@ -53,25 +70,19 @@ def kept_urls(path: Path) -> tuple[str, ...]:
         ) from fault
 
 
-def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | Made | DigestListing]:
-    """Yield every file of the edition; what lists others comes after them."""
-    yield from _side_by_side(printer.files(), cell_files(edition))
+def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | DigestListing]:
+    """Yield every file of the edition: the pages, that of a cell with its document right after it
+    (both are made from one document), and what lists others after them.
+    """
+    documents = cell_files(edition)
+    for page in printer.files():
+        yield page
+        if is_cell_page(page.path):
+            yield next(documents)
     for producer in PRODUCERS:
         if producer is not cell_files:
             yield from producer(edition)
     yield from sitemap(edition, printer.own)
-
-
-def _side_by_side(
-    pages: Iterable[SiteFile | Made], documents: Iterator[Made]
-) -> Iterator[SiteFile | Made]:
-    # Yield the pages, and right after that of a cell its document: both read the records of the
-    # cell, which are many.
-    for page in pages:
-        yield page
-        if is_cell_page(page.path):
-            yield next(documents)
-    yield from documents
 
 
 @contextlib.contextmanager
@@ -90,3 +101,34 @@ def _alone(out: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"
+# What the protocol allows in one file: https://www.sitemaps.org/protocol.html
+MOST = 50_000
+
+
+def sitemap(edition: Edition, pages: Iterable[str]) -> Iterator[SiteFile]:
+    """Yield robots.txt, and sitemap.xml, which names every page of these paths; where they are more
+    than a list may have, it names several lists that do.
+    """
+    robots = f"User-agent: *\nAllow: /\nSitemap: {edition.url('sitemap.xml')}\n"
+    yield SiteFile(path="robots.txt", content=robots.encode())
+    ordered = sorted(pages)
+    if len(ordered) <= MOST:
+        yield SiteFile(path="sitemap.xml", content=_listed(edition, "urlset", "url", ordered))
+        return
+    parts = [ordered[start : start + MOST] for start in range(0, len(ordered), MOST)]
+    paths = [f"sitemap-{number}.xml" for number in range(1, len(parts) + 1)]
+    for path, part in zip(paths, parts, strict=True):
+        yield SiteFile(path=path, content=_listed(edition, "urlset", "url", part))
+    yield SiteFile(path="sitemap.xml", content=_listed(edition, "sitemapindex", "sitemap", paths))
+
+
+def _listed(edition: Edition, whole: str, each: str, paths: Sequence[str]) -> bytes:
+    root = ElementTree.Element(whole, xmlns=SCHEMA)
+    for path in paths:
+        ElementTree.SubElement(ElementTree.SubElement(root, each), "loc").text = fit(
+            edition.url(path)
+        )
+    return written(root)

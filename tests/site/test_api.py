@@ -16,8 +16,7 @@ from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, stat
 
 from compat.plan.cell import RECIPES
 from compat.results.table import capability_table
-from compat.site.api.documents import api, cell_files
-from compat.site.api.openapi import DOCUMENTS, PATHS
+from compat.site.api.documents import DOCUMENTS, PATHS, api, cell_files
 from compat.site.pages.capability_view import (
     capability_ids,
     capability_list,

@@ -9,13 +9,14 @@ from support.many_releases import CORE, LongShelf, ever_changing, long_edition
 from support.printed import Addresses, printed
 
 from compat.results.table import ReleaseColumn
-from compat.site.pages.capability_columns import ChosenColumns, chosen_columns
+from compat.site.pages.capability_view import chosen_columns
+from compat.site.pages.place_view import Doc
 
 PAGE = "demo/cap/index.html"
 MOST = 16
 
 
-def chosen(shelf: LongShelf) -> ChosenColumns:
+def chosen(shelf: LongShelf) -> Doc:
     (report,) = long_edition(shelf).reports
     positions = report.advisor.ranks.positions["demo"]
     return chosen_columns(report.columns, report.asked, positions)

@@ -13,13 +13,13 @@ from support.known import Shelf, lock_of, proven, ran, shelves, statuses
 from support.printed import SITE
 
 from compat.run.evidence import Metric
+from compat.site import publication
 from compat.site.edition import SiteFile
-from compat.site.exports import sitemap as sitemap_module
 from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
 from compat.site.exports.lock_files import files as installs
-from compat.site.exports.sitemap import sitemap
 from compat.site.pages.render import Printer
+from compat.site.publication import sitemap
 from compat.site.writer import is_page
 
 NEW, OLD = "py3.9-dep2-demo2.0", "py3.8-dep1-demo1.0"
@@ -115,7 +115,7 @@ def test_the_sitemap_names_every_page() -> None:
 
 
 def test_more_pages_than_a_list_may_have_stand_in_several(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sitemap_module, "MOST", 2)
+    monkeypatch.setattr(publication, "MOST", 2)
     pages = [f"demo/{number}/index.html" for number in range(5)]
     _, *lists, index = sitemap(edition(Shelf()), pages)
     assert places(index) == [f"{URL}{one.path}" for one in lists]

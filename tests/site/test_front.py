@@ -18,7 +18,7 @@ from compat.advise.message import flat, signs
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition
 from compat.site.exports.card import HEIGHT, WIDTH
-from compat.site.signs import vanished
+from compat.site.exports.search_index import vanished
 
 TAG = re.compile(r"<[^>]+>")
 
@@ -141,7 +141,7 @@ class TestSigns:
         assert signs(Failed(stage="test", cause="error", subject="x")) == ()
 
     def test_nothing_vanished_where_nothing_is_asked_for(self, of: Edition) -> None:
-        assert vanished(of.reports[0].snapshot.entries, MATRIX.subject) == ()
+        assert vanished(of.reports[0].snapshot.entries, MATRIX.subject) == []
 
 
 class TestBuildOnIt:
@@ -168,7 +168,7 @@ class TestBuildOnIt:
         assert "works" in words(text(content, "embed/demo/index.html"))
 
     def test_a_spreadsheet_takes_no_text_for_a_formula(self) -> None:
-        from compat.site.exports.spreadsheet import harmless
+        from compat.site.exports.database import harmless
 
         assert harmless("=1+1") == "'=1+1"
         assert harmless("works") == "works"

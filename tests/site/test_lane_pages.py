@@ -17,7 +17,7 @@ from compat.lock.lockfile import Lock
 from compat.results.compare import lane_report
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, MatrixReport
-from compat.site.pages.page import LONGEST_TITLE
+from compat.site.pages.page_list import LONGEST_TITLE
 from compat.value import encode
 
 LANES = msgspec.structs.replace(MATRIX, lowest=True)
@@ -100,17 +100,6 @@ def test_a_matrix_that_declares_no_lane_has_nothing_of_it() -> None:
     pages, found = printed(edition(Shelf())), files(edition(Shelf()))
     assert not [path for path in (*pages, *found) if "lanes" in path and "schema" not in path]
     assert not [path for path, markup in pages.items() if "demo/lanes/" in markup]
-
-
-def test_the_page_is_made_anew_after_a_run_of_a_lane() -> None:
-    def inputs(of: Edition) -> str:
-        from compat.site.pages.page_list import pages
-
-        (page,) = (page for page in pages(of) if page.path == PAGE)
-        return page.inputs
-
-    assert inputs(lanes_edition()) == inputs(lanes_edition())
-    assert inputs(lanes_edition()) != inputs(lanes_edition(outcome="pass"))
 
 
 @pytest.mark.parametrize("subject", ["<script>alert(1)</script>", "a\u202eb", "x" * 500])

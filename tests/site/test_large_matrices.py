@@ -9,24 +9,21 @@ from collections.abc import Iterable, Iterator
 from itertools import product
 
 import pytest
-from hypothesis import given
 from support.editions import edition, files
-from support.examples import examples
-from support.known import CELLS, DAY, SUITE, Shelf, lock_of, proven, ran, shelves, statuses
+from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, statuses
 from support.printed import SITE, Addresses, printed, whole
 
 from compat.lock.lockfile import Lock
 from compat.results.record import Record
 from compat.site.api import axis_documents
 from compat.site.api.documents import api, cell_files
-from compat.site.edition import Edition, Made
-from compat.site.pages import changes_view, charts_view, grid_view
+from compat.site.edition import Edition
+from compat.site.pages import charts_view, grid_view, results_view
+from compat.site.pages.cell_view import Neighbours, Place
 from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import grid, grid_parts
-from compat.site.pages.neighbours import Neighbours, Place
 from compat.site.pages.render import Printer
-from compat.site.parts import RememberedParts
-from compat.site.paths import api_path, cell_page, is_cell_page
+from compat.site.paths import api_path, cell_page
 from compat.site.publication import edition_files
 
 EVERY = proven(*(cell.id for cell in CELLS))
@@ -83,10 +80,12 @@ class TestGrid:
                 [row.version] for row in one.rows
             ]
             assert len(parts) > 1
-            assert sum(key.count for part in shown for key in part.legend) == sum(
-                key.count for key in one.legend
+            assert sum(count for part in shown for _, count in part.legend) == sum(
+                count for _, count in one.legend
             )
-            assert [part.is_here for part in shown[1].parts] == [n == 1 for n in range(len(parts))]
+            assert [is_here for *_, is_here in shown[1].parts] == [
+                n == 1 for n in range(len(parts))
+            ]
 
     def test_the_pages_lead_to_each_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(grid_view, "_MOST_PLACES", 1)
@@ -104,7 +103,7 @@ class TestHistory:
     def test_what_is_not_of_the_newest_days_stands_on_the_page_of_its_month(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(changes_view, "_MOST_DAYS", 1)
+        monkeypatch.setattr(results_view, "_MOST_DAYS", 1)
         ago = (0, 40, 41, 80)
         locks = [lock_of(cell.id) for cell in CELLS[: len(ago)]]
         runs = [ran(lock, days_ago=days) for lock, days in zip(locks, ago, strict=True)]
@@ -223,31 +222,19 @@ class TestRecords:
             locks,
         )
         of = edition(shelf)
-        made = [one for one in edition_files(of, Printer(of, SITE)) if isinstance(one, Made)]
-        paths = [one.path for one in made]
-        for one in made:
-            if is_cell_page(one.path) or one.path.startswith("api/v1/demo/cells/"):
-                one.make()
+        paths = []
+        for one in edition_files(of, Printer(of, SITE)):
+            if one.path.startswith("demo/cell/"):
+                shelf.read.clear()
+            paths.append(one.path)
+            if one.path.startswith("api/v1/demo/cells/") and one.path.count("/") == 4:
+                assert [*shelf.read.values()] in ([], [1])
         for entry in shelf.picture().known:
             place = paths.index(cell_page(entry.cell))
             assert paths[place + 1] == api_path("demo", "cells", entry.cell.id)
         assert len(paths) == len(set(paths))
-        assert shelf.read == Counter(lock.inputs.cell for lock in locks)
 
     def test_the_site_is_the_same_in_whatever_order_it_is_made(self) -> None:
         of: Edition = edition(EVERY)
         one = {file.path for file in edition_files(of, Printer(of, SITE))}
         assert whole(edition(EVERY)).keys() <= one
-
-    @given(shelves())
-    @examples(30)
-    def test_what_is_remembered_is_what_is_read(self, shelf: Shelf) -> None:
-        parts = RememberedParts(shelf)
-        for entry in shelf.picture().known:
-            cell = entry.cell.id
-            digests: Iterator[str | None] = iter((None, entry.lock_digest or SUITE))
-            for digest in digests:
-                read = [*parts.newest_records(cell, digest)]
-                assert parts.records(cell) == shelf.records(cell)
-                assert [*parts.newest_records(cell, digest)] == read
-                assert read == [*shelf.newest_records(cell, digest)]

@@ -1,6 +1,4 @@
-"""Pages of two capabilities: which pairs have one, where both work, and that one is made again only
-for its own two.
-"""
+"""Pages of two capabilities: which pairs have one, and where both work."""
 
 import json
 
@@ -16,8 +14,8 @@ from support.printed import Addresses, printed
 from compat.results.record import Capability
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
-from compat.site.pages.page_list import pages
-from compat.site.pages.pair_view import Pairs, pair_statements
+from compat.site.pages.capability_view import Pairs, pair_statements
+from compat.site.paths import cell_page
 
 OLD, ALSO_OLD, NEW = (
     "py3.8-dep1-demo1.0+relaxed",
@@ -73,8 +71,9 @@ def test_the_newest_cell_in_which_both_work_is_named_even_where_another_is_repre
     }
     view = made(**told).view("a.x", "a.y")
     assert view.newest is not None
-    assert (view.newest.version, view.newest.path) == ("1.0", f"demo/cell/{OLD}/index.html")
-    assert [(one.version, one.state, one.differs) for one in view.strip] == [
+    version, entry = view.newest
+    assert (str(version), entry.cell.id) == ("1.0", OLD)
+    assert [(str(one.version), one.state, one.differs) for one in view.strip] == [
         ("1.0", "one", True),
         ("2.0", "one", False),
     ]
@@ -126,16 +125,6 @@ def test_the_releases_are_told_as_ranges(
     assert pair_statements([(Version(at), (one, two)) for at, one, two in told], TITLES) == expected
 
 
-def test_it_is_made_again_only_when_one_of_its_two_changes() -> None:
-    def inputs(**found: str) -> str:
-        of = edition(shelf(old=can(**found), new=can(x="yes", y="yes", z="yes")))
-        return next(one.inputs for one in pages(of) if one.path == "demo/cap/a.x+a.y/index.html")
-
-    before = inputs(x="yes", y="no", z="yes")
-    assert inputs(x="yes", y="no", z="no") == before
-    assert inputs(x="yes", y="absent", z="yes") != before
-
-
 @given(
     cells=st.dictionaries(
         st.sampled_from(["old", "also", "new"]),
@@ -171,4 +160,5 @@ def test_it_says_what_the_api_says_of_the_two(cells: dict[str, dict[str, str]]) 
             for path, status in by_cell[first].items()
             if status == "yes" == by_cell[second].get(path)
         }
-        assert (view.newest.path in meeting) if view.newest is not None else not meeting
+        newest = None if view.newest is None else cell_page(view.newest[1].cell)
+        assert (newest in meeting) if newest is not None else not meeting

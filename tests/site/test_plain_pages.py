@@ -17,9 +17,8 @@ from compat.results.installs import plain_installs
 from compat.results.representative import representative
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, place_of
-from compat.site.pages.grid_view import grid
+from compat.site.pages.grid_view import grid, release_view
 from compat.site.pages.page_list import pages
-from compat.site.pages.release_view import release_view
 from compat.site.pages.render import Printer, assets
 from compat.site.status import STYLES, is_admitted, place_style
 
@@ -127,11 +126,11 @@ def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) ->
         assert not is_admitted(entries)
         assert place_style(entries) != STYLES["declared"]
         at = {coordinate.axis: str(coordinate.version) for coordinate in entry.cell.coordinates}
-        (row,) = (one for one in releases[at["demo"]].pythons if one.python == at["python"])
+        (row,) = (one for one in releases[at["demo"]].pythons if str(one.python) == at["python"])
         assert at["dep"] not in row.declared.split(", ")
         shown = grid(report, entry.cell.on("python").version)
         for line in shown.rows:
-            assert line.version != at["demo"] or at["dep"] not in line.declared.split(", ")
+            assert str(line.version) != at["demo"] or at["dep"] not in line.declared.split(", ")
         assert entry.verdict.kind == ("infeasible" if entry.obstacle else "broken")
         assert any(str(entry.refusal.on) in reason for reason in entry.verdict.reasons)
 

@@ -16,7 +16,7 @@ from support.printed import every_state, printed
 
 from compat.github.markdown import faults, title_faults
 from compat.site.edition import Edition
-from compat.site.pages.problem_report import ProblemReport, problem_link
+from compat.site.pages.page_list import Page, problem_link
 
 BROKEN = "py3.8-dep2-demo2.0+relaxed"
 LINK = re.compile(r'href="(https://github\.com/[^"]*/issues/new[^"]*)"')
@@ -80,8 +80,16 @@ def test_without_a_repository_there_is_none() -> None:
 )
 def test_nothing_in_it_comes_alive(title: str, value: str) -> None:
     made = of(Shelf())
-    report = ProblemReport(facts=(("cell", value),), data=("api/x.json",))
-    address = problem_link(made, title, "demo/cell/x/index.html", report)
+    page = Page(
+        path="demo/cell/x/index.html",
+        template="",
+        title=title,
+        about="",
+        document=str,
+        facts=(("cell", value),),
+        data=("api/x.json",),
+    )
+    address = problem_link(made, page)
     assert re.fullmatch(
         r"https://github\.com/somebody/something/issues/new\?[A-Za-z0-9._~%=&/-]*", address
     )

@@ -14,7 +14,7 @@ from support.printed import broken_links
 
 from compat.cli import publish
 from compat.results.record_files import RecordFiles
-from compat.site.pages.weights import KIB, weights
+from compat.site.writer import KIB, weights
 
 pytestmark = pytest.mark.slow
 

@@ -11,8 +11,7 @@ from support.editions import edition, files
 from support.known import Shelf, proven
 
 from compat.site.edition import SiteFile
-from compat.site.verify import verified
-from compat.site.writer import FILES, URLS, write_edition
+from compat.site.writer import FILES, URLS, verified, write_edition
 
 CELL = "py3.9-dep2-demo2.0"
 DOCUMENT = f"api/v1/demo/cells/{CELL}.json"
@@ -29,9 +28,7 @@ def put(folder: Path, shelf: Shelf) -> int:
         "index.html": b"home",
     }
     all_files = [SiteFile(path=path, content=content) for path, content in made.items()]
-    write_edition(
-        folder, all_files, "1", [OLD_PAGE], lambda path, to: f"{path} is now {to}".encode()
-    )
+    write_edition(folder, all_files, [OLD_PAGE], lambda path, to: f"{path} is now {to}".encode())
     return len(made)
 
 

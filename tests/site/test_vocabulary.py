@@ -19,7 +19,7 @@ from compat.results.answer import Answer
 from compat.results.state_words import BRIEF_WORDS, STATE_WORDS
 from compat.site.edition import Edition, place_of
 from compat.site.exports.badges import matrix_badges
-from compat.site.pages.page import LONGEST_TITLE, titled
+from compat.site.pages.page_list import LONGEST_TITLE, titled
 from compat.site.paths import address, cell_page
 from compat.site.status import style_of, style_then
 from compat.site.wording import month, plain_dates

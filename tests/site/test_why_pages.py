@@ -77,12 +77,3 @@ def test_the_api_says_it_of_every_release() -> None:
     assert document["python"][0]["changed"][0]["files"] == 1
     assert document["packages"][0]["requirements"]
     assert "runs nothing" in document["limits"]
-
-
-def test_a_page_is_made_anew_when_what_is_known_of_needs_changes() -> None:
-    def token(kept: Needs) -> str:
-        of = edition(kept)
-        return of.tokens(of.reports[0]).all
-
-    assert token(needs()) == token(needs())
-    assert token(needs()) != token(Needs())

@@ -14,19 +14,8 @@ from support.known import FRESH, Shelf, lock_of, ran
 from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed, Passed
 from compat.site.pages.capability_view import capability_statements, stretches
-from compat.site.pages.charts import (
-    HEIGHT_OF_ROW,
-    WIDTH,
-    Dot,
-    Headline,
-    Point,
-    Span,
-    Table,
-    bars,
-    nice,
-    timeline,
-)
-from compat.site.pages.charts_view import charts
+from compat.site.pages.charts_view import HEIGHT_OF_ROW, WIDTH, bars, charts, nice, timeline
+from compat.site.pages.place_view import Doc
 from compat.site.pages.render import printable, sentence, ticked
 from compat.site.wording import (
     cause_sentence,
@@ -38,7 +27,8 @@ from compat.site.wording import (
     result_words,
 )
 
-TABLE = Table(heads=("what",), rows=(("this",),))
+CHART = Doc(id="c", title="t", says="s", unit="")
+TABLE = ("what",), (("this",),)
 DAY = datetime.date(2026, 11, 3)
 
 
@@ -132,11 +122,7 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
 @example([5e-324])
 @example([3e-308])
 def test_bars_stay_inside_their_frame_and_keep_their_order(values: list[float]) -> None:
-    chart = bars(
-        Headline(id="c", title="t", says="s"),
-        [Point(label=str(n), value=v, shown=str(v)) for n, v in enumerate(values)],
-        TABLE,
-    )
+    chart = bars(CHART, [(str(n), v, str(v)) for n, v in enumerate(values)], *TABLE)
     assert len(chart.shapes) == len(values)
     for shape in chart.shapes:
         assert 0 <= shape.x <= shape.x + shape.width <= WIDTH
@@ -160,7 +146,7 @@ def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
     told: list[tuple[str, datetime.date, datetime.date | None]], today: datetime.date
 ) -> None:
     spans = [
-        Span(
+        Doc(
             row=row,
             begin=begin,
             end=None if end is None else max(begin, end),
@@ -170,15 +156,15 @@ def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
         )
         for row, begin, end in told
     ]
-    dots = [Dot(row=row, on=begin, css="works", sign="+", says=row) for row, begin, _ in told]
-    chart = timeline("c", "t", "s", [*spans, *dots], TABLE, today)
-    names = [tick.label for tick in chart.ys]
+    dots = [Doc(row=row, begin=begin, css="works", sign="+", says=row) for row, begin, _ in told]
+    chart = timeline(CHART, [*spans, *dots], *TABLE, today)
+    names = [name for _, name in chart.ys]
     assert sorted(names) == sorted({row for row, _, _ in told})
     for shape in chart.shapes:
         row = names.index(shape.says)
         assert shape.x >= chart.left
         assert shape.x + shape.width <= WIDTH
-        assert abs(shape.y + shape.height / 2 - chart.ys[row].position) < HEIGHT_OF_ROW / 2
+        assert abs(shape.y + shape.height / 2 - chart.ys[row][0]) < HEIGHT_OF_ROW / 2
 
 
 def test_what_two_pythons_say_of_a_release_is_always_drawn_in_one_order() -> None:

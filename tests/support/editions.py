@@ -12,12 +12,12 @@ from compat.declare.capabilities import Described
 from compat.declare.matrix import Floor
 from compat.declare.policy import Policy
 from compat.results.snapshot import Snapshot
-from compat.site.edition import DigestListing, Edition, Listed, Made, MatrixReport, SiteFile
-from compat.site.producers import PRODUCERS
+from compat.site.edition import DigestListing, Edition, Listed, MatrixReport, SiteFile
+from compat.site.publication import PRODUCERS
 from support.known import DAY, MATRIX, SUITE, Shelf
 
 URL = "https://compat.example/"
-Files = Callable[[Edition], Iterator[SiteFile | Made | DigestListing]]
+Files = Callable[[Edition], Iterator[SiteFile | DigestListing]]
 TOLD = (
     Described(
         id="sum",
@@ -76,15 +76,11 @@ def files(of: Edition, *producers: Files) -> dict[str, bytes]:
     return found
 
 
-def _content(file: SiteFile | Made | DigestListing, found: dict[str, bytes]) -> bytes:
-    match file:
-        case SiteFile():
-            return file.content
-        case Made():
-            return file.make()
-        case DigestListing():
-            paths = sorted(filter(file.lists, found))
-            return file.make(tuple(listed(path, found[path]) for path in paths))
+def _content(file: SiteFile | DigestListing, found: dict[str, bytes]) -> bytes:
+    if isinstance(file, SiteFile):
+        return file.content
+    paths = sorted(filter(file.lists, found))
+    return file.make(tuple(listed(path, found[path]) for path in paths))
 
 
 def listed(path: str, content: bytes) -> Listed:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 
-from compat.site.edition import Edition, Made
+from compat.site.edition import Edition
 from compat.site.pages.render import Printer, assets
 from support.editions import edition, files
 from support.known import Shelf, lock_of, ran, statuses
@@ -51,17 +51,13 @@ def every_state() -> Shelf:
 
 def printed(of: Edition) -> dict[str, str]:
     """Return the HTML of every page, by path."""
-    printer = Printer(of, SITE)
-    return {one.path: one.make().decode() for one in printer.files() if isinstance(one, Made)}
+    own = Printer(of, SITE).files()
+    return {one.path: one.content.decode() for one in own if one.path.endswith(".html")}
 
 
 def whole(of: Edition) -> dict[str, bytes]:
     """Return every file of an edition: pages, static files and data."""
-    printer = Printer(of, SITE)
-    own = {
-        one.path: one.make() if isinstance(one, Made) else one.content for one in printer.files()
-    }
-    return own | files(of)
+    return {one.path: one.content for one in Printer(of, SITE).files()} | files(of)
 
 
 def page_of(shelf: Shelf, path: str) -> str:

@@ -244,11 +244,19 @@ def more_cells(report: MatrixReport, chunk: Sequence[Answer], after: str | None)
     )
 
 
+def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
+    """Return the document of a cell; the last one is remembered, as the page renders the same."""
+    document: CellDocument | None = report.last_document
+    if document is None or document.id != entry.cell.id:
+        document = report.last_document = cell_document(edition, report, entry)
+    return document
+
+
 def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
     """Return everything about a cell; its records and its lock are read."""
     outcome, lock = entry.verdict.outcome, report.locks.get(entry.cell.id)
     failed = outcome if isinstance(outcome, Failed) else None
-    records, issue = report.parts.records(entry.cell.id), report.snapshot.explained(entry)
+    records, issue = report.records(entry.cell.id), report.snapshot.explained(entry)
     verdict = entry.verdict
     return CellDocument(
         **asdict(cell_summary(report, entry)),

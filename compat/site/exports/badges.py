@@ -15,13 +15,12 @@ from compat.advise.request import label
 from compat.results.answer import Answer, Kind
 from compat.results.representative import representative_of_release
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
-from compat.site.encode import json, line, written
+from compat.site.encode import json, line, picture, texts, written
 from compat.site.paths import badge_path
 from compat.site.status import State, style_of
 from compat.site.wording import day
 from compat.value import Value
 
-SVG = "http://www.w3.org/2000/svg"
 CACHE_SECONDS = 3600
 NO_DATA = "no data"
 # White text has a contrast of at least 5:1 on each, and no two are told apart by colour alone: the
@@ -59,7 +58,10 @@ def badges(edition: Edition) -> Iterator[SiteFile]:
 
 
 def matrix_badges(report: MatrixReport) -> Iterator[tuple[tuple[str, ...], Badge]]:
-    releases = _by_subject(report)
+    subject = report.snapshot.matrix.subject
+    releases: defaultdict[Version, list[Answer]] = defaultdict(list)
+    for entry in report.snapshot.entries:
+        releases[entry.cell.on(subject).version].append(entry)
     newest = max(releases, default=None)
     if newest is None:
         yield ("status",), _none(report)
@@ -101,38 +103,20 @@ def svg(badge: Badge) -> bytes:
 
 
 def drawing(badge: Badge, ids: str = "") -> ElementTree.Element:
-    """Return the image; `ids` begins its ids, so that a page can hold several."""
     left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
     wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
-    size = {
-        "width": str(wide + rest),
-        "height": str(_HEIGHT),
-        "viewBox": f"0 0 {wide + rest} {_HEIGHT}",
-    }
-    root = ElementTree.Element("svg", xmlns=SVG, role="img", attrib=size)
-    root.set("aria-labelledby", f"{ids}t {ids}d")
-    ElementTree.SubElement(root, "title", id=f"{ids}t").text = f"{left}: {right}"
-    ElementTree.SubElement(root, "desc", id=f"{ids}d").text = f"Badge. {left}: {right}"
+    root = picture(wide + rest, _HEIGHT, f"{left}: {right}", f"Badge. {left}: {right}", ids)
     for x, width, colour in ((0, wide, "#24292f"), (wide, rest, badge.colour)):
         ElementTree.SubElement(
             root, "rect", x=str(x), width=str(width), height=str(_HEIGHT), fill=colour
         )
-    group = ElementTree.SubElement(root, "g", fill="#ffffff")
-    group.set("font-family", "Verdana,DejaVu Sans,sans-serif")
-    group.set("font-size", "11")
+    group = texts(root, "#ffffff", 11)
     for x, width, text in ((0, wide, left), (wide, rest, right)):
         word = ElementTree.SubElement(
             group, "text", x=str(x + _PADDING), y="14", textLength=str(width - 2 * _PADDING)
         )
         word.text = text
     return root
-
-
-def _by_subject(report: MatrixReport) -> dict[Version, list[Answer]]:
-    releases: defaultdict[Version, list[Answer]] = defaultdict(list)
-    for entry in report.snapshot.entries:
-        releases[entry.cell.on(report.snapshot.matrix.subject).version].append(entry)
-    return releases
 
 
 def _none(report: MatrixReport) -> Badge:

@@ -1,39 +1,36 @@
-"""The `site` room's social card: the answer of a matrix as an image of 1200 by 630, as SVG and as
-the PNG that sites which preview links take.
+"""The `site` room's pictures for other people's pages: the social card as SVG and as the PNG that
+sites which preview links take, and the box of what to install for each Python.
 """
 
 import io
 from collections.abc import Iterator
-from functools import partial
 from xml.etree import ElementTree
 
 from compat.advise.answer import Recommended
-from compat.advise.request import Request, label
-from compat.site.edition import Edition, Made, MatrixReport, SiteFile
-from compat.site.encode import line, written
-from compat.site.paths import card_path
-from compat.site.tokens import digest
+from compat.advise.request import Request
+from compat.site.edition import Edition, MatrixReport, SiteFile
+from compat.site.encode import line, picture, texts, written
+from compat.site.pages.advice_view import tiles
+from compat.site.pages.place_view import Doc
+from compat.site.pages.whole_site import embed_box
+from compat.site.paths import card_path, embed_image
 from compat.site.wording import count, day
 
-SVG = "http://www.w3.org/2000/svg"
 WIDTH, HEIGHT = 1200, 630
-
-
 PAPER, BAR, INK = "#0d1b2a", "#cfe8ff", "#ffffff"
 _LEFT, _FIRST, _STEP = 80, 150, 100
 _TITLE_SIZE, _SIZE = 64, 40
 # More colours than these shades of three would only make the file larger.
 _COLOURS = 32
+_BOX_WIDTH, _BOX_HEAD, _BOX_ROW, _BOX_LEFT = 440, 54, 24, 16
+_LONGEST = 58
 
 
-def cards(edition: Edition) -> Iterator[SiteFile | Made]:
+def cards(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         yield SiteFile(path=card_path(report.name, "svg"), content=card(report))
-        yield Made(
-            path=card_path(report.name, "png"),
-            inputs=digest(*_lines(report)),
-            make=partial(bitmap, report),
-        )
+        yield SiteFile(path=card_path(report.name, "png"), content=bitmap(report))
+        yield SiteFile(path=embed_image(report.name), content=boxed(embed_box(report)))
 
 
 def bitmap(report: MatrixReport) -> bytes:
@@ -52,17 +49,11 @@ def bitmap(report: MatrixReport) -> bytes:
 
 
 def card(report: MatrixReport) -> bytes:
-    """Return the card of a matrix: its title, what to install, and how much of it was tested."""
-    lines = list(_lines(report))
-    size = {"width": str(WIDTH), "height": str(HEIGHT), "viewBox": f"0 0 {WIDTH} {HEIGHT}"}
-    root = ElementTree.Element("svg", xmlns=SVG, role="img", attrib=size)
-    root.set("aria-labelledby", "t d")
-    ElementTree.SubElement(root, "title", id="t").text = lines[0]
-    ElementTree.SubElement(root, "desc", id="d").text = ". ".join(lines)
+    lines = [*_lines(report)]
+    root = picture(WIDTH, HEIGHT, lines[0], ". ".join(lines))
     ElementTree.SubElement(root, "rect", width=str(WIDTH), height=str(HEIGHT), fill=PAPER)
     ElementTree.SubElement(root, "rect", width="24", height=str(HEIGHT), fill=BAR)
-    group = ElementTree.SubElement(root, "g", fill=INK)
-    group.set("font-family", "Verdana,DejaVu Sans,sans-serif")
+    group = texts(root, INK)
     for number, words in enumerate(lines):
         text = ElementTree.SubElement(group, "text", x=str(_LEFT), y=str(_FIRST + _STEP * number))
         text.set("font-size", str(_TITLE_SIZE if number == 0 else _SIZE))
@@ -71,17 +62,29 @@ def card(report: MatrixReport) -> bytes:
 
 
 def _lines(report: MatrixReport) -> Iterator[str]:
-    snapshot = report.snapshot
+    snapshot, answer = report.snapshot, report.answer(Request())
     yield line(snapshot.matrix.title, 30)
-    answer = report.answer(Request())
     if isinstance(answer, Recommended):
-        proof = answer.best.proof
-        for axis in (
-            snapshot.matrix.subject_axis,
-            *(a for a in snapshot.matrix.axes if a.name != snapshot.matrix.subject),
-        ):
-            yield line(f"{label(axis)} {proof.version(axis.name)}", 48)
+        subject, *others = tiles(report, answer.best.proof)
+        for label, version, _ in (subject, *others[::-1]):
+            yield line(f"{label} {version}", 48)
     else:
         yield "no combination passed yet"
     tested = sum(entry.is_tested for entry in snapshot.known)
     yield line(f"{count(tested, 'combination')} tested; {day(snapshot.day)}", 48)
+
+
+def boxed(box: Doc) -> bytes:
+    lines = [*(f"Python {row.python}: {row.words}" for row in box.rows), box.tested]
+    height, title = _BOX_HEAD + _BOX_ROW * len(lines), line(box.title, _LONGEST)
+    root = picture(_BOX_WIDTH, height, title, line(". ".join(lines), 1000))
+    frame = {"x": "0.5", "y": "0.5", "width": str(_BOX_WIDTH - 1), "height": str(height - 1)}
+    ElementTree.SubElement(root, "rect", rx="8", fill="#ffffff", stroke="#55616d", attrib=frame)
+    group = texts(root, "#16202a", 12)
+    heading = ElementTree.SubElement(group, "text", x=str(_BOX_LEFT), y="30")
+    heading.set("font-weight", "bold")
+    heading.text = title
+    for number, words in enumerate(lines):
+        place = {"x": str(_BOX_LEFT), "y": str(_BOX_HEAD + _BOX_ROW * number)}
+        ElementTree.SubElement(group, "text", place).text = line(words, _LONGEST)
+    return written(root)

@@ -1,13 +1,15 @@
-"""The `site` room's database: all verdicts, runs, capabilities and metrics of a matrix as one
-SQLite file.
+"""The `site` room's downloads: all verdicts, runs, capabilities and metrics of a matrix as one
+SQLite file, and its known cells as CSV (RFC 4180).
 """
 
+import csv
 import datetime
+import io
 import sqlite3
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import closing
-from functools import partial
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -18,96 +20,25 @@ from compat.results.record import Capability
 from compat.results.runs import in_order
 from compat.run.outcome import Outcome
 from compat.site.api.cell_documents import cell_summary
-from compat.site.edition import Edition, Made, MatrixReport, SiteFile
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import fit
-from compat.site.paths import download_path, segment
+from compat.site.paths import cell_page, download_path, segment
+from compat.site.status import style_of
 
 Row = tuple[Any, ...]
 # The metrics of a run: of each its name, its unit, and which of two values is better.
 Measures = tuple[tuple[str, str, str], ...]
-TABLES = """
-CREATE TABLE cells (
-    id TEXT PRIMARY KEY, recipe TEXT NOT NULL, verdict TEXT NOT NULL, state TEXT NOT NULL,
-    evidence TEXT NOT NULL,
-    outcome TEXT, since TEXT, latest TEXT, stale INTEGER NOT NULL, tested INTEGER NOT NULL,
-    passed INTEGER NOT NULL,
-    isolation TEXT, planned INTEGER NOT NULL, obstacle TEXT, because TEXT,
-    blocked_by TEXT,
-    -- How many capabilities pass, fail by the combination, fail in every combination of the
-    -- release, need what the index no longer has, are not offered by the release; and in words.
-    passing INTEGER NOT NULL, combination INTEGER NOT NULL, release INTEGER NOT NULL,
-    gone INTEGER NOT NULL, absent INTEGER NOT NULL, score TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE coordinates (
-    cell TEXT NOT NULL REFERENCES cells (id), axis TEXT NOT NULL, version TEXT NOT NULL,
-    place INTEGER NOT NULL,
-    PRIMARY KEY (cell, axis)
-) WITHOUT ROWID;
-CREATE TABLE runs (
-    id INTEGER PRIMARY KEY, cell TEXT NOT NULL REFERENCES cells (id), started TEXT NOT NULL,
-    outcome TEXT NOT NULL,
-    counts INTEGER NOT NULL, seconds REAL NOT NULL, isolation TEXT NOT NULL,
-    tier TEXT NOT NULL, lock_digest TEXT NOT NULL,
-    suite_digest TEXT NOT NULL, answers INTEGER NOT NULL,
-    -- A JSON list of numbers, and the set of names that they are of.
-    measured TEXT NOT NULL, measures INTEGER NOT NULL
-);
--- What the capabilities came to, once for all runs in which they came to the same.
-CREATE TABLE answers (
-    id INTEGER NOT NULL, capability TEXT NOT NULL, status TEXT NOT NULL, cause TEXT, subject TEXT,
-    spelling TEXT,
-    PRIMARY KEY (id, capability)
-) WITHOUT ROWID;
-CREATE VIEW capabilities AS
-SELECT runs.id AS run, answers.capability, answers.status, answers.cause, answers.subject,
-    answers.spelling
-FROM runs JOIN answers ON answers.id = runs.answers;
--- What is measured: each set of names once for all runs that measured these, with the place of
--- each name's number in the list of a run.
-CREATE TABLE measures (
-    id INTEGER NOT NULL, place INTEGER NOT NULL, name TEXT NOT NULL, unit TEXT NOT NULL,
-    better TEXT NOT NULL,
-    PRIMARY KEY (id, place)
-) WITHOUT ROWID;
-CREATE VIEW metrics AS
-SELECT runs.id AS run, measures.name, number.value, measures.unit, measures.better
-FROM runs, json_each(runs.measured) AS number
-JOIN measures ON measures.id = runs.measures AND measures.place = number.key;
--- A test of a helper looks at a file of the suite alone, and says nothing about the subject.
-CREATE TABLE suite (capability TEXT PRIMARY KEY, title TEXT, says TEXT,
-of_helper INTEGER NOT NULL) WITHOUT ROWID;
-"""
-QUERIES = """\
--- For the sqlite3 command line: sqlite3 {name}.sqlite < {name}.sql
-
--- What works, newest release of the subject first: the versions of each cell side by side.
-.headers on
-.mode column
-SELECT cells.id, cells.state, cells.tested, cells.latest,
-       group_concat(coordinates.axis || ' ' || coordinates.version, ', ') AS versions
-FROM cells JOIN coordinates ON coordinates.cell = cells.id
-WHERE cells.verdict = 'works'
-GROUP BY cells.id
-ORDER BY max(CASE WHEN coordinates.axis = '{subject}' THEN coordinates.place END) DESC;
-
--- Which capabilities ever failed, in how many cells, and with which outcome of the cell.
-SELECT capabilities.capability, count(DISTINCT runs.cell) AS cells, group_concat(DISTINCT
-    runs.outcome) AS outcomes
-FROM capabilities JOIN runs ON runs.id = capabilities.run
-WHERE capabilities.status = 'no'
-GROUP BY capabilities.capability
-ORDER BY cells DESC, capabilities.capability;
-"""
+_TEMPLATES = resources.files("compat.site") / "assets" / "templates"
 
 
-def downloads(edition: Edition) -> Iterator[SiteFile | Made]:
+def downloads(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        yield Made(
-            path=download_path(report.name, "sqlite"),
-            inputs=edition.tokens(report).all,
-            make=partial(database, report),
+        yield SiteFile(path=download_path(report.name, "sqlite"), content=database(report))
+        text = (
+            (_TEMPLATES / "queries.sql")
+            .read_text(encoding="utf-8")
+            .format(name=segment(report.name), subject=report.snapshot.matrix.subject)
         )
-        text = QUERIES.format(name=segment(report.name), subject=report.snapshot.matrix.subject)
         yield SiteFile(path=download_path(report.name, "sql"), content=text.encode())
 
 
@@ -118,8 +49,9 @@ def database(report: MatrixReport) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "compat.sqlite"
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            tables = (_TEMPLATES / "tables.sql").read_text(encoding="utf-8")
             connection.executescript(
-                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN; {TABLES}"
+                f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; BEGIN; {tables}"
             )
             for table, rows in _tables(report):
                 _insert(connection, table, rows)
@@ -269,3 +201,44 @@ def _iso(day: datetime.date | None) -> str | None:
 
 def _fit(text: str | None) -> str | None:
     return None if text is None else fit(text)
+
+
+# A spreadsheet takes a text that begins so for a formula:
+# https://owasp.org/www-community/attacks/CSV_Injection
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def spreadsheets(edition: Edition) -> Iterator[SiteFile]:
+    for report in edition.reports:
+        content = spreadsheet(edition, report)
+        yield SiteFile(path=download_path(report.name, "csv"), content=content)
+
+
+def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
+    """Return every known cell as a line: its versions, its verdict in words, and its page."""
+    axes = [axis.name for axis in report.snapshot.matrix.axes]
+    text = io.StringIO()
+    table = csv.writer(text)
+    table.writerow(
+        ("cell", *axes, "recipe", "words", "state", "outcome", "latest", "runs", "stale", "page")
+    )
+    for entry in report.snapshot.known:
+        summary = cell_summary(report, entry)
+        cells = (
+            summary.id,
+            *(entry.cell.on(axis).number for axis in axes),
+            summary.recipe,
+            style_of(entry, report.places[place_of(entry.cell)]).word,
+            summary.state,
+            summary.outcome or "",
+            summary.latest or "",
+            summary.tested,
+            "yes" if summary.stale else "no",
+            edition.url(cell_page(entry.cell)),
+        )
+        table.writerow([harmless(fit(str(cell))) for cell in cells])
+    return text.getvalue().encode()
+
+
+def harmless(text: str) -> str:
+    return f"'{text}" if text.startswith(_FORMULA) else text

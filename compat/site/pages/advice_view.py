@@ -1,23 +1,32 @@
-"""The `site` room's answer to "what do I install?": the advisor's cards as pages show them."""
+"""The `site` room's answers to "what do I install?": the question, the advisor's cards, and what is
+known of one version of Python or of a package beside the subject.
+"""
 
+import datetime
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
+from string import Template
 
 from packaging.version import Version
 
 from compat.advise.answer import Card, Recommended
-from compat.advise.lifted import Lifted
+from compat.advise.commands import Commands, commands
 from compat.advise.proof import TestedCombination
-from compat.advise.published import AsPublished
-from compat.advise.request import Goal, Request, Want, exactly, label
-from compat.advise.rows import ProofWords
+from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
+from compat.lock.lockfile import Lock
+from compat.policy.window import version_releases
+from compat.results.answer import Answer
+from compat.results.representative import representative
+from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.pages.capability_view import failing
-from compat.site.pages.command_view import CommandBox, command_box
-from compat.site.pages.place_view import View
-from compat.site.paths import cell_page, lock_file, page
-from compat.site.status import StatusStyle, style_of
+from compat.site.exports.lock_files import whereabouts
+from compat.site.pages.place_view import Doc, entry_page
+from compat.site.pages.results_view import OBSTACLES, cause_anchor, matrix_health, newest
+from compat.site.paths import page
+from compat.site.status import STYLES, style_of
+from compat.site.wording import cause_sentence, day, ranges
 
 GOAL_WORDS: dict[Goal, str] = {
     "best": "published for these versions, with the fewest failures",
@@ -27,95 +36,66 @@ GOAL_WORDS: dict[Goal, str] = {
     "published": "as published",
     "minimum": "the oldest that works",
 }
+_MOST_REASONS, _MOST_NEWS = 5, 6
+# What the form says of a version that is no coordinate; `$version` is what was asked for.
+_NEWER = Template("$label $$version is not in this matrix: the newest is $newest$why.")
+_OLDER = Template("$label $$version is not in this matrix: the oldest is $oldest.")
+_OTHER = Template("$label $$version is not in this matrix, which has $oldest to $newest.")
+_SERIES = Template("$label $$version is answered as $label $$series.")
 
 
-class Tile(View, frozen=True):
-    """One part of a combination: what it is, and its version."""
-
-    label: str
-    version: str
-    is_subject: bool
-
-
-class CardView(View, frozen=True):
-    """A proven combination, with its commands and its evidence."""
-
-    proof: TestedCombination
-    tiles: tuple[Tile, ...]
-    style: StatusStyle
-    symbol: str
-    score: str
-    fails: tuple[str, ...]
-    cautions: tuple[str, ...]
-    lifted: tuple[Lifted, ...]
-    box: CommandBox
-    published: AsPublished
-    trade_off: str
-    path: str
-    answer_path: str
-    lock_path: str
-
-    @property
-    def words(self) -> str:
-        return ", ".join(f"{tile.label} {tile.version}" for tile in self.tiles)
+def home(report: MatrixReport) -> Doc:
+    return Doc(
+        report=report,
+        question=question(report),
+        advice=advice(report, {}),
+        pythons=by_python(report),
+        health=matrix_health(report),
+        news=newest(report, _MOST_NEWS),
+    )
 
 
-class Advice(View, frozen=True):
-    """An answer: the best card, or where nothing fits what is in the way and the nearest, with what
-    it changes.
+def advise_page(report: MatrixReport) -> Doc:
+    """Return the advisor's page: the best answer, and those by preference and by version."""
+    best = [(word, report.best(goal, {})) for goal, word in GOAL_WORDS.items()]
+    return Doc(
+        question=question(report, is_whole=True),
+        advice=advice(report, {}),
+        goals=[(word, proof) for word, proof in best if proof is not None],
+        pythons=by_python(report),
+        others=by_others(report, {}),
+    )
 
-    `says` is the answer in one short sentence, which a script reads out.
+
+def answer_page(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
+    return Doc(advice=advice(report, coordinates), versions=version_links(report, coordinates))
+
+
+def tested_page(report: MatrixReport, combination: TestedCombination) -> Doc:
+    matrix = report.snapshot.matrix
+    others = [axis.name for axis in matrix.axes if axis.name != matrix.subject]
+    coordinates = {name: combination.cell.on(name).version for name in others}
+    return Doc(
+        advice=_proven(report, report.advisor.card(combination)),
+        versions=version_links(report, coordinates),
+    )
+
+
+def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
+    """Return an answer: the best card, or where nothing fits what is in the way and the nearest,
+    with what it changes. `says` is the answer in one short sentence, which a script reads out.
     """
-
-    says: str
-
-    best: CardView | None
-    proven: bool
-    alternatives: tuple[CardView, ...]
-    in_the_way: tuple[str, ...]
-    changes: tuple[str, ...]
-
-
-class Option(View, frozen=True):
-    """An answer for one version of an axis, and the page with more; `without` says why there is no
-    answer.
-    """
-
-    label: str
-    path: str
-    best: CardView | None
-    without: str = ""
-
-
-class AdvisePage(View, frozen=True):
-    """The advisor's page: the best answer, and those by preference and by version."""
-
-    subject: str
-    advice: Advice
-    goals: tuple[tuple[str, CardView], ...]
-    pythons: tuple[Option, ...]
-    others: tuple[tuple[str, tuple[Option, ...]], ...]
-
-
-class AnswerPage(View, frozen=True):
-    """One answer with a page of its own, and the pages of the versions that it is for."""
-
-    advice: Advice
-    versions: tuple[tuple[str, str], ...]
-
-
-def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
-    answer = report.answer(request)
+    axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
+    wants = tuple(exactly(axis, coordinates[axis.name]) for axis in axes)
+    answer = report.answer(Request(wants=wants))
     if isinstance(answer, Recommended):
-        others = tuple(
-            card_view(edition, report, alternative.card, alternative.trade_off)
-            for alternative in answer.alternatives
-        )
-        return _proven(card_view(edition, report, answer.best), others)
-    nearest = None if answer.nearest is None else card_view(edition, report, answer.nearest)
-    return Advice(
-        says=unproven_words(answer.changes if nearest is not None else ()),
-        best=nearest,
+        others = [(other.card.proof, other.trade_off) for other in answer.alternatives]
+        return _proven(report, answer.best, others)
+    nothing = "No tested combination matches"
+    changes = answer.changes if answer.nearest is not None else ()
+    return Doc(
+        says=f"{nothing}: {'; '.join(changes)}." if changes else f"{nothing}.",
+        best=answer.nearest,
         proven=False,
         alternatives=(),
         in_the_way=answer.in_the_way,
@@ -123,9 +103,13 @@ def advice(edition: Edition, report: MatrixReport, request: Request) -> Advice:
     )
 
 
-def _proven(best: CardView, alternatives: tuple[CardView, ...]) -> Advice:
-    return Advice(
-        says=f"{best.words}: {best.style.word}.",
+def _proven(
+    report: MatrixReport, best: Card, alternatives: Sequence[tuple[TestedCombination, str]] = ()
+) -> Doc:
+    entry = report.snapshot.by_id[best.proof.id]
+    word = style_of(entry, report.places[place_of(entry.cell)]).word
+    return Doc(
+        says=f"{words(report, best.proof)}: {word}.",
         best=best,
         proven=True,
         alternatives=alternatives,
@@ -134,48 +118,34 @@ def _proven(best: CardView, alternatives: tuple[CardView, ...]) -> Advice:
     )
 
 
-def unproven_words(changes: Sequence[str]) -> str:
-    nothing = "No tested combination matches"
-    return f"{nothing}: {'; '.join(changes)}." if changes else f"{nothing}."
-
-
-def answer_page(
-    edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version]
-) -> AnswerPage:
-    return AnswerPage(
-        advice=advice(edition, report, Request(wants=wants(report, coordinates))),
-        versions=version_links(report, coordinates),
-    )
-
-
-def tested_page(
-    edition: Edition, report: MatrixReport, combination: TestedCombination
-) -> AnswerPage:
+def tiles(report: MatrixReport, proof: TestedCombination) -> list[tuple[str, Version, bool]]:
+    """Return the parts of a combination, the subject first: label, version, whether it is the
+    subject.
+    """
     matrix = report.snapshot.matrix
-    return AnswerPage(
-        advice=_proven(card_view(edition, report, report.advisor.card(combination)), ()),
-        versions=version_links(
-            report,
-            {
-                axis.name: combination.cell.on(axis.name).version
-                for axis in matrix.axes
-                if axis.name != matrix.subject
-            },
-        ),
-    )
+    others = [axis for axis in matrix.axes[::-1] if axis.name != matrix.subject]
+    return [
+        (label(axis), proof.version(axis.name), axis.name == matrix.subject)
+        for axis in (matrix.subject_axis, *others)
+    ]
+
+
+def words(report: MatrixReport, proof: TestedCombination) -> str:
+    return ", ".join(f"{label} {version}" for label, version, _ in tiles(report, proof))
+
+
+def lock_commands(edition: Edition, report: MatrixReport, lock: Lock) -> Commands:
+    return commands(lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix)
 
 
 def version_links(
     report: MatrixReport, coordinates: Mapping[str, Version]
-) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (
-            f"{label(axis)} {coordinates[axis.name]}",
-            answer_path(report, {axis.name: coordinates[axis.name]}),
-        )
-        for axis in report.snapshot.matrix.axes
-        if axis.name in coordinates
-    )
+) -> list[tuple[str, str]]:
+    axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
+    each = [(axis, coordinates[axis.name]) for axis in axes]
+    return [
+        (f"{label(a)} {version}", answer_path(report, {a.name: version})) for a, version in each
+    ]
 
 
 def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
@@ -187,6 +157,16 @@ def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str
     return page(report.name, "advise", *(["-".join(texts)] if texts else []))
 
 
+def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:
+    """Yield each version that has a page: those of every axis but the subject's, whose pages are
+    those of its releases.
+    """
+    for axis in report.snapshot.matrix.axes:
+        if axis.name != report.snapshot.matrix.subject:
+            for version in report.advisor.ranks.positions[axis.name]:
+                yield axis, version
+
+
 def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
     matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
     python = matrix.interpreters.name
@@ -196,76 +176,38 @@ def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
                 yield {python: series, axis.name: version}
 
 
-def best(
-    edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version], goal: Goal = "best"
-) -> CardView | None:
-    """Return the best proven card with these coordinates by axis; None when there is none."""
-    proof = report.best(goal, coordinates)
-    return None if proof is None else card_view(edition, report, report.advisor.card(proof))
+def by_python(report: MatrixReport) -> list[Doc]:
+    return _options(report, report.snapshot.matrix.interpreters, {})
 
 
-def card_view(edition: Edition, report: MatrixReport, card: Card, trade_off: str = "") -> CardView:
-    proof, matrix = card.proof, report.snapshot.matrix
-    entry = report.snapshot.by_id[proof.cell.id]
-    style = style_of(entry, report.places[place_of(proof.cell)])
-    ordered = (
-        matrix.subject_axis,
-        *(axis for axis in matrix.axes[::-1] if axis.name != matrix.subject),
-    )
-    return CardView(
-        proof=proof,
-        tiles=tuple(
-            Tile(
-                label=label(axis),
-                version=str(proof.version(axis.name)),
-                is_subject=axis.name == matrix.subject,
-            )
-            for axis in ordered
-        ),
-        style=style,
-        symbol=style.symbol,
-        score=proof.score.words,
-        fails=failing(report, entry),
-        cautions=card.cautions,
-        lifted=card.lifted,
-        box=command_box(edition, report, card.lock),
-        published=card.published,
-        trade_off=trade_off,
-        path=cell_page(proof.cell),
-        answer_path=page(report.name, "advise", proof.cell.id),
-        lock_path=lock_file(report.name, proof.cell.id),
-    )
+def by_others(
+    report: MatrixReport, coordinates: Mapping[str, Version]
+) -> list[tuple[str, list[Doc]]]:
+    """Return, for each axis beside these coordinates and the subject's, the best answer for each of
+    its versions, the newest first.
+    """
+    matrix = report.snapshot.matrix
+    partners = [axis for axis in matrix.packages if axis.name != matrix.subject]
+    axes: list[Axis] = [matrix.interpreters, *partners] if coordinates else [*partners]
+    return [
+        (label(axis), _options(report, axis, coordinates))
+        for axis in axes
+        if axis.name not in coordinates
+    ]
 
 
-def proof_words(report: MatrixReport, proof: TestedCombination) -> ProofWords:
-    entry = report.snapshot.by_id[proof.id]
-    style = style_of(entry, report.places[place_of(proof.cell)])
-    return ProofWords(verdict=style.word, failing=failing(report, entry))
-
-
-def by_python(edition: Edition, report: MatrixReport) -> tuple[Option, ...]:
-    axis = report.snapshot.matrix.interpreters
-    return tuple(
-        option(edition, report, axis, python, {})
-        for python in reversed(report.advisor.ranks.positions[axis.name])
-    )
-
-
-def option(
-    edition: Edition,
-    report: MatrixReport,
-    axis: Axis,
-    version: Version,
-    beside: Mapping[str, Version],
-) -> Option:
-    coordinates = {**beside, axis.name: version}
-    card = best(edition, report, coordinates)
-    return Option(
-        label=str(version),
-        path=answer_path(report, coordinates),
-        best=card,
-        without="" if card is not None else without(report, coordinates),
-    )
+def _options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) -> list[Doc]:
+    """The best answer for each version of an axis, and the page with more; `without` says why there
+    is no answer.
+    """
+    options = []
+    for version in reversed(report.advisor.ranks.positions[axis.name]):
+        coordinates = {**beside, axis.name: version}
+        best = report.best("best", coordinates)
+        why = without(report, coordinates) if best is None else ""
+        path = answer_path(report, coordinates)
+        options.append(Doc(label=version, path=path, best=best, without=why))
+    return options
 
 
 def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
@@ -286,48 +228,144 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
     )
 
 
-def advise_page(edition: Edition, report: MatrixReport) -> AdvisePage:
-    return AdvisePage(
-        subject=report.snapshot.matrix.subject_axis.package,
-        advice=advice(edition, report, Request()),
-        goals=tuple(_goals(edition, report)),
-        pythons=by_python(edition, report),
-        others=by_others(edition, report, {}),
-    )
-
-
-def _goals(edition: Edition, report: MatrixReport) -> Iterator[tuple[str, CardView]]:
-    for goal, word in GOAL_WORDS.items():
-        card = best(edition, report, {}, goal)
-        if card is not None:
-            yield word, card
-
-
-def by_others(
-    edition: Edition, report: MatrixReport, coordinates: Mapping[str, Version]
-) -> tuple[tuple[str, tuple[Option, ...]], ...]:
-    """Return, for each axis beside these coordinates and the subject's, the best answer for each of
-    its versions, the newest first.
+def question(
+    report: MatrixReport, coordinates: Mapping[str, Version] | None = None, is_whole: bool = False
+) -> Doc:
+    """Return the form that asks what somebody has, with these coordinates chosen; a whole one asks
+    for the subject's version, needs and preference too. `unknown` says that the matrix has nothing
+    of a name, which is `$name` in it.
     """
-    matrix, positions = report.snapshot.matrix, report.advisor.ranks.positions
-    partners = [axis for axis in matrix.packages if axis.name != matrix.subject]
-    axes: list[Axis] = [matrix.interpreters, *partners] if coordinates else [*partners]
-    return tuple(
-        (
-            label(axis),
-            tuple(
-                option(edition, report, axis, version, coordinates)
-                for version in reversed(positions[axis.name])
-            ),
-        )
-        for axis in axes
-        if axis.name not in coordinates
+    matrix = report.snapshot.matrix
+    axes = [axis for axis in matrix.axes if is_whole or axis.name != matrix.subject]
+    known = ", ".join(label(axis) for axis in matrix.axes)
+    return Doc(
+        fields=[_field(report, axis, coordinates or {}) for axis in axes],
+        answers=answer_path(report, {}),
+        unknown=f"$name is not a part of this matrix, which has {known}.",
+        is_whole=is_whole,
+        needs=[test for test in report.capabilities if test.id not in report.helpers],
+        goals=GOAL_WORDS,
     )
 
 
-def wants(report: MatrixReport, coordinates: Mapping[str, Version]) -> tuple[Want, ...]:
-    return tuple(
-        exactly(axis, coordinates[axis.name])
-        for axis in report.snapshot.matrix.axes
-        if axis.name in coordinates
+def _field(report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version]) -> Doc:
+    """A field of the form: an axis and its coordinates, the newest first. `names` are those that an
+    address or a pasted text may have for it; `newer`, `older` and `other` say that the matrix lacks
+    a version, `series` that one is answered by the series that it is of.
+    """
+    versions = [*report.advisor.ranks.positions[axis.name]]
+    blanks = {
+        "label": label(axis),
+        "oldest": str(versions[0]) if versions else "",
+        "newest": str(versions[-1]) if versions else "",
+        "why": _of_newest(report, axis, versions),
+    }
+    return Doc(
+        axis=axis,
+        label=label(axis),
+        names=axis_names(axis),
+        versions=versions[::-1],
+        chosen=coordinates.get(axis.name),
+        is_subject=axis.name == report.snapshot.matrix.subject,
+        newer=_NEWER.substitute(blanks),
+        older=_OLDER.substitute(blanks),
+        other=_OTHER.substitute(blanks),
+        series=_SERIES.substitute(blanks),
     )
+
+
+def axis_names(axis: Axis) -> tuple[str, ...]:
+    """Return the names that an axis goes by, in lower case: its own, its short one, its label."""
+    return tuple(dict.fromkeys(name.lower() for name in (axis.name, axis.short, label(axis))))
+
+
+def _of_newest(report: MatrixReport, axis: Axis, versions: Sequence[Version]) -> str:
+    newest = versions[-1] if versions else None
+    proofs = report.advisor.proofs
+    if newest is None or any(proof.cell.on(axis.name).version == newest for proof in proofs):
+        return ""
+    if all(entry.obstacle is not None for entry in report.entries_at({axis.name: newest})):
+        return ", and no release supports it"
+    return ", and no tested combination with it works"
+
+
+def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
+    """Return the page of one version: what works with it, what does not and why, and until when it
+    is supported; `without` says why nothing works with it.
+    """
+    coordinates = {axis.name: version}
+    entries, answer = report.entries_at(coordinates), advice(report, coordinates)
+    failed = [
+        (cause_anchor(entry.verdict.outcome), cause_sentence(entry.verdict.outcome))
+        for entry in entries
+        if entry.is_tested and isinstance(entry.verdict.outcome, Failed)
+    ]
+    kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
+    return Doc(
+        label=f"{label(axis)} {version}",
+        question=question(report, coordinates),
+        advice=answer,
+        without="" if answer.proven else without(report, coordinates),
+        support=[*_support(report, axis, version)],
+        beside=by_others(report, coordinates),
+        releases=[*_releases(report, entries)],
+        failures=Counter(failed).most_common(_MOST_REASONS),
+        ruled_out=[
+            (("out", OBSTACLES[kind]), number)
+            for kind, number in Counter(kinds).most_common(_MOST_REASONS)
+        ],
+        siblings=[
+            (other, answer_path(report, {axis.name: other}), other == version)
+            for other in reversed(report.advisor.ranks.positions[axis.name])
+        ],
+    )
+
+
+def _support(report: MatrixReport, axis: Axis, version: Version) -> Iterator[str]:
+    snapshot = report.snapshot
+    today = snapshot.day
+    releases = snapshot.once(
+        ("version-releases", axis.name), lambda: version_releases(axis, snapshot.catalogue)
+    )
+    for release in releases:
+        if release.version == version:
+            yield f"Released on {day(release.released)}."
+            yield (
+                "Upstream names no end of support."
+                if release.ends is None
+                else f"Upstream support {_ends(release.ends, today)} on {day(release.ends)}."
+            )
+    for bar in report.schedule.bars:
+        if (bar.axis, bar.version) == (axis.name, version):
+            if bar.until is not None:
+                yield f"Its window in this matrix {_ends(bar.until, today)} on {day(bar.until)}."
+            if bar.is_floor:
+                yield "It is the minimum version of this matrix now."
+
+
+def _ends(date: datetime.date, today: datetime.date) -> str:
+    return "ended" if date < today else "ends"
+
+
+def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
+    """The releases of the subject that are in one state: as ranges, and each with the page of its
+    cell where it was tested.
+    """
+    by_release: dict[Version, list[Answer]] = {}
+    for entry in entries:
+        version = entry.cell.on(report.snapshot.matrix.subject).version
+        by_release.setdefault(version, []).append(entry)
+    every = sorted(by_release)
+    by_style: dict[str, list[tuple[Version, Answer]]] = {}
+    for version in every:
+        best = representative(by_release[version])
+        style = style_of(best, report.places[place_of(best.cell)])
+        by_style.setdefault(style.css, []).append((version, best))
+    for style in STYLES.values():
+        shown = by_style.get(style.css, [])
+        if shown:
+            yield Doc(
+                style=style,
+                versions=ranges([str(version) for version, _ in shown], [*map(str, every)]),
+                tested=[(v, entry_page(best)) for v, best in reversed(shown) if best.is_tested],
+            )

@@ -1,171 +1,62 @@
-"""The `site` room's cell page: verdict, install commands, capabilities and what fails."""
+"""The `site` room's cell page: the document of the cell, what stands beside it, and how its
+packages differ from those of the nearest better cell.
+"""
 
-import datetime
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
-from compat.advise.lifted import Lifted, lifted
 from compat.advise.request import label
-from compat.declare.matrix import KnownIssue
+from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.results.answer import Answer
 from compat.results.log_excerpt import around_first_error
-from compat.results.record import Capability, Record
-from compat.run.evidence import Metric
-from compat.run.outcome import Failed, Outcome
+from compat.results.record import Record
+from compat.run.outcome import Failed
+from compat.site.api.cell_documents import last_cell_document
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.pages.capability_view import capability_title, failing
-from compat.site.pages.command_view import CommandBox, command_box
-from compat.site.pages.neighbours import Difference, Neighbours, differences, packages
-from compat.site.pages.place_view import View, cell_symbol, entry_page, recipe_words
-from compat.site.paths import api_path, cell_page, grid_path, page
-from compat.site.status import NAMES_RECIPE, STYLES, StatusStyle, style_of
-from compat.site.wording import (
-    cause_sentence,
-    cause_words,
-    count,
-    day,
-    fault_words,
-    place_words,
-    python_of,
-    result_words,
-)
+from compat.site.pages.capability_view import failing
+from compat.site.pages.place_view import Doc, cell_symbol, entry_page, recipe_words
+from compat.site.status import STYLES, style_of
+from compat.site.wording import count, day, place_words, result_words
 
-
-class CellCapability(View, frozen=True):
-    """A capability in this cell."""
-
-    id: str
-    title: str
-    path: str
-    status: str
-    spelling: str
-    why: str
-    fault: str
-    known: KnownIssue | None
-
-
-class AttemptLine(View, frozen=True):
-    """One attempt of a run. `counts` is false where it says nothing about the versions; `is_core`
-    where only the core of the suite was asked for.
-    """
-
-    started: datetime.datetime
-    outcome: str
-    seconds: float
-    isolation: str
-    host: str
-    counts: bool
-    is_core: bool
-
-
-class NeighbourLink(View, frozen=True):
-    """Another cell as it is shown from here: `label` says what differs."""
-
-    label: str
-    style: StatusStyle
-    symbol: str
-    path: str
-
-
-class CellFailure(View, frozen=True):
-    """What fails in the cell: its outcome, the same in words, what is known, the log, and the
-    nearest cell with a better result.
-    """
-
-    outcome: str
-    result: str
-    sentence: str
-    known: KnownIssue | None
-    log: str
-    green: NeighbourLink | None
-    differences: tuple[Difference, ...]
-
-
-class CellView(View, frozen=True):
-    """A cell, as its page shows it."""
-
-    id: str
-    place: str
-    recipe: str
-    style: StatusStyle
-    symbol: str
-    stale: bool
-    score: str
-    fails: tuple[str, ...]
-    reasons: tuple[str, ...]
-    tested: str
-    since: datetime.date | None
-    isolation: str
-    remarks: tuple[str, ...]
-    obstacle: str
-    lifted: tuple[Lifted, ...]
-    box: CommandBox | None
-    run: str
-    failure: CellFailure | None
-    failing: tuple[CellCapability, ...]
-    absent: tuple[CellCapability, ...]
-    passing: tuple[CellCapability, ...]
-    helpers: tuple[CellCapability, ...]
-    metrics: tuple[Metric, ...]
-    attempts: tuple[AttemptLine, ...]
-    packages: tuple[tuple[str, str], ...]
-    recipes: tuple[NeighbourLink, ...]
-    beside: tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]
-    release_path: str
-    grid_path: str
-    api_path: str
+Place = tuple[int, ...]
 
 
 def cell_view(
-    edition: Edition, report: MatrixReport, entry: Answer, neighbours: Neighbours
-) -> CellView:
-    """Return the view of a cell; reads its records and its lock, and those of its nearest green
+    edition: Edition, report: MatrixReport, entry: Answer, neighbours: "Neighbours"
+) -> Doc:
+    """Return the page of a cell; reads its records and its lock, and those of its nearest green
     neighbour.
     """
-    cell, verdict, matrix = entry.cell, entry.verdict, report.snapshot.matrix
-    records, siblings = report.parts.records(cell.id), report.places[place_of(cell)]
-    lock = report.locks.get(cell.id)
+    cell, siblings = entry.cell, report.places[place_of(entry.cell)]
+    document, records = last_cell_document(edition, report, entry), report.records(entry.cell.id)
     symbol, style = cell_symbol(entry, siblings)
-    installed = packages(report, cell.id, reversed(records))
-    capabilities = [_capability(report, entry, capability) for capability in verdict.capabilities]
-    can = {
-        status: tuple(capability for capability in capabilities if capability.status == status)
-        for status in ("no", "absent", "yes")
-    }
-    return CellView(
-        id=cell.id,
-        place=place_words(cell, matrix),
-        recipe="" if style.state in NAMES_RECIPE else recipe_words(entry),
+    installed, beside = packages(report, cell.id, reversed(records)), neighbours.beside(cell)
+    counting = {run.run.started: run.outcomes for run in entry.counted}
+    return Doc(
+        cell=document,
+        entry=entry,
         style=style,
         symbol=symbol,
-        stale=verdict.stale,
-        score=verdict.score.words,
         fails=failing(report, entry),
         reasons=_reasons(report, entry),
         tested=_summary(entry, records),
-        since=verdict.since,
-        isolation=records[-1].isolation if records else "",
         remarks=records[-1].remarks if records else (),
-        obstacle="" if entry.obstacle is None else entry.obstacle.because,
-        lifted=() if lock is None else lifted(report.facts, cell, lock),
-        box=None if lock is None else command_box(edition, report, lock),
-        run=f"compat run {report.name} {cell.id}",
+        isolation=records[-1].isolation if records else "",
+        lock=report.locks.get(cell.id),
         failure=_failure(report, entry, records, neighbours, installed),
-        failing=can["no"],
-        absent=can["absent"],
-        passing=can["yes"],
-        helpers=tuple(_capability(report, entry, helper) for helper in verdict.helpers),
-        metrics=records[-1].metrics if records else (),
-        attempts=tuple(
-            attempt
+        # Each attempt with its record, and whether it counts; a record of one try has no list.
+        attempts=[
+            (record, attempt, attempt.outcome in counting.get(record.started, ()))
             for record in reversed(records)
-            for attempt in _attempts(record, _counting(entry, record))
-        ),
-        packages=tuple(sorted(installed.items())),
-        recipes=tuple(_beside(sibling, siblings) for sibling in siblings if sibling is not entry),
-        beside=axes_beside(report, entry, neighbours),
-        release_path=page(report.name, "release", cell.on(matrix.subject).number),
-        grid_path=grid_path(report.name, python_of(cell, matrix)),
-        api_path=api_path(report.name, "cells", cell.id),
+            for attempt in record.attempts[::-1] or (record,)
+        ],
+        packages=sorted(installed.items()),
+        recipes=[_sibling(other, siblings) for other in siblings if other is not entry],
+        beside=[
+            (label(axis), *(_named(other, axis.name) for other in beside[axis.name]))
+            for axis in report.snapshot.matrix.axes
+            if any(beside[axis.name])
+        ],
     )
 
 
@@ -178,8 +69,7 @@ def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     issue = report.snapshot.explained(entry) if is_without_answer else None
     known = "" if issue is None else issue.because.replace("`", "")
     cautions = (caution.replace("`", "") for caution in report.snapshot.cautions(entry))
-    others = dict.fromkeys(filter(None, (audit, known, *cautions)))
-    return (*entry.verdict.reasons, *others)
+    return (*entry.verdict.reasons, *dict.fromkeys(filter(None, (audit, known, *cautions))))
 
 
 def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
@@ -196,145 +86,161 @@ def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
     if not passes and entry.verdict.kind in ("works", "partial"):
         # What fails in every combination of a release fails in each run, and the cell works.
         result = f"with failing tests in each: {entry.verdict.score.words}"
+    trouble = count(len(tries) - len(counted), "more attempt")
+    more = f" {trouble} failed without saying anything about the versions."
     summary = f"{count(len(counted), 'attempt')}, {result}{last}."
-    trouble = len(tries) - len(counted)
-    return summary + (
-        f" {count(trouble, 'more attempt')} failed without saying anything about the versions."
-        if trouble
-        else ""
-    )
-
-
-def _capability(report: MatrixReport, entry: Answer, capability: Capability) -> CellCapability:
-    why = capability.subject
-    if capability.status == "absent":
-        why = (
-            f"looked for {', '.join(capability.missing)}"
-            if capability.missing
-            else "this version has no such API"
-        )
-    faults = {fault.id: fault_words(fault.fault) for fault in entry.verdict.faults}
-    return CellCapability(
-        id=capability.id,
-        title=capability_title(report, capability.id),
-        path=page(report.name, "cap", capability.id),
-        status=capability.status,
-        spelling=capability.spelling,
-        why=f"{cause_words(capability.cause)}: {why}"
-        if capability.status == "no" and capability.cause
-        else why,
-        fault=faults.get(capability.id, ""),
-        known=report.snapshot.explained(entry, capability) if capability.status == "no" else None,
-    )
-
-
-def _counting(entry: Answer, record: Record) -> frozenset[Outcome]:
-    runs = (run for run in entry.counted if run.run.started == record.started)
-    return frozenset(outcome for run in runs for outcome in run.outcomes)
-
-
-def _attempts(record: Record, counting: frozenset[Outcome]) -> tuple[AttemptLine, ...]:
-    # A record of one try has no list of attempts.
-    return tuple(
-        AttemptLine(
-            started=attempt.started,
-            outcome=str(attempt.outcome),
-            seconds=attempt.seconds,
-            isolation=attempt.isolation,
-            host=record.host,
-            counts=attempt.outcome in counting,
-            is_core=record.tier == "smoke",
-        )
-        for attempt in record.attempts[::-1] or (record,)
-    )
+    return summary + (more if len(tries) > len(counted) else "")
 
 
 def _failure(
     report: MatrixReport,
     entry: Answer,
     records: tuple[Record, ...],
-    neighbours: Neighbours,
+    neighbours: "Neighbours",
     installed: dict[str, str],
-) -> CellFailure | None:
+) -> Doc | None:
+    """What fails in the cell: its outcome in words, what is known, the log, and the nearest cell
+    with a better result, with the packages that differ: here, there; empty where not installed.
+    """
     outcome = entry.verdict.outcome
     fails = entry.verdict.kind in ("broken", "partial", "flaky")
     if outcome is None or not (fails or entry.verdict.faults):
         return None
-    green = neighbours.greener(entry) if fails else None
-    others = (
-        {}
-        if green is None
-        else packages(report, green.cell.id, report.parts.newest_records(green.cell.id))
-    )
+    green, others = neighbours.greener(entry) if fails else None, dict[str, str]()
+    if green is not None:
+        others = packages(report, green.cell.id, report.newest_records(green.cell.id))
     failed = [record for record in records if outcome in record.outcomes]
-    return CellFailure(
-        outcome=str(outcome),
+    words = "" if green is None else place_words(green.cell, report.snapshot.matrix)
+    return Doc(
         result=result_words(outcome),
-        sentence=cause_sentence(outcome),
         known=report.snapshot.explained(entry),
         log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
-        green=None
-        if green is None
-        else _named(green, f"{place_words(green.cell, report.snapshot.matrix)}"),
-        differences=differences(installed, others) if installed and others else (),
+        green=None if green is None else _link(green, f"{words}, {recipe_words(green)}"),
+        differences=differences(installed, others) if installed and others else [],
     )
 
 
-def _named(entry: Answer, words: str) -> NeighbourLink:
+def _link(entry: Answer, words: str) -> Doc:
+    """Another cell as it is shown from here; `label` says what differs."""
     symbol, style = cell_symbol(entry)
-    return NeighbourLink(
-        label=f"{words}, {recipe_words(entry)}",
-        style=style,
-        symbol=symbol,
-        path=entry_page(entry),
-    )
+    return Doc(label=words, style=style, symbol=symbol, path=entry_page(entry))
 
 
-def _beside(entry: Answer, siblings: tuple[Answer, ...]) -> NeighbourLink:
-    style = style_of(entry, siblings)
-    if style.state == "unknown":
-        style = STYLES["unknown"]
-    return NeighbourLink(
-        label=recipe_words(entry),
-        style=style,
-        symbol=cell_symbol(entry, siblings)[0],
-        path=entry_page(entry),
-    )
+def _named(entry: Answer | None, axis: str) -> Doc | None:
+    return None if entry is None else _link(entry, entry.cell.on(axis).number)
 
 
-def axes_beside(
-    report: MatrixReport, entry: Answer, neighbours: Neighbours
-) -> tuple[tuple[str, NeighbourLink | None, NeighbourLink | None], ...]:
-    beside = neighbours.beside(entry.cell)
-    return tuple(
-        (
-            label(axis),
-            _along(beside[axis.name][0], axis.name),
-            _along(beside[axis.name][1], axis.name),
+def _sibling(entry: Answer, siblings: tuple[Answer, ...]) -> Doc:
+    symbol, style = cell_symbol(entry, siblings)
+    shown = STYLES["unknown"] if style_of(entry, siblings).state == "unknown" else style
+    return Doc(label=recipe_words(entry), style=shown, symbol=symbol, path=entry_page(entry))
+
+
+class Neighbours:
+    """The known cells of a report by their places on the axes."""
+
+    def __init__(self, report: MatrixReport) -> None:
+        self._names = tuple(axis.name for axis in report.snapshot.matrix.axes)
+        known = report.snapshot.known
+        every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
+        self._numbers = [
+            {version: number for number, version in enumerate(versions)} for versions in every
+        ]
+        self._known = {(self._place(entry.cell), entry.cell.recipe): entry for entry in known}
+        self._reached = [
+            (self._place(entry.cell), entry)
+            for entry in known
+            if entry.verdict.kind in ("works", "partial")
+        ]
+
+    def greener(self, entry: Answer) -> Answer | None:
+        """Return the nearest cell in which works what does not work here: at the same place, else
+        along one axis, else anywhere.
+
+        Of a cell that fails as a whole that is one that works at least in part; of a partial one,
+        one in which a capability passes that fails here.
+        """
+        cell, place = entry.cell, self._place(entry.cell)
+        recipes = sorted(RECIPES, key=lambda recipe: recipe != cell.recipe)
+        for other in chain((place,), self._along_axes(place)):
+            for recipe in recipes:
+                near = self._known.get((other, recipe))
+                if near is not None and near.cell != cell and _is_greener(near, entry):
+                    return near
+        fitting = [pair for pair in self._reached if _is_greener(pair[1], entry)]
+        steps = [
+            (
+                sum(abs(number - other) for number, other in zip(place, position, strict=True)),
+                candidate.cell.recipe != cell.recipe,
+                candidate.cell.id,
+            )
+            for position, candidate in fitting
+        ]
+        return fitting[steps.index(min(steps))][1] if steps else None
+
+    def beside(self, cell: Cell) -> dict[str, tuple[Answer | None, Answer | None]]:
+        """Return, for each axis, the known cells just below and just above on it, of the same
+        recipe.
+        """
+        place = self._place(cell)
+        return {
+            name: (
+                self._next(place, cell.recipe, number, -1),
+                self._next(place, cell.recipe, number, 1),
+            )
+            for number, name in enumerate(self._names)
+        }
+
+    def _place(self, cell: Cell) -> Place:
+        return tuple(
+            numbers[coordinate.version]
+            for numbers, coordinate in zip(self._numbers, cell.coordinates, strict=True)
         )
-        for axis in report.snapshot.matrix.axes
-        if any(beside[axis.name])
-    )
 
-
-def signs_beside(entry: Answer, neighbours: Neighbours) -> Iterator[str]:
-    """Yield what `axes_beside` depends on: which cells stand beside this one, and their signs."""
-    for pair in neighbours.beside(entry.cell).values():
-        for other in pair:
-            if other is not None:
-                symbol, style = cell_symbol(other)
-                yield f"{other.cell.id} {symbol} {style.css}"
-            else:
-                yield ""
-
-
-def _along(entry: Answer | None, axis: str) -> NeighbourLink | None:
-    if entry is None:
+    def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Answer | None:
+        position = place[axis] + step
+        while 0 <= position < len(self._numbers[axis]):
+            entry = self._known.get(((*place[:axis], position, *place[axis + 1 :]), recipe))
+            if entry is not None:
+                return entry
+            position += step
         return None
-    symbol, style = cell_symbol(entry)
-    return NeighbourLink(
-        label=entry.cell.on(axis).number,
-        style=style,
-        symbol=symbol,
-        path=cell_page(entry.cell),
+
+    def _along_axes(self, place: Place) -> Iterator[Place]:
+        """The places that differ on one axis, the nearest first; of equally near ones the first
+        axis's.
+        """
+        for step in range(1, max(map(len, self._numbers), default=0)):
+            for axis, numbers in enumerate(self._numbers):
+                for to in (place[axis] - step, place[axis] + step):
+                    if 0 <= to < len(numbers):
+                        yield (*place[:axis], to, *place[axis + 1 :])
+
+
+def _is_greener(other: Answer, entry: Answer) -> bool:
+    if other.verdict.kind == "works" or entry.verdict.kind != "partial":
+        return other.verdict.kind in ("works", "partial")
+    failing = entry.verdict.failing("combination", "unexplained")
+    return other.verdict.kind == "partial" and any(
+        capability.status == "yes" and capability.id in failing
+        for capability in other.verdict.capabilities
     )
+
+
+def packages(report: MatrixReport, cell: str, newest: Iterable[Record]) -> dict[str, str]:
+    """Return what stands in a cell: as it was found installed, else as its lock pins it; `newest`
+    are its records, newest first, of which no more are taken than it needs.
+    """
+    for record in newest:
+        if record.installed:
+            return {package.name: package.version for package in record.installed}
+    lock = report.locks.get(cell)
+    return {} if lock is None else {pin.name: str(pin.version) for pin in lock.pins}
+
+
+def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    return [
+        (name, here.get(name, ""), there.get(name, ""))
+        for name in sorted({*here, *there})
+        if here.get(name) != there.get(name)
+    ]

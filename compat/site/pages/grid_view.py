@@ -1,4 +1,4 @@
-"""The `site` room's grids: releases of the subject against the other axes, by Python."""
+"""The `site` room's grids and releases: the subject against the other axes, by Python."""
 
 import datetime
 from collections import Counter, defaultdict
@@ -9,89 +9,22 @@ from packaging.version import Version
 
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.results.answer import Answer
-from compat.results.representative import representative
-from compat.site.edition import Board, MatrixReport, Versions
-from compat.site.pages.place_view import AnswerPart, GridPlace, View, place_view
-from compat.site.paths import grid_part_path, grid_path, page
-from compat.site.status import (
-    EXPECTED,
-    STYLES,
-    StatusStyle,
-    is_admitted,
-    place_style,
-)
+from compat.results.representative import representative, representative_of_release
+from compat.site.api.why_documents import python_document
+from compat.site.edition import Board, Edition, MatrixReport, Versions
+from compat.site.pages.install_views import plain_section, platform_rows
+from compat.site.pages.place_view import Doc, has_page, place_view
+from compat.site.paths import grid_part_path
+from compat.site.status import EXPECTED, STYLES, StatusStyle, is_admitted, place_style
+from compat.site.why_words import place_lines, unreached_sentence
 from compat.site.wording import python_of, ranges
 
 PROVEN = ("works", "decayed", "relaxed", "partial")
-# A page with so many places weighs some 45 KiB gzipped; see `weights`.
+# A page with so many places weighs some 45 KiB gzipped.
 _MOST_PLACES = 4_000
-
-
-class GridColumn(View, frozen=True):
-    """One column: the versions of the other axes, and when the newest of them came out."""
-
-    label: str
-    released: datetime.date | None
-
-
-class GridRow(View, frozen=True):
-    """One release of the subject.
-
-    `answers` is what was proven, `declared` what its metadata admits.
-    """
-
-    version: str
-    path: str
-    released: datetime.date | None
-    answers: tuple[AnswerPart, ...]
-    declared: str
-    places: tuple[GridPlace | None, ...]
-    kinds: str
-
-
-class Key(View, frozen=True):
-    """An entry of the legend: a style in use, and how many places have it."""
-
-    style: StatusStyle
-    count: int
-
-
-class GridChoice(View, frozen=True):
-    """A grid that can be looked at: of one Python, or of all."""
-
-    label: str
-    path: str
-    tested: int
-    is_here: bool
-
-
-class GridPart(View, frozen=True):
-    """A page of a grid that has several, newest releases first."""
-
-    label: str
-    path: str
-    is_here: bool
-
-
-class Grid(View, frozen=True):
-    """A grid, as its page shows it; `parts` are its pages where it has several, of which this one
-    has the rows and the legend.
-
-    `hidden` counts the releases about which there is nothing to say on this Python.
-    """
-
-    label: str
-    others: str
-    subject: str
-    columns: tuple[GridColumn, ...]
-    rows: tuple[GridRow, ...]
-    legend: tuple[Key, ...]
-    choices: tuple[GridChoice, ...]
-    parts: tuple[GridPart, ...]
-    tested: int
-    declared: int
-    stale: int
-    hidden: int
+_MOST_OBSTACLES = 6
+# A style, and the versions that have it, as ranges.
+StyledVersions = tuple[StatusStyle, str]
 
 
 def main_python(report: MatrixReport) -> Version | None:
@@ -108,9 +41,10 @@ def main_python(report: MatrixReport) -> Version | None:
     return [*counted][-1] if counted else None
 
 
-def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Grid:
+def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     """Return that page of the grid of one Python, or with None of that of all: each place as it is
-    on the best of them.
+    on the best of them. `parts` are the pages of a grid that has several, `hidden` counts the
+    releases about which there is nothing to say on this Python.
     """
     matrix = report.snapshot.matrix
     places, parts = _places(report, python), grid_parts(report, python)
@@ -119,29 +53,22 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Grid:
     columns = sorted({others for of_release in shown for others in of_release}, reverse=True)
     every = sorted({others for of_release in places.values() for others in of_release})
     styles = Counter(place_style(entries) for board in shown for entries in board.values())
-    return Grid(
+    return Doc(
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
         subject=matrix.subject_axis.package,
-        columns=tuple(
-            GridColumn(label=label_of(others), released=_newest(report, others))
-            for others in columns
-        ),
-        rows=tuple(
+        columns=[(label_of(others), _newest(report, others)) for others in columns],
+        rows=[
             _row(report, subject, columns, every, places[subject], python is None)
             for subject in parts[number]
-        ),
-        legend=tuple(Key(style=style, count=styles[style]) for style in _ordered(styles)),
-        choices=choices(report, python),
-        parts=tuple(
-            GridPart(
-                label=part_label(subjects),
-                path=grid_part_path(report.name, python, place),
-                is_here=place == number,
-            )
+        ],
+        legend=[(style, styles[style]) for style in _ordered(styles)],
+        choices=[(*choice, choice[0] == python) for choice in choices(report)],
+        parts=[
+            (part_label(subjects), grid_part_path(report.name, python, place), place == number)
             for place, subjects in enumerate(parts)
             if parts[1:]
-        ),
+        ],
         tested=counts.tested,
         declared=counts.declared,
         stale=counts.stale,
@@ -149,20 +76,14 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Grid:
     )
 
 
-class GridCounts(View, frozen=True):
+def _grid_counts(report: MatrixReport, python: Version | None) -> Doc:
     """How many places of a whole grid were tested, are declared, are to be tested again."""
 
-    tested: int
-    declared: int
-    stale: int
-
-
-def _grid_counts(report: MatrixReport, python: Version | None) -> GridCounts:
-    def counted() -> GridCounts:
+    def counted() -> Doc:
         tested, declared = _counts(_places(report, python))
         shown = _every(_shown_places(report, python))
         stale = sum(representative(entries).verdict.stale for entries in shown)
-        return GridCounts(tested=tested, declared=declared, stale=stale)
+        return Doc(tested=tested, declared=declared, stale=stale)
 
     return report.snapshot.once(("grid-counts", python), counted)
 
@@ -206,28 +127,19 @@ def _shown_places(report: MatrixReport, python: Version | None) -> Board:
     return report.snapshot.once(("shown-places", python), shown)
 
 
-def choices(report: MatrixReport, chosen: Version | None) -> tuple[GridChoice, ...]:
-    options = report.snapshot.once("tested-places", partial(_tested_places, report))
-    return tuple(
-        GridChoice(
-            label="all" if python is None else str(python),
-            path=grid_path(report.name, python),
-            tested=count,
-            is_here=python == chosen,
-        )
-        for python, count in options
-    )
+def choices(report: MatrixReport) -> list[tuple[Version | None, int]]:
+    """Return how many places were tested: on any Python, then on each, the newest first."""
 
+    def tested() -> list[tuple[Version | None, int]]:
+        of_each = {python: _counts(board)[0] for python, board in report.board.items()}
+        return [(None, _counts(_places(report, None))[0]), *sorted(of_each.items(), reverse=True)]
 
-def _tested_places(report: MatrixReport) -> list[tuple[Version | None, int]]:
-    """How many places were tested: on any Python, then on each, the newest first."""
-    tested = {python: _counts(board)[0] for python, board in report.board.items()}
-    return [(None, _counts(_places(report, None))[0]), *sorted(tested.items(), reverse=True)]
+    return report.snapshot.once("tested-places", tested)
 
 
 def answers(
     places: Iterable[tuple[str, Sequence[Answer]]], every: Sequence[str], *, inferred: bool = False
-) -> tuple[AnswerPart, ...]:
+) -> tuple[StyledVersions, ...]:
     """Return what was proven of places with their labels, or what is inferred, the best first;
     `every` label there is orders them.
     """
@@ -236,10 +148,7 @@ def answers(
         style = place_style(entries)
         if style in EXPECTED.values() if inferred else style.state in PROVEN:
             by_style[style].append(label)
-    return tuple(
-        AnswerPart(style=style, versions=ranges(by_style[style], every))
-        for style in _ordered(by_style)
-    )
+    return tuple((style, ranges(by_style[style], every)) for style in _ordered(by_style))
 
 
 def _row(
@@ -249,28 +158,24 @@ def _row(
     every: Sequence[Versions],
     places: Mapping[Versions, tuple[Answer, ...]],
     over_pythons: bool,
-) -> GridRow:
-    matrix = report.snapshot.matrix
-    row = [(others, places[others]) for others in every if others in places]
-    admitted = [label_of(others) for others, entries in row if is_admitted(entries)]
-    shown = tuple(_shown(matrix, places.get(others, ()), over_pythons) for others in columns)
-    return GridRow(
-        version=str(subject),
-        path=page(report.name, "release", str(subject)),
-        released=report.released(matrix.subject, subject),
-        answers=answers(
-            ((label_of(others), entries) for others, entries in row),
-            [label_of(versions) for versions in every],
-        ),
-        declared=ranges(admitted, [label_of(versions) for versions in every]),
+) -> Doc:
+    """One release of the subject: `answers` is what was proven, `declared` what its metadata
+    admits.
+    """
+    matrix, labels = report.snapshot.matrix, [label_of(versions) for versions in every]
+    row = [(label_of(others), places[others]) for others in every if others in places]
+    shown = [_shown(matrix, places.get(others, ()), over_pythons) for others in columns]
+    kinds = {place.kind for place in shown if place is not None} - {"unknown"}
+    return Doc(
+        version=subject,
+        answers=answers(row, labels),
+        declared=ranges((label for label, entries in row if is_admitted(entries)), labels),
         places=shown,
-        kinds=" ".join(
-            sorted({place.kind for place in shown if place is not None and place.kind != "unknown"})
-        ),
+        kinds=" ".join(sorted(kinds)),
     )
 
 
-def _shown(matrix: Matrix, entries: tuple[Answer, ...], over_pythons: bool) -> GridPlace | None:
+def _shown(matrix: Matrix, entries: tuple[Answer, ...], over_pythons: bool) -> Doc | None:
     """The place, or None where there is nothing to say; ruled out is worth a sign only beside what
     is not.
     """
@@ -337,3 +242,99 @@ def _newest(report: MatrixReport, others: Versions) -> datetime.date | None:
 def _ordered(styles: Iterable[StatusStyle]) -> list[StatusStyle]:
     order = [*STYLES.values()]
     return sorted(styles, key=order.index)
+
+
+def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
+    every = (subject for by_subject in report.board.values() for subject in by_subject)
+    return tuple(sorted(set(every)))
+
+
+def release_view(edition: Edition, report: MatrixReport, version: Version) -> Doc:
+    """Return the page of a release. `spoken` is its representative cell, None where none was
+    tested; `cautions` are what is declared of its cells on other machines. `best` is what to
+    install of it, ranked by proof: often another cell; None where none works or their locks have
+    changed.
+    """
+    axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
+    number, releases = versions.index(version), report.facts.subject_releases(version)
+    # A series is shown with what its newest release asks for.
+    newest = next((release for release in reversed(releases) if not release.yanked), None)
+    entries = report.entries_at({axis.name: version})
+    spoken, floor = representative_of_release(entries), report.python_floors.get(version)
+    # Nothing is said of what keeps the Python of a release whose sources were not read.
+    is_read = floor is not None and floor.needs is not None
+    return Doc(
+        version=version,
+        yanked=bool(releases) and newest is None,
+        published=None if newest is None else newest.published,
+        spoken=spoken if spoken.is_tested else None,
+        # What is said of cells that nobody tried stands on their own pages.
+        cautions=[
+            *dict.fromkeys(
+                caution
+                for entry in entries
+                if entry.lock_digest is not None
+                for caution in report.snapshot.cautions(entry)
+            )
+        ],
+        best=report.best("best", {axis.name: version}),
+        plain=plain_section(edition, report, version),
+        platforms=platform_rows(report, str(version)),
+        why=python_document(floor) if floor is not None and is_read else None,
+        places=place_lines(floor) if floor is not None and is_read and floor.keepers else (),
+        unreached=unreached_sentence(floor) if floor is not None and is_read else "",
+        pythons=[_on_python(report, python, version) for python in reversed(report.board)],
+        cells=[entry for entry in entries if has_page(entry)],
+        older=versions[number - 1] if number else None,
+        newer=versions[number + 1] if number + 1 < len(versions) else None,
+    )
+
+
+def _on_python(report: MatrixReport, python: Version, version: Version) -> Doc:
+    """What is known of the release on one Python: proven, inferred, declared, and what is in the
+    way of the rest.
+    """
+    places = sorted(report.board[python].get(version, {}).items())
+    row = [(label_of(others), entries) for others, entries in places]
+    every = [label for label, _ in row]
+    return Doc(
+        python=python,
+        answers=answers(row, every),
+        inferred=answers(row, every, inferred=True),
+        declared=ranges((label for label, entries in row if is_admitted(entries)), every),
+        obstacles=_obstacles(report, [entry for _, entries in places for entry in entries]),
+    )
+
+
+def _obstacles(report: MatrixReport, entries: Sequence[Answer]) -> list[tuple[str, int]]:
+    """What is in the way, those of one cause in one line with their versions, the most common
+    first.
+    """
+    by_sentence: dict[str, list[Answer]] = {}
+    for entry in entries:
+        if entry.obstacle is not None and entry.cell.recipe != "dated":
+            by_sentence.setdefault(_general(entry, report), []).append(entry)
+    counted = []
+    for general, group in by_sentence.items():
+        sentence = general
+        for axis in report.snapshot.matrix.packages:
+            if f"{axis.package} \0" not in general:
+                continue
+            every = [str(version) for version in report.advisor.ranks.positions[axis.name]]
+            versions = ranges((entry.cell.on(axis.name).number for entry in group), every)
+            sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
+        counted.append((sentence, len(group)))
+    return sorted(counted, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES]
+
+
+def _general(entry: Answer, report: MatrixReport) -> str:
+    assert entry.obstacle is not None
+    because, kind = entry.obstacle.because, entry.obstacle.kind
+    if kind in ("conflicting-pin", "requires-python"):
+        because = because.rpartition(", not ")[0] or because
+    for axis in report.snapshot.matrix.packages:
+        if axis.name != report.snapshot.matrix.subject and kind != "conflicting-pin":
+            because = because.replace(
+                f"{axis.package} {entry.cell.on(axis.name).version} ", f"{axis.package} \0 ", 1
+            )
+    return because

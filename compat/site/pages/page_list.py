@@ -1,374 +1,405 @@
-"""The `site` room's list of pages: path, template, view and inputs of each."""
+"""The `site` room's list of pages: path, template, title and document of each."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from itertools import chain
 from typing import Any
+from urllib.parse import quote, urlencode
 
+from markupsafe import escape
 from packaging.version import Version
 
-from compat.policy.calendar import quarters
+from compat.advise.request import label
+from compat.github.markdown import code, link, plain
 from compat.results.answer import Answer
+from compat.site.api.axis_documents import schedule_document
 from compat.site.edition import Edition, MatrixReport, place_of
-from compat.site.pages.answer_pages import answer_pages
-from compat.site.pages.capability_view import (
-    capability_ids,
-    capability_list,
+from compat.site.pages import (
+    advice_view,
     capability_view,
+    cell_view,
+    charts_view,
+    grid_view,
+    install_views,
+    place_view,
+    policy_view,
+    results_view,
+    whole_site,
 )
-from compat.site.pages.causes_view import causes
-from compat.site.pages.cell_view import cell_view, signs_beside
-from compat.site.pages.changes_view import changes_in_month, changes_page, earlier_months
-from compat.site.pages.charts_view import charts
-from compat.site.pages.grid_view import choices, grid, grid_parts, main_python, part_label
-from compat.site.pages.home_view import home
-from compat.site.pages.install_views import lanes_view, plain_page, platforms_page
-from compat.site.pages.neighbours import Neighbours
-from compat.site.pages.page import LatePage, Page, alias, titled
-from compat.site.pages.pair_view import Pairs
-from compat.site.pages.policy_view import (
-    proposal_list,
-    proposal_view,
-    schedule_view,
-    title_of,
+from compat.site.paths import (
+    BUILD,
+    NOT_FOUND,
+    SEARCH,
+    api_path,
+    cell_page,
+    embed_path,
+    grid_part_path,
+    grid_path,
+    page,
 )
-from compat.site.pages.problem_report import ProblemReport
-from compat.site.pages.quarter_view import quarter_view, quarter_words
-from compat.site.pages.release_view import release_entries, release_view, subject_versions
-from compat.site.pages.reliability_view import reliability
-from compat.site.pages.whole_site import whole_site_pages
-from compat.site.paths import api_path, cell_page, grid_part_path, grid_path, page
 from compat.site.status import style_of
-from compat.site.tokens import Tokens, digest
-from compat.site.wording import place_words
+from compat.site.wording import cut_text, place_words
+from compat.value import Value
+
+# Longer ones are cut in lists of results; html-validate's rule long-title asks for the same.
+LONGEST_TITLE = 70
+ASKED = "What is wrong, and how do you know?"
 
 
-def pages(edition: Edition) -> Iterator[Page | LatePage]:
-    tokens = {report.name: edition.tokens(report) for report in edition.reports}
-    yield from whole_site_pages(edition, tokens)
+class Page(Value, frozen=True, kw_only=True):
+    """A page: its path, its template, its title, a sentence for search engines, and its document,
+    made when needed.
+
+    `matrix` is the report that it is of, None for a page of the whole site; `section` its entry in
+    the menu. `canonical` is another path that has the same content, or to which this page sends its
+    reader. `facts` and `data` are what an issue about its data names: facts such as ("cell", its
+    id), and paths of data; empty where it shows no data of one thing.
+    """
+
+    path: str
+    template: str
+    title: str
+    about: str
+    document: Callable[[], Any]
+    matrix: str | None = None
+    section: str = ""
+    canonical: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+    data: tuple[str, ...] = ()
+
+
+def titled(*forms: str) -> str:
+    whole = next((form for form in forms if len(escape(form)) <= LONGEST_TITLE), None)
+    if whole is not None:
+        return whole
+    # An apostrophe is five characters of HTML, and those are what is counted.
+    spare = len(escape(forms[-1])) - len(forms[-1])
+    return cut_text(forms[-1], LONGEST_TITLE - spare)
+
+
+def problem_link(edition: Edition, page: Page) -> str:
+    """Return the address of a new issue about a page; empty where the site belongs to no
+    repository, or the page shows no data of one thing.
+
+    Nothing in its title and text mentions, shows or closes anything: names and outcomes come from
+    outside.
+    """
+    if not edition.repository or not page.facts:
+        return ""
+    lines = [f"- {name}: {code(value)}" for name, value in page.facts]
+    for name, path in (("page", page.path), *(("data", path) for path in page.data)):
+        lines.append(f"- {name}: {link(path.removesuffix('index.html'), edition.url(path))}")
+    body = "\n".join((ASKED, "", "", "", *lines))
+    asked = {"title": plain(f"Wrong data? {page.title}"), "body": body}
+    return f"https://github.com/{edition.repository}/issues/new?{urlencode(asked, quote_via=quote)}"
+
+
+def pages(edition: Edition) -> Iterator[Page]:
+    yield from _whole_site(edition)
     for report in edition.reports:
-        yield from _sections(edition, report, tokens[report.name])
-        yield from _months(report, tokens[report.name])
-        yield from _grids(report, tokens[report.name])
-        yield from answer_pages(edition, report, tokens[report.name])
-        yield _plain(report, tokens[report.name])
-        yield from _platforms(report, tokens[report.name])
-        yield from _lanes(report, tokens[report.name])
-        yield from _capabilities(report, tokens[report.name])
-        yield from _quarters(report, tokens[report.name])
-        yield from _proposals(report, tokens[report.name])
-        yield from _releases(edition, report, tokens[report.name])
-        yield from _cells(edition, report, tokens[report.name])
+        yield from _sections(report)
+        yield from _months(report)
+        yield from _grids(report)
+        yield from _answers(report)
+        yield from _capabilities(report)
+        yield from _policy(report)
+        yield from _releases(edition, report)
+        yield from _cells(edition, report)
 
 
-def _sections(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
-    sections: tuple[tuple[str, str, str, Callable[[], Any]], ...] = (
-        (
-            "",
-            f"{title}: what do I install?",
-            f"Tested versions of {subject}.",
-            partial(home, edition, report),
-        ),
-        (
-            "causes",
-            f"{title}: why things do not work",
-            "Each root cause once.",
-            partial(causes, report),
-        ),
-        (
-            "charts",
-            f"{title}: over the releases",
-            "Support, speed and share of working capabilities.",
-            partial(charts, report),
-        ),
-        (
-            "changes",
-            f"{title}: what changed",
-            "Every change of a verdict.",
-            partial(changes_page, report),
-        ),
-        (
-            "schedule",
-            f"{title}: when minimum versions move",
-            "Dates by rule.",
-            partial(schedule_view, report),
-        ),
-        (
-            "proposals",
-            f"{title}: which minimum versions can move, and when?",
-            "Each floor: what it can move to, when, and what is missing.",
-            partial(proposal_list, report),
-        ),
-        (
-            "reliability",
-            f"{title}: how far to trust this",
-            "Coverage, age and isolation of the runs.",
-            partial(reliability, report),
-        ),
+def alias(path: str, target: str) -> Page:
+    return Page(
+        path=path,
+        template="moved.html",
+        title="",
+        about="",
+        document=lambda: target,
+        canonical=target,
     )
-    for section, words, about, view in sections:
+
+
+def _whole_site(edition: Edition) -> Iterator[Page]:
+    titles = ", ".join(report.snapshot.matrix.title for report in edition.reports)
+    yield Page(
+        path="index.html",
+        template="front.html",
+        title=f"What works with what? {titles}",
+        about="Which versions of a library work together, because they were installed and tested.",
+        document=partial(whole_site.front, edition),
+    )
+    yield Page(
+        path=SEARCH,
+        template="search.html",
+        title="Search",
+        about="Every release, version, capability and cause that has a page.",
+        document=partial(whole_site.search_page, edition),
+    )
+    yield Page(
+        path=BUILD,
+        template="build.html",
+        title="Build on it",
+        about="Badges, feeds, calendars, downloads, the API and a box for other pages.",
+        document=partial(whole_site.build_page, edition),
+    )
+    yield Page(
+        path=NOT_FOUND,
+        template="missing.html",
+        title="There is no such page",
+        about="There is no page at this address.",
+        document=lambda: None,
+        canonical="index.html",
+    )
+    for report in edition.reports:
         yield Page(
-            path=page(report.name, *([section] if section else [])),
-            template=f"{section or 'home'}.html",
-            title=words,
-            about=about,
-            view=view,
-            inputs=tokens.all,
-            matrix=report.name,
-            section=section or "home",
+            path=embed_path(report.name),
+            template="embed.html",
+            title=f"{report.snapshot.matrix.title}: what works with what",
+            about=f"What works with {report.snapshot.matrix.title}, for each Python.",
+            document=partial(whole_site.embed_box, report),
+            canonical=page(report.name),
         )
+    # The sections of the first report answer without its name too, so that a short address can be
+    # told.
+    names = {report.name for report in edition.reports}
+    for section, path in whole_site.section_paths(edition.reports[0]).items():
+        if section not in names:
+            yield alias(page(section), path)
 
 
-def _months(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+def _sections(report: MatrixReport) -> Iterator[Page]:
+    title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
+    about_plain = f"What pip install {subject} comes to, release by release, on each Python."
+    elsewhere = f"Where {subject} installs beside the platform that is tested, and why not."
+    lowest = f"{title} with the lowest versions that it declares, and with pre-releases."
+    low = f"{title}: lowest declared versions and what is not out yet"
+    sections: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
+        "home": (advice_view.home, "what do I install?", f"Tested versions of {subject}."),
+        "causes": (results_view.causes, "why things do not work", "Each root cause once."),
+        "charts": (
+            *(charts_view.charts, "over the releases"),
+            "Support, speed and share of working capabilities.",
+        ),
+        "changes": (results_view.changes, "what changed", "Every change of a verdict."),
+        "schedule": (policy_view.schedule_view, "when minimum versions move", "Dates by rule."),
+        "proposals": (
+            *(policy_view.proposal_list, "which minimum versions can move, and when?"),
+            "Each floor: what it can move to, when, and what is missing.",
+        ),
+        "reliability": (
+            *(results_view.reliability, "how far to trust this"),
+            "Coverage, age and isolation of the runs.",
+        ),
+        "plain": (install_views.plain_page, "does a plain install work today?", about_plain),
+        "platforms": (install_views.platforms_page, "does it install on my machine?", elsewhere),
+        "lanes": (install_views.lanes_view, "beside the grid", lowest),
+    }
+    titles = {"platforms": f"{title}: my machine", "lanes": f"{title}: beside the grid"}
+    # Those that show data of one thing: which, and where.
+    data = {
+        "plain": ("plain install of", "plain-installs"),
+        "platforms": ("platforms of", "platform-installs"),
+    }
+    paths = {"home": page(report.name), **whole_site.section_paths(report)}
+    for section, (document, words, about) in sections.items():
+        if section in paths:
+            fact, name = data.get(section, ("", ""))
+            whole = low if section == "lanes" else f"{title}: {words}"
+            yield Page(
+                path=paths[section],
+                template=f"{section}.html",
+                title=titled(whole, titles[section]) if section in titles else whole,
+                about=about,
+                document=partial(document, report),
+                matrix=report.name,
+                section=section,
+                facts=((fact, subject),) if fact else (),
+                data=(api_path(report.name, name),) if name else (),
+            )
+
+
+def _months(report: MatrixReport) -> Iterator[Page]:
     title = report.snapshot.matrix.title
-    for month in earlier_months(report):
+    for month, _ in results_view.earlier_months(report):
         yield Page(
-            path=month.path,
+            path=page(report.name, "changes", month),
             template="changes.html",
-            title=f"{title}: what changed in {month.words}",
-            about=f"Changes of verdicts in {month.words}.",
-            view=partial(changes_in_month, report, month.name),
-            inputs=tokens.all,
+            title=f"{title}: what changed in {results_view.month_words(month)}",
+            about=f"Changes of verdicts in {results_view.month_words(month)}.",
+            document=partial(results_view.changes, report, month),
             matrix=report.name,
             section="changes",
         )
 
 
-def _grids(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    main, title, chosen = main_python(report), report.snapshot.matrix.title, choices(report, None)
-
-    inputs: dict[Version | None, str] = {None: tokens.all}
-    for series, board in report.board.items():
-        places = chain.from_iterable(of_release.values() for of_release in board.values())
-        inputs[series] = digest(tokens.of(*chain.from_iterable(places)), chosen)
+def _grids(report: MatrixReport) -> Iterator[Page]:
+    main, title = grid_view.main_python(report), report.snapshot.matrix.title
 
     def of(python: Version | None, number: int, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
-        parts = grid_parts(report, python)
-        rows = f", {part_label(parts[number])}" if parts[1:] else ""
+        parts = grid_view.grid_parts(report, python)
+        rows = f", {grid_view.part_label(parts[number])}" if parts[1:] else ""
         return Page(
             path=path,
             template="grid.html",
             title=titled(f"What works with {title} on {where}{rows}?", f"{title} on {where}{rows}"),
             about=f"Each release of {title} against the packages that it needs, tested on {where}.",
-            view=partial(grid, report, python, number),
-            inputs=inputs[python],
+            document=partial(grid_view.grid, report, python, number),
             matrix=report.name,
             section="grid",
             canonical=canonical,
-            problem=ProblemReport(facts=(("grid", where),), data=(api_path(report.name, "cells"),)),
+            facts=(("grid", where),),
+            data=(api_path(report.name, "cells"),),
         )
 
     yield of(main, 0, page(report.name, "grid"), grid_path(report.name, main))
     for python in (*report.board, None):
-        for number in range(len(grid_parts(report, python))):
+        for number in range(len(grid_view.grid_parts(report, python))):
             yield of(python, number, grid_part_path(report.name, python, number))
 
 
-def _plain(report: MatrixReport, tokens: Tokens) -> Page:
-    title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
-    return Page(
-        path=page(report.name, "plain"),
-        template="plain.html",
-        title=f"{title}: does a plain install work today?",
-        about=f"What pip install {subject} comes to, release by release, on each Python.",
-        view=partial(plain_page, report),
-        inputs=tokens.all,
-        matrix=report.name,
-        section="plain",
-        problem=ProblemReport(
-            facts=(("plain install of", subject),),
-            data=(api_path(report.name, "plain-installs"),),
-        ),
+def _answers(report: MatrixReport) -> Iterator[Page]:
+    """The pages that answer what to install: of everything, of one version, of two, and of each
+    tested combination.
+    """
+    matrix, title = report.snapshot.matrix, report.snapshot.matrix.title
+    of = partial(Page, template="answer.html", matrix=report.name, section="advise")
+    yield of(
+        path=advice_view.answer_path(report, {}),
+        template="advise.html",
+        title=f"What to install for {title}",
+        about=f"The newest versions of {title} that tests show to work together.",
+        document=partial(advice_view.advise_page, report),
     )
-
-
-def _platforms(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
-    if report.snapshot.matrix.platforms:
-        yield Page(
-            path=page(report.name, "platforms"),
-            template="platforms.html",
-            title=titled(f"{title}: does it install on my machine?", f"{title}: my machine"),
-            about=f"Where {subject} installs beside the platform that is tested, and why not.",
-            view=partial(platforms_page, report),
-            inputs=tokens.all,
-            matrix=report.name,
-            section="platforms",
-            problem=ProblemReport(
-                facts=(("platforms of", subject),),
-                data=(api_path(report.name, "platform-installs"),),
-            ),
+    for axis, version in advice_view.version_axes(report):
+        words = f"{label(axis)} {version}"
+        yield of(
+            path=advice_view.answer_path(report, {axis.name: version}),
+            template="version.html",
+            title=f"{words}: what works with {title}",
+            about=f"Which releases of {title} work with {words}, which do not, and why.",
+            document=partial(advice_view.version_page, report, axis, version),
+        )
+    for pair in advice_view.answer_pairs(report):
+        words = " and ".join(words for words, _ in advice_view.version_links(report, pair))
+        yield of(
+            path=advice_view.answer_path(report, pair),
+            title=titled(f"What to install for {title} with {words}", f"{title} with {words}"),
+            about=f"What works with {words}, with the commands.",
+            document=partial(advice_view.answer_page, report, pair),
+        )
+    for combination in report.advisor.proofs:
+        words = place_words(combination.cell, matrix)
+        recipe = place_view.recipe_words(report.snapshot.by_id[combination.id])
+        yield of(
+            path=page(report.name, "advise", combination.id),
+            title=titled(f"Install {words}", words),
+            about=f"The commands that install {words}, {recipe}.",
+            document=partial(advice_view.tested_page, report, combination),
+            canonical=cell_page(combination.cell),
         )
 
 
-def _lanes(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    if report.snapshot.matrix.has_lanes:
-        title = report.snapshot.matrix.title
-        words = "lowest declared versions and what is not out yet"
-        yield Page(
-            path=page(report.name, "lanes"),
-            template="lanes.html",
-            title=titled(f"{title}: {words}", f"{title}: beside the grid"),
-            about=f"{title} with the lowest versions that it declares, and with pre-releases.",
-            view=partial(lanes_view, report),
-            # The other digests are of the grid's cells alone.
-            inputs=digest(tokens.all, report.lanes),
-            matrix=report.name,
-            section="lanes",
-        )
-
-
-def _capabilities(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    title = report.snapshot.matrix.title
-    yield Page(
+def _capabilities(report: MatrixReport) -> Iterator[Page]:
+    title, pairs = report.snapshot.matrix.title, capability_view.Pairs(report)
+    of = partial(Page, matrix=report.name, section="cap")
+    yield of(
         path=page(report.name, "cap"),
         template="capabilities.html",
         title=f"What {title} can do, release by release",
         about=f"Each capability of {title}, since when it works, and where it fails.",
-        view=partial(capability_list, report),
-        inputs=tokens.all,
-        matrix=report.name,
-        section="cap",
+        document=partial(capability_view.capability_list, report),
     )
-    pairs = Pairs(report)
-    for name in capability_ids(report):
-        words = pairs.title(name)
-        yield Page(
+    for name in capability_view.capability_ids(report):
+        words = report.title(name)
+        yield of(
             path=page(report.name, "cap", name),
             template="capability.html",
             title=titled(f"{words}: since when, in {title}", f"{words}: since when"),
             about=f"In which releases of {title} this works: {words}.",
-            view=partial(capability_view, report, name, pairs.links(name)),
-            inputs=tokens.all,
-            matrix=report.name,
-            section="cap",
-            problem=ProblemReport(
-                facts=(("capability", name),), data=(api_path(report.name, "capabilities", name),)
-            ),
+            document=partial(capability_view.capability_view, report, name, pairs.links(name)),
+            facts=(("capability", name),),
+            data=(api_path(report.name, "capabilities", name),),
         )
-    yield from _pairs(report, pairs, tokens)
-
-
-def _pairs(report: MatrixReport, pairs: Pairs, tokens: Tokens) -> Iterator[Page]:
-    title = report.snapshot.matrix.title
     for first, second in pairs.all:
-        both = f"“{pairs.title(first)}” and “{pairs.title(second)}”"
-        yield Page(
+        both = f"“{report.title(first)}” and “{report.title(second)}”"
+        yield of(
             path=pairs.path(first, second),
             template="pair.html",
             title=titled(f"{both}: do both work?", both),
             about=f"In which releases of {title} both work, only one of them, or none.",
-            view=partial(pairs.view, first, second),
-            inputs=digest(tokens.of(), pairs.inputs(first, second)),
-            matrix=report.name,
-            section="cap",
-            problem=ProblemReport(
-                facts=(("capability", first), ("capability", second)),
-                data=tuple(api_path(report.name, "capabilities", name) for name in (first, second)),
-            ),
+            document=partial(pairs.view, first, second),
+            facts=(("capability", first), ("capability", second)),
+            data=tuple(api_path(report.name, "capabilities", name) for name in (first, second)),
         )
 
 
-def _quarters(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
+def _policy(report: MatrixReport) -> Iterator[Page]:
     title = report.snapshot.matrix.title
-    for quarter in quarters(report.schedule):
-        words = quarter_words(quarter)
+    for quarter in schedule_document(report).quarters:
+        words = policy_view.quarter_words(quarter)
         yield Page(
-            path=page(report.name, "schedule", quarter.id),
+            path=quarter.page,
             template="quarter.html",
             title=f"{title}: minimum versions in {words}",
             about=f"Minimum versions of {title} in {words}, and what each move drops.",
-            view=partial(quarter_view, report, quarter),
-            inputs=tokens.all,
+            document=partial(policy_view.quarter_view, report, quarter),
             matrix=report.name,
             section="schedule",
         )
-
-
-def _proposals(report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
     for proposal in report.proposals:
         yield Page(
             path=page(report.name, "proposals", proposal.id),
             template="proposal.html",
-            title=title_of(proposal),
-            about=f"{title_of(proposal)}: grounds, objections and evidence.",
-            view=partial(proposal_view, report, proposal),
-            inputs=tokens.all,
+            title=policy_view.title_of(proposal),
+            about=f"{policy_view.title_of(proposal)}: grounds, objections and evidence.",
+            document=partial(policy_view.proposal_view, report, proposal),
             matrix=report.name,
             section="proposals",
         )
 
 
-def _releases(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[Page]:
-    known, package = release_entries(report), report.snapshot.matrix.subject_axis.package
-    versions = subject_versions(report)
+def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
+    axis, versions = report.snapshot.matrix.subject_axis, grid_view.subject_versions(report)
     for version in versions:
+        words = f"{axis.package} {version}"
         yield Page(
             path=page(report.name, "release", str(version)),
             template="release.html",
-            title=f"{package} {version}",
-            about=f"What {package} {version} works with, what it requires, and what is ruled out.",
-            view=partial(release_view, edition, report, version),
-            inputs=digest(tokens.of(*known.get(version, ())), versions),
+            title=words,
+            about=f"What {words} works with, what it requires, and what is ruled out.",
+            document=partial(grid_view.release_view, edition, report, version),
             matrix=report.name,
             section="grid",
-            problem=ProblemReport(
-                facts=(("release", f"{package} {version}"),),
-                data=(
-                    api_path(report.name, "releases", report.snapshot.matrix.subject, str(version)),
-                ),
-            ),
+            facts=(("release", words),),
+            data=(api_path(report.name, "releases", axis.name, str(version)),),
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
             yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))
 
 
-def _cells(edition: Edition, report: MatrixReport, tokens: Tokens) -> Iterator[LatePage]:
-    """The pages of cells, which are many: of those that are as before the digest alone is made."""
-    neighbours = Neighbours(report)
+def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
+    neighbours = cell_view.Neighbours(report)
     for entry in report.snapshot.known:
-        fails = entry.verdict.kind in ("broken", "partial", "flaky")
-        green = neighbours.greener(entry) if fails else None
-        # Of what stands beside it on the axes the links alone: so a new run there that changes no
-        # sign makes no page anew.
-        yield LatePage(
+        place = place_words(entry.cell, report.snapshot.matrix)
+        style = style_of(entry, report.places[place_of(entry.cell)])
+        yield Page(
             path=cell_page(entry.cell),
-            inputs=digest(
-                tokens.of(*report.places[place_of(entry.cell)], entry, green),
-                *signs_beside(entry, neighbours),
+            template="cell.html",
+            title=titled(f"{place}: {style.word}", f"{place}: {style.brief}", place),
+            about=(
+                f"Does {place} work? What was installed, what passed, what failed, and how to"
+                " reproduce it."
             ),
-            page=partial(_cell, edition, report, entry, neighbours),
+            document=partial(cell_view.cell_view, edition, report, entry, neighbours),
+            matrix=report.name,
+            section="grid",
+            facts=_cell_facts(entry),
+            data=(api_path(report.name, "cells", entry.cell.id),),
         )
 
 
-def _cell(edition: Edition, report: MatrixReport, entry: Answer, neighbours: Neighbours) -> Page:
-    cell = entry.cell
-    place = place_words(cell, report.snapshot.matrix)
-    style = style_of(entry, report.places[place_of(cell)])
-    return Page(
-        path=cell_page(cell),
-        template="cell.html",
-        title=titled(f"{place}: {style.word}", f"{place}: {style.brief}", place),
-        about=(
-            f"Does {place} work? What was installed, what passed, what failed, and how to"
-            " reproduce it."
-        ),
-        view=partial(cell_view, edition, report, entry, neighbours),
-        inputs="",
-        matrix=report.name,
-        section="grid",
-        problem=_problem(entry),
-    )
-
-
-def _problem(entry: Answer) -> ProblemReport:
+def _cell_facts(entry: Answer) -> tuple[tuple[str, str], ...]:
     verdict = entry.verdict
     outcome = () if verdict.outcome is None else (("outcome", str(verdict.outcome)),)
     latest = () if verdict.latest is None else (("last tested", str(verdict.latest)),)
-    return ProblemReport(
-        facts=(("cell", entry.cell.id), ("verdict", verdict.kind), *outcome, *latest),
-        data=(api_path(entry.cell.matrix, "cells", entry.cell.id),),
-    )
+    return (("cell", entry.cell.id), ("verdict", verdict.kind), *outcome, *latest)

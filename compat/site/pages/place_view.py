@@ -1,6 +1,9 @@
-"""The `site` room's place: its cells folded into one symbol, sentence and link."""
+"""The `site` room's documents of pages, and its place: cells folded into one symbol, sentence and
+link.
+"""
 
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 from compat.declare.matrix import Matrix
 from compat.results.answer import Answer
@@ -11,42 +14,32 @@ from compat.site.wording import RECIPE_WORDS, UNCHANGED_WORDS, day, listed, plac
 from compat.value import Value
 
 
-class View(Value, frozen=True, kw_only=True):
-    """Base of all views: what a template shows, and nothing that it has to work out."""
-
-
-class GridPlace(View, frozen=True):
-    """A place as a grid shows it.
-
-    `path` is the page of its representative cell; empty when it has none.
+class Doc(SimpleNamespace):
+    """What a template shows where no document of the API has it: names with values, entries and
+    other documents.
     """
 
-    css: str
-    symbol: str
-    sentence: str
-    path: str = ""
-    kind: str = "unknown"
+
+class View(Value, frozen=True, kw_only=True):
+    """Base of the views of plain installs, platforms and lanes."""
 
 
-class AnswerPart(View, frozen=True):
-    """A part of a row's answer: a style, and the versions that have it, as ranges."""
-
-    style: StatusStyle
-    versions: str
-
-
-def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str] = ()) -> GridPlace:
-    """Return the place of these entries; `pythons`, where there are any, are named instead of its
-    own.
+def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str] = ()) -> Doc:
+    """Return the place of these entries as a grid shows it; `pythons`, where there are any, are
+    named instead of its own. `path` is empty where its representative cell has no page.
     """
     spoken, style = representative(entries), place_style(entries)
-    symbol, css = style.symbol, style.css
-    if spoken.verdict.stale:
-        symbol, css = symbol + STALE[0], f"{css} {STALE[1]}"
-    return GridPlace(
-        css=css,
-        symbol=symbol,
-        sentence=_sentence(spoken, style, matrix, pythons),
+    verdict = spoken.verdict
+    where = place_words(spoken.cell, matrix)
+    if pythons:
+        where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
+    tested = f", tested {day(verdict.latest)}" if verdict.latest is not None else ""
+    recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
+    old = f" ({STALE[1]})" if verdict.stale else ""
+    return Doc(
+        css=f"{style.css} {STALE[1]}" if verdict.stale else style.css,
+        symbol=style.symbol + STALE[0] if verdict.stale else style.symbol,
+        sentence=f"{where}: {style.word}{recipe}{tested}{old}",
         path=entry_page(spoken),
         kind=style.state,
     )
@@ -74,14 +67,3 @@ def cell_symbol(entry: Answer, siblings: Sequence[Answer] = ()) -> tuple[str, St
 
 def recipe_words(entry: Answer) -> str:
     return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
-
-
-def _sentence(spoken: Answer, style: StatusStyle, matrix: Matrix, pythons: Sequence[str]) -> str:
-    where = place_words(spoken.cell, matrix)
-    if pythons:
-        where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
-    verdict = spoken.verdict
-    tested = f", tested {day(verdict.latest)}" if verdict.latest is not None else ""
-    recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
-    old = f" ({STALE[1]})" if verdict.stale else ""
-    return f"{where}: {style.word}{recipe}{tested}{old}"

@@ -3,7 +3,7 @@
 import datetime
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import resources
 from itertools import chain
@@ -16,13 +16,17 @@ from jinja2.runtime import Context
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from compat.results.answer import Answer
+from compat.results.record import Capability
 from compat.site import paths, status, wording
-from compat.site.edition import Edition, Made, SiteFile
-from compat.site.pages.menu import menu_of
-from compat.site.pages.page import LatePage, Page, titled
-from compat.site.pages.page_list import pages
-from compat.site.pages.problem_report import problem_link
-from compat.site.tokens import digest
+from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
+from compat.site.pages.advice_view import lock_commands, tiles, words
+from compat.site.pages.capability_view import failing
+from compat.site.pages.page_list import Page, pages, problem_link, titled
+from compat.site.pages.place_view import Doc, cell_symbol, entry_page, recipe_words
+from compat.site.pages.results_view import month_words
+from compat.site.pages.whole_site import SECTIONS, section_paths
+from compat.site.why_words import BLIND_SPOTS
 
 # What no HTML may hold becomes a replacement sign.
 _UNPRINTABLE: dict[int, str] = {
@@ -45,7 +49,6 @@ class Printer:
     """Prints the pages of an edition with the templates of a folder."""
 
     def __init__(self, edition: Edition, folder: Path) -> None:
-        """Take the edition and a folder with `templates/`, `static/` and `pages/`; see `assets`."""
         self.edition = edition
         self.folder = folder
         # The paths of the pages that came and whose content has no other address.
@@ -59,27 +62,26 @@ class Printer:
             keep_trailing_newline=True,
             finalize=printable,
         )
-        self._environment.filters |= _FILTERS
+        self._environment.filters |= {**_FILTERS, **_filters_of(edition)}
         self._environment.globals |= {
             "STALE": status.STALE,
+            "NAMES_RECIPE": status.NAMES_RECIPE,
+            "RECIPE_WORDS": wording.RECIPE_WORDS,
+            "BLIND_SPOTS": BLIND_SPOTS,
+            "SECTIONS": SECTIONS,
             "edition": edition,
             "paths": paths,
         }
 
-    def files(self) -> Iterator[SiteFile | Made]:
+    def files(self) -> Iterator[SiteFile]:
         for path in sorted((self.folder / "static").iterdir()):
             # Browsers ask for this one at the root, whatever a page says.
             folder = "" if path.name == "favicon.ico" else "static/"
             yield SiteFile(path=f"{folder}{path.name}", content=path.read_bytes())
         for page in chain(pages(self.edition), self._about()):
-            if isinstance(page, LatePage):
-                is_elsewhere, inputs = page.is_elsewhere, digest(page.inputs, page.path)
-            else:
-                is_elsewhere = bool(page.canonical)
-                inputs = digest(page.inputs, page.title, page.path)
-            if not is_elsewhere:
+            if not page.canonical:
                 self.own.append(page.path)
-            yield Made(path=page.path, inputs=inputs, make=partial(self.html, page))
+            yield SiteFile(path=page.path, content=self.html(page))
 
     def _about(self) -> Iterator[Page]:
         """The documentation: each Markdown file of `pages/`, whose first line is its title;
@@ -99,26 +101,20 @@ class Printer:
                 template="about.html",
                 title=first.removeprefix("# "),
                 about=f"{first.removeprefix('# ')}: documentation of compat.",
-                view=partial(_about_view, text, contents, page_path),
-                inputs=digest(
-                    self.edition.base_url,
-                    text,
-                    contents,
-                    [report.snapshot.matrix.title for report in self.edition.reports],
-                ),
+                document=partial(_about_view, text, contents, page_path),
             )
 
-    def html(self, page: Page | LatePage) -> bytes:
-        if isinstance(page, LatePage):
-            page = page.page()
-        menu = None if page.matrix is None else menu_of(self.edition.report(page.matrix))
-        link = (
-            ""
-            if page.problem is None
-            else problem_link(self.edition, page.title, page.path, page.problem)
-        )
+    def html(self, page: Page) -> bytes:
+        # A page of no matrix speaks of the first one.
+        report = self.edition.report(page.matrix or self.edition.reports[0].name)
         return self._print(
-            page.template, page.path, page=page, view=page.view(), menu=menu, problem_link=link
+            page.template,
+            page.path,
+            page=page,
+            view=page.document(),
+            report=report,
+            menu=Doc(home=paths.page(report.name), paths=section_paths(report)),
+            problem_link=problem_link(self.edition, page),
         )
 
     def moved(self, path: str, target: str) -> bytes:
@@ -253,7 +249,47 @@ def _lines(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
+def _why(capability: Capability) -> str:
+    if capability.status == "absent":
+        missing = ", ".join(capability.missing)
+        return f"looked for {missing}" if missing else "this version has no such API"
+    if capability.status == "no" and capability.cause:
+        return f"{wording.cause_words(capability.cause)}: {capability.subject}"
+    return capability.subject
+
+
+def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
+    """Filters of an entry, or of what has the cell of one, such as a tested combination."""
+
+    def shown(show: Callable[[MatrixReport, Answer], Any]) -> Callable[[Any], Any]:
+        def of(one: Any) -> Any:
+            report = edition.report(one.cell.matrix)
+            return show(report, report.snapshot.by_id[one.cell.id])
+
+        return of
+
+    def look(report: MatrixReport, entry: Answer) -> tuple[str, status.StatusStyle]:
+        return cell_symbol(entry, report.places[place_of(entry.cell)])
+
+    return {
+        "style": shown(lambda report, entry: look(report, entry)[1]),
+        "symbol": shown(lambda report, entry: look(report, entry)[0]),
+        "place": shown(
+            lambda report, entry: wording.place_words(entry.cell, report.snapshot.matrix)
+        ),
+        "recipe": shown(lambda _, entry: recipe_words(entry)),
+        "cell_path": shown(lambda _, entry: entry_page(entry)),
+        "failing": shown(failing),
+        "tiles": lambda proof: tiles(edition.report(proof.cell.matrix), proof),
+        "words": lambda proof: words(edition.report(proof.cell.matrix), proof),
+        "commands": lambda lock, report: lock_commands(edition, report, lock),
+    }
+
+
 _FILTERS = {
+    "why": _why,
+    "fault": wording.fault_words,
+    "month": month_words,
     "to": _to,
     "dates": wording.plain_dates,
     "titled": titled,

@@ -1,76 +1,213 @@
-"""The `site` room's pages of no matrix: the front, search, what to build on, and what stands where
-there is no page.
+"""The `site` room's pages of no matrix: the front, search, what to build on, the box for other
+people's pages, and what stands where there is no page.
 """
 
-from collections.abc import Iterator, Mapping
-from functools import partial
+from collections.abc import Iterator
+from itertools import groupby
+from xml.etree import ElementTree
 
-from compat.site.edition import Edition
-from compat.site.pages.build_view import build_page, embed_box
-from compat.site.pages.home_view import front
-from compat.site.pages.menu import section_paths
-from compat.site.pages.page import Page, alias
-from compat.site.pages.search_view import search_page
-from compat.site.paths import BUILD, NOT_FOUND, SEARCH, embed_path, page
-from compat.site.tokens import Tokens, digest
+from markupsafe import Markup
 
+from compat.advise.request import label
+from compat.results.representative import representative
+from compat.site.edition import Edition, MatrixReport
+from compat.site.exports.badges import drawing, matrix_badges
+from compat.site.exports.feeds import FEED_TITLES
+from compat.site.pages.advice_view import answer_path, home, tiles, version_axes
+from compat.site.pages.capability_view import capability_ids
+from compat.site.pages.grid_view import subject_versions
+from compat.site.pages.place_view import Doc
+from compat.site.pages.results_view import causes
+from compat.site.paths import (
+    address,
+    api_path,
+    badge_path,
+    calendar_path,
+    card_path,
+    download_path,
+    embed_image,
+    embed_path,
+    feed_path,
+    lock_file,
+    page,
+)
+from compat.site.status import style_of
+from compat.site.wording import cut_text, day
 
-def whole_site_pages(edition: Edition, tokens: Mapping[str, Tokens]) -> Iterator[Page]:
-    inputs = digest(*(token.all for token in tokens.values()))
-    yield Page(
-        path="index.html",
-        template="front.html",
-        title=(
-            "What works with what?"
-            f" {', '.join(report.snapshot.matrix.title for report in edition.reports)}"
-        ),
-        about="Which versions of a library work together, because they were installed and tested.",
-        view=partial(front, edition),
-        inputs=inputs,
-    )
-    yield Page(
-        path=SEARCH,
-        template="search.html",
-        title="Search",
-        about="Every release, version, capability and cause that has a page.",
-        view=partial(search_page, edition),
-        inputs=inputs,
-    )
-    yield Page(
-        path=BUILD,
-        template="build.html",
-        title="Build on it",
-        about="Badges, feeds, calendars, downloads, the API and a box for other pages.",
-        view=partial(build_page, edition),
-        inputs=inputs,
-    )
-    yield Page(
-        path=NOT_FOUND,
-        template="missing.html",
-        title="There is no such page",
-        about="There is no page at this address.",
-        view=lambda: None,
-        inputs=inputs,
-        canonical="index.html",
-    )
-    for report in edition.reports:
-        yield Page(
-            path=embed_path(report.name),
-            template="embed.html",
-            title=f"{report.snapshot.matrix.title}: what works with what",
-            about=f"What works with {report.snapshot.matrix.title}, for each Python.",
-            view=partial(embed_box, edition, report),
-            inputs=tokens[report.name].all,
-            canonical=page(report.name),
-        )
-    yield from _aliases(edition)
+SECTIONS: dict[str, str] = {
+    "advise": "What to install",
+    "grid": "Grid",
+    "plain": "Plain install",
+    "platforms": "Platforms",
+    "cap": "Capabilities",
+    "causes": "Causes",
+    "charts": "Charts",
+    "changes": "Changes",
+    "schedule": "Schedule",
+    "proposals": "Proposals",
+    "lanes": "Lanes",
+    "reliability": "Reliability",
+}
+# The headings of what can be searched, by its kind.
+KINDS = {
+    "release": "Releases",
+    "version": "Versions to combine them with",
+    "capability": "Capabilities",
+    "cause": "Causes of failures",
+    "page": "Pages",
+}
+_MOST_PYTHONS = 5
 
 
-def _aliases(edition: Edition) -> Iterator[Page]:
-    """The sections of the first report answer without its name too, so that a short address can be
-    told.
+def section_paths(report: MatrixReport) -> dict[str, str]:
+    """Return the path of each section of a matrix; lanes and platforms have one where it declares
+    any.
     """
-    names = {report.name for report in edition.reports}
-    for section, path in section_paths(edition.reports[0]).items():
-        if section not in names:
-            yield alias(page(section), path)
+    matrix = report.snapshot.matrix
+    declared = {"lanes": matrix.has_lanes, "platforms": bool(matrix.platforms)}
+    sections = [section for section in SECTIONS if declared.get(section, True)]
+    return {section: page(report.name, section) for section in sections}
+
+
+def front(edition: Edition) -> Doc:
+    return Doc(libraries=[home(report) for report in edition.reports])
+
+
+def search_entries(edition: Edition) -> list[dict[str, str]]:
+    """Return every release, version, capability, cause and section that has a page: its kind, its
+    words, further words by which it is found, and its address below the site's root.
+    """
+    names = ("kind", "words", "also", "path")
+    entries = (entry for report in edition.reports for entry in _entries(report))
+    return [dict(zip(names, entry, strict=True)) for entry in entries]
+
+
+def _entries(report: MatrixReport) -> Iterator[tuple[str, str, str, str]]:
+    matrix, name = report.snapshot.matrix, report.name
+    axis, title = matrix.subject_axis, matrix.title
+    for release in reversed(subject_versions(report)):
+        path = address(page(name, "release", str(release)))
+        yield "release", f"{axis.package} {release}", f"{axis.short} {title}", path
+    for other, version in version_axes(report):
+        path = address(answer_path(report, {other.name: version}))
+        yield (
+            "version",
+            f"{label(other)} {version} for {title}",
+            f"{other.name} {other.short}",
+            path,
+        )
+    for id in capability_ids(report):
+        yield "capability", report.title(id), f"{id} {title}", address(page(name, "cap", id))
+    for cause in causes(report).red:
+        also = cut_text("" if cause.known is None else cause.known.because)
+        path = f"{address(page(name, 'causes'))}#{cause.anchor}"
+        yield "cause", cause.sentence, also, path
+    for section, path in section_paths(report).items():
+        yield "page", f"{title}: {SECTIONS[section]}", section, address(path)
+
+
+def search_page(edition: Edition) -> Doc:
+    """Return all entries by kind: capabilities and causes by letter, the others in their order."""
+    entries = search_entries(edition)
+    by_kind = {kind: [entry for entry in entries if entry["kind"] == kind] for kind in KINDS}
+    groups = []
+    for kind, chosen in by_kind.items():
+        parts = [("", chosen)]
+        if kind in ("capability", "cause"):
+            chosen.sort(key=_letter_and_words)
+            by_letter = groupby(chosen, key=lambda entry: _letter_and_words(entry)[0])
+            parts = [(letter, [*group]) for letter, group in by_letter]
+        if chosen:
+            groups.append((KINDS[kind], parts))
+    return Doc(groups=groups)
+
+
+def _letter_and_words(entry: dict[str, str]) -> tuple[str, str]:
+    first = entry["words"][:1].upper()
+    return (first if first.isalpha() else "#"), entry["words"].lower()
+
+
+def embed_box(report: MatrixReport) -> Doc:
+    """Return the box: the newest Pythons that something works with, and when it was tested."""
+    latest = [
+        entry.verdict.latest for entry in report.snapshot.known if entry.verdict.latest is not None
+    ]
+    python, rows = report.snapshot.matrix.interpreters.name, []
+    for series in reversed(report.advisor.ranks.positions[python]):
+        proof = report.best("best", {python: series})
+        if proof is not None:
+            entry = report.snapshot.by_id[proof.id]
+            style = style_of(entry, report.places[entry.cell.id.partition("+")[0]])
+            others = [f"{name} {v}" for name, v, _ in tiles(report, proof) if name != "Python"]
+            words, path = (
+                f"{', '.join(others)}: {style.word}",
+                page(report.name, "advise", proof.id),
+            )
+            rows.append(Doc(python=series, words=words, style=style, path=path))
+    return Doc(
+        title=f"{report.snapshot.matrix.title}: what works with what",
+        rows=rows[:_MOST_PYTHONS],
+        tested=f"Last tested on {day(max(latest))}" if latest else "Nothing was tested yet",
+        home=page(report.name),
+    )
+
+
+def build_page(edition: Edition) -> list[Doc]:
+    return [_section(edition, report) for report in edition.reports]
+
+
+def _section(edition: Edition, report: MatrixReport) -> Doc:
+    """What there is of one matrix: what it is, and its path."""
+    name, matrix = report.name, report.snapshot.matrix
+    home, box = edition.url(page(name)), f"{matrix.title}: what works with what"
+    partners = {axis.name: f"moves of {label(axis)}" for axis in matrix.axes}
+    del partners[matrix.subject]
+    calendars = {"all": "all moves of minimum versions", "minimums": "the minimum versions by date"}
+    badges = []
+    for named, badge in matrix_badges(report):
+        stem, words = badge_path(name, *named), f"{badge.label}: {badge.message}"
+        drawn = drawing(badge, f"{stem.replace('/', '-')}-")
+        alternative = words.translate({ord(sign): "" for sign in "[]\\`"})
+        badges.append(
+            Doc(
+                name="/".join(named),
+                # The text in it went through ElementTree, which escapes it.
+                picture=Markup(ElementTree.tostring(drawn, encoding="unicode")),
+                words=words,
+                markdown=f"[![{alternative}]({edition.url(f'{stem}.svg')})]({home})",
+            )
+        )
+    return Doc(
+        name=name,
+        title=matrix.title,
+        badges=[badge for badge in badges if not badge.name.startswith("release/")],
+        release_badges=[badge for badge in badges[::-1] if badge.name.startswith("release/")],
+        feeds=[(words, feed_path(name, feed)) for feed, words in FEED_TITLES.items()],
+        calendars=[(w, calendar_path(name, each)) for each, w in (calendars | partners).items()],
+        downloads=[
+            ("every known cell as CSV", download_path(name, "csv")),
+            ("all runs as an SQLite database", download_path(name, "sqlite")),
+            ("queries to begin with", download_path(name, "sql")),
+            ("a picture for posts, PNG", card_path(name, "png")),
+        ],
+        curls=[*_curls(edition, report)],
+        image=embed_image(name),
+        frame=embed_path(name),
+        image_markdown=f"[![{box}]({edition.url(embed_image(name))})]({home})",
+        frame_html=(
+            f'<iframe src="{edition.url(embed_path(name))}" title="{box}" width="440"'
+            ' height="260" loading="lazy"></iframe>'
+        ),
+    )
+
+
+def _curls(edition: Edition, report: MatrixReport) -> Iterator[tuple[str, str]]:
+    name = report.name
+    yield "What there is", f"curl -sS {edition.url(api_path(name))}"
+    yield "What to install", f"curl -sS {edition.url(api_path(name, 'advise'))}"
+    yield "All cells", f"curl -sS {edition.url(api_path(name, 'cells'))}"
+    tested = [entry for entry in report.snapshot.known if entry.is_tested]
+    if tested:
+        cell = representative(tested).cell.id
+        yield "One cell", f"curl -sS {edition.url(api_path(name, 'cells', cell))}"
+        yield "Its lock file", f"curl -sSO {edition.url(lock_file(name, cell))}"
