@@ -5,20 +5,15 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
-import typer
-
 from compat import questions
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.disproofs import tell_disproofs
 from compat.cli.lockers import locker_of, refusing_locker
 from compat.cli.machine import now, without_places
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     MatrixName,
-    Root,
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say
@@ -41,22 +36,22 @@ from compat.workspace import Workspace
 
 # With none wrong of 59 at most 5 % are wrong: 1 - 0.05 ** (1 / 59) = 0.0495.
 _SAMPLE = 59
-Sample = Annotated[int, typer.Option("--sample", min=1, max=10_000, help="Number of cells.")]
+Sample = Annotated[int, Option("--sample", min=1, max=10_000, help="Number of cells.")]
 LocksOnly = Annotated[
-    bool, typer.Option("--locks-only", help="Sample only what a lock can tell; run nothing.")
+    bool, Option("--locks-only", help="Sample only what a lock can tell; run nothing.")
 ]
 BudgetText = Annotated[
     str,
-    typer.Option(
+    Option(
         "--budget", metavar="90m", help="Begin no run after so much time; the sample ends there."
     ),
 ]
 Jobs = Annotated[
     int,
-    typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once, and then to run."),
+    Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once, and then to run."),
 ]
 Seed = Annotated[
-    int | None, typer.Option("--seed", min=0, help="Which cells; else a new number, printed.")
+    int | None, Option("--seed", min=0, help="Which cells; else a new number, printed.")
 ]
 
 
@@ -68,10 +63,6 @@ def audit_command(
     budget: BudgetText = "",
     isolation: IsolationLevel = "",
     jobs: Jobs = 1,
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Verify a random sample of inferred results by running them.
 
@@ -91,7 +82,7 @@ def audit_command(
     --jobs 2; compat matrix audit tff --sample 59 --jobs 2 --budget 2h
     """
     seconds = _seconds(budget)
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     inferred = _inferred(workspace, locks_only)
     if not inferred:
         hint = f"compat matrix learn {matrix} asks a resolver"
@@ -101,15 +92,15 @@ def audit_command(
     free = [entry for entry in chosen if is_freed(entry)]
     own = [entry for entry in chosen if not is_freed(entry)]
     cells = [entry.cell for entry in own if is_lock_enough(entry)]
-    findings, answers, errors = _asked(workspace, cells, jobs, as_json)
+    findings, answers, errors = _asked(workspace, cells, jobs, given.as_json)
     keep_probes(workspace.folder, answers)
     to_run, began = [entry for entry in own if not is_lock_enough(entry)], now()
-    findings += _run(workspace, to_run, (isolation, jobs), as_json, seconds)
+    findings += _run(workspace, to_run, (isolation, jobs), given.as_json, seconds)
     for entry in free:
         if seconds is not None and (now() - began).total_seconds() >= seconds:
             break
         findings.append(_freed(workspace, entry, isolation, errors))
-        if not as_json:
+        if not given.as_json:
             say(f"{findings[-1].cell}  {findings[-1].finding}: {findings[-1].outcome}")
     cells_in_time = tuple(_in_time(chosen, findings))
     audit = Audit(on=workspace.day, seed=number, inferred=len(inferred), cells=cells_in_time)
@@ -117,13 +108,13 @@ def audit_command(
     workspace.refresh()
     disproofs, fell = questions.settled(workspace)
     faults = [fault for error in errors for fault in error.faults]
-    if as_json:
+    if given.as_json:
         payload = {"audit": audit, "bound": audit.bound, "disproved": disproofs, "fell": fell}
         envelope(payload, faults)
     else:
         _print(audit, disproofs, fell)
     wrong = audit.number("wrong") > 0
-    raise typer.Exit(3 if errors and not wrong else int(wrong))
+    raise Exit(3 if errors and not wrong else int(wrong))
 
 
 def _seconds(budget: str) -> int | None:

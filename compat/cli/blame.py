@@ -5,19 +5,15 @@ from collections.abc import Mapping
 from typing import Annotated
 
 import msgspec
-import typer
 
 from compat import questions
+from compat.cli.arguments import Argument, Option, given
 from compat.cli.blame_words import Changes, SearchCost, closing, payload, sentences
 from compat.cli.machine import cache_folder, install_variables
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     MatrixName,
-    Root,
     needs_extra,
     workspace_of,
 )
@@ -34,13 +30,13 @@ from compat.site.wording import count
 from compat.workspace import Workspace
 
 Good = Annotated[
-    str, typer.Argument(metavar="GOOD", help="What works: a cell, or a lock file locks/CELL.txt.")
+    str, Argument(metavar="GOOD", help="What works: a cell, or a lock file locks/CELL.txt.")
 ]
 Bad = Annotated[
-    str, typer.Argument(metavar="[BAD]", help="What fails; else GOOD fresh, and GOOD dated works.")
+    str, Argument(metavar="[BAD]", help="What fails; else GOOD fresh, and GOOD dated works.")
 ]
 BudgetTime = Annotated[
-    str, typer.Option("--budget", metavar="90m", help="No run begins after so much time.")
+    str, Option("--budget", metavar="90m", help="No run begins after so much time.")
 ]
 
 
@@ -50,10 +46,6 @@ def blame_command(
     bad: Bad = "",
     budget: BudgetTime = "",
     isolation: IsolationLevel = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Find the package release that makes a cell fail.
 
@@ -69,7 +61,7 @@ def blame_command(
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt
     """
     needs_extra("sources", "griffe")
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     ends = _ends(workspace, good, bad)
     search, began = MachineSearch(workspace, isolation), time.monotonic()
     machine = search.machine
@@ -95,7 +87,7 @@ def blame_command(
         questions.keep_blame(workspace, laboratory, answer)
     changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
     spent = SearchCost(runs=laboratory.runs, seconds=time.monotonic() - began)
-    _print(answer, changes, spent, as_json)
+    _print(answer, changes, spent)
     search.exit(_exit_code(answer))
 
 
@@ -121,8 +113,8 @@ def _seconds(budget: str) -> float | None:
     return float(seconds_of(budget)) if budget else None
 
 
-def _print(answer: Blame, changes: Changes, spent: SearchCost, as_json: bool) -> None:
-    if as_json:
+def _print(answer: Blame, changes: Changes, spent: SearchCost) -> None:
+    if given.as_json:
         envelope(payload(answer, changes, spent))
         return
     for line in sentences(answer, changes):

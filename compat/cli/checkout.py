@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from compat.cli.arguments import given
 from compat.cli.lockers import workshop_of
 from compat.cli.machine import environ, interpreter, now, sandbox_folder
 from compat.cli.output import envelope, note, say
@@ -70,7 +71,6 @@ def run_checkout(
     asked: AskedCheckout,
     meant: tuple[Sequence[str], bool],
     options: RunOptions,
-    as_json: bool,
     reports: ReportFiles,
 ) -> int:
     """Run the cells of a checkout that are `meant`, words or the quick ones; print what they came
@@ -87,7 +87,7 @@ def run_checkout(
         pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
         result = run_pairs(cells, pairs, (options, asked[1]), interruption)
     verdicts = {cell.id: cells.verdict(cell) for cell in choice.cells}
-    if as_json:
+    if given.as_json:
         rows = [_row(verdict, result.outcomes.get(name)) for name, verdict in verdicts.items()]
         envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
     else:

@@ -2,14 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
 from compat import files
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
-    Json,
-    Root,
     matrices_folder,
     matrix_names,
     schemas_folder,
@@ -27,13 +22,7 @@ from compat.workspace import Workspace
 
 
 def check_command(
-    matrix: Annotated[
-        str, typer.Argument(metavar="[MATRIX]", help="One matrix; without it, all.")
-    ] = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
+    matrix: Annotated[str, Argument(metavar="[MATRIX]", help="One matrix; without it, all.")] = "",
 ) -> None:
     """Check declarations and suites, and known issues against the records.
 
@@ -42,8 +31,8 @@ def check_command(
 
     Examples: compat check; compat check tff
     """
-    names = [matrix] if matrix else matrix_names(matrices_folder(root))
-    workspaces = [workspace_of(name, root, index_url, extra_index_url) for name in names]
+    names = [matrix] if matrix else matrix_names(matrices_folder())
+    workspaces = [workspace_of(name) for name in names]
     checked = [workspace.matrix.name for workspace in workspaces]
     faults = [
         fault
@@ -52,10 +41,10 @@ def check_command(
     ]
     if faults:
         raise DeclarationError(*faults)
-    if index_url or has_extras(extra_index_url or ()):
+    if given.index_url or has_extras(given.extra_index_url or ()):
         for line in dict.fromkeys(line for workspace in workspaces for line in twice(workspace)):
             note(f"warning: {line}")
-    if as_json:
+    if given.as_json:
         envelope({"matrices": checked})
     else:
         say(f"sound: {', '.join(checked)}")
@@ -69,16 +58,13 @@ def _refuted(workspace: Workspace) -> tuple[Fault, ...]:
 
 
 def schema_command(
-    write: Annotated[
-        bool, typer.Option("--write", help="Write the schemas into matrices/.")
-    ] = False,
-    root: Root = None,
+    write: Annotated[bool, Option("--write", help="Write the schemas into matrices/.")] = False,
 ) -> None:
     """Compare the JSON schemas of the declarations with the code.
 
     Examples: compat matrix schema; compat matrix schema --write
     """
-    folder = schemas_folder(root)
+    folder = schemas_folder()
     changed = False
     for name, content in (
         ("matrix.schema.json", matrix_schema()),
@@ -95,4 +81,4 @@ def schema_command(
         if not changed
         else f"schemas {'written' if write else 'would change'}"
     )
-    raise typer.Exit(1 if changed and not write else 0)
+    raise Exit(1 if changed and not write else 0)

@@ -3,23 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import typer
 from packaging.version import Version
 
 from compat import pipeline
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.checkout import cells_of_checkout, checkout_row, run_pairs
 from compat.cli.diff_reports import diff_report
 from compat.cli.difference_words import COUNTED, HEADINGS, difference_counts, differing, moved_words
 from compat.cli.machine import level_of
 from compat.cli.options import (
     CellNames,
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     KeepRecords,
     MatrixName,
-    Root,
     refuse_faulty_suite,
     workspace_of,
 )
@@ -37,11 +33,11 @@ from compat.site.wording import count
 
 Against = Annotated[
     str,
-    typer.Option("--against", metavar="VERSION", help="'newest', or a release of the matrix."),
+    Option("--against", metavar="VERSION", help="'newest', or a release of the matrix."),
 ]
 Source = Annotated[
     str,
-    typer.Option(
+    Option(
         "--subject-from",
         metavar="SOURCE",
         help="The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
@@ -60,10 +56,6 @@ def diff_command(
     isolation: IsolationLevel = "",
     junit: JUnitFile = None,
     summary: SummaryFile = None,
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Compare a checkout with a release: regressions and fixes.
 
@@ -84,7 +76,7 @@ def diff_command(
     Examples: compat diff flask; compat diff flask --against 3.0 --quick --json; compat diff flask
     'py3.13-*' --subject-from ../flask --junit diff.xml --summary "$GITHUB_STEP_SUMMARY"
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
     level = level_of(isolation)
     options = RunOptions(workers=workers_that_fit(jobs, workspace.matrix.suite))
@@ -95,7 +87,7 @@ def diff_command(
         interruption = Interruption()
         comparison = _compared(cells, choice, release, (options, level), interruption)
     named, heading = _released(cells, release), _heading(cells, release)
-    if as_json:
+    if given.as_json:
         envelope(_payload(cells, comparison, release))
     else:
         say(f"{heading}: {difference_counts(comparison)}")
@@ -103,7 +95,7 @@ def diff_command(
     files = ReportFiles(junit=junit, summary=summary)
     files.write(diff_report(cells, comparison, heading, named))
     _print_last(comparison)
-    raise typer.Exit(128 + interruption.signal if interruption.signal else _exit_code(comparison))
+    raise Exit(128 + interruption.signal if interruption.signal else _exit_code(comparison))
 
 
 def _compared(

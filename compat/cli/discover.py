@@ -2,10 +2,9 @@
 
 from typing import Annotated
 
-import typer
-
 from compat import files, pipeline
 from compat.cli import options
+from compat.cli.arguments import Option, given
 from compat.cli.output import envelope, note, say
 from compat.pipeline import Discovered
 from compat.plan.product import axis_coordinates
@@ -15,21 +14,14 @@ from compat.workspace import Workspace
 
 def discover_command(
     matrix: options.MatrixName,
-    write: Annotated[
-        bool, typer.Option("--write", help="Keep the catalogue beside the matrix.")
-    ] = False,
-    as_json: options.Json = False,
-    root: options.Root = None,
-    index_url: options.IndexUrl = None,
-    extra_index_url: options.ExtraIndexUrl = None,
-    refresh: options.Refresh = False,
+    write: Annotated[bool, Option("--write", help="Keep the catalogue beside the matrix.")] = False,
 ) -> None:
     """Fetch the releases that the index has for each axis.
 
     Examples: compat matrix discover tff; compat matrix discover tff --json; compat matrix discover
     tff --write
     """
-    workspace = options.workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    workspace = options.workspace_of(matrix)
     discovered = pipeline.discovered(workspace, write)
     axes = {
         axis.name: [
@@ -37,7 +29,7 @@ def discover_command(
         ]
         for axis in workspace.matrix.axes
     }
-    if as_json:
+    if given.as_json:
         envelope({"matrix": matrix, "axes": axes})
         return
     for name, versions in axes.items():

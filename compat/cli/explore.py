@@ -6,24 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from packaging.version import Version
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
 from compat import pipeline, questions
+from compat.cli.arguments import Option, given
 from compat.cli.disproofs import tell_disproofs
 from compat.cli.lockers import probing_locker, refusing_locker
 from compat.cli.machine import interpreter, without_places
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     MatrixName,
-    Root,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
@@ -62,15 +58,11 @@ _KIND_WORDS: dict[str, tuple[str, str]] = {
     "suite": ("run of the suite", "runs of the suite"),
 }
 
-BudgetTime = Annotated[
-    str, typer.Option("--budget", metavar="90m", help="How long probes are begun.")
-]
+BudgetTime = Annotated[str, Option("--budget", metavar="90m", help="How long probes are begun.")]
 Lockers = Annotated[
-    int, typer.Option("--lockers", min=1, max=64, help="Questions to the resolver at once.")
+    int, Option("--lockers", min=1, max=64, help="Questions to the resolver at once.")
 ]
-Workers = Annotated[
-    int, typer.Option("--jobs", "-j", min=0, max=64, help="Cells at once; 0 runs none.")
-]
+Workers = Annotated[int, Option("--jobs", "-j", min=0, max=64, help="Cells at once; 0 runs none.")]
 
 
 def explore_command(
@@ -79,10 +71,6 @@ def explore_command(
     lockers: Lockers = 2,
     jobs: Workers = 1,
     isolation: IsolationLevel = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Test as many cells as fit in the time budget.
 
@@ -100,7 +88,7 @@ def explore_command(
     seconds = seconds_of(budget)
     if not seconds:
         raise UsageError.of(f"{budget!r} is not a time such as 90m or 1h30m", path="--budget")
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     search = MachineSearch(workspace, isolation)
     limits = ExploreLimits(
         seconds=seconds,
@@ -108,7 +96,7 @@ def explore_command(
         workers=jobs,
         has_core=bool(workspace.matrix.suite.core),
     )
-    session = _Session(workspace, search, workspace_of(matrix, root, index_url, extra_index_url))
+    session = _Session(workspace, search, workspace_of(matrix))
     before = coverage(workspace.snapshot)
     explorer = Explorer(workspace.snapshot, session.steps, limits, time.monotonic, search.cancel)
     try:
@@ -119,7 +107,7 @@ def explore_command(
     workspace.refresh()
     disproofs, fell = questions.settled(workspace)
     after = coverage(workspace.snapshot)
-    if as_json:
+    if given.as_json:
         removed = {"disproved": disproofs, "fell": fell}
         envelope(_payload(before, after, totals) | removed)
     else:

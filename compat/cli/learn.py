@@ -4,20 +4,15 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
-import typer
-
 from compat import questions
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.disproofs import tell_disproofs
 from compat.cli.lock import Jobs
 from compat.cli.lockers import probing_locker, refusing_locker
 from compat.cli.machine import now, without_places
 from compat.cli.options import (
     CellNames,
-    ExtraIndexUrl,
-    IndexUrl,
-    Json,
     MatrixName,
-    Root,
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say
@@ -41,7 +36,7 @@ from compat.workspace import Workspace
 # Keeping is quick beside a question; an interrupted run loses no more than this many answers.
 _KEEP_EVERY = 10
 Minutes = Annotated[
-    int, typer.Option("--minutes", min=1, max=1440, help="How long new questions are begun.")
+    int, Option("--minutes", min=1, max=1440, help="How long new questions are begun.")
 ]
 
 
@@ -50,10 +45,6 @@ def learn_command(
     words: CellNames = None,
     minutes: Minutes = 20,
     jobs: Jobs = 1,
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Resolve untested cells, and generalise each conflict to other cells.
 
@@ -66,8 +57,8 @@ def learn_command(
     Examples: compat matrix learn tff --minutes 20 --jobs 2; compat matrix learn tff
     'py3.9-*+relaxed'
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
-    session = _Session(workspace, minutes, as_json)
+    workspace = workspace_of(matrix)
+    session = _Session(workspace, minutes, given.as_json)
     before = coverage(workspace.snapshot)
     if words:
         named = named_cells(workspace.facts_of(workspace.kept_or_asked), words)
@@ -78,13 +69,13 @@ def learn_command(
         session.learn_files()
     session.keep()
     after = coverage(workspace.snapshot)
-    if as_json:
+    if given.as_json:
         envelope(session.payload() | {"before": before, "after": after}, session.faults)
     else:
         session.tell()
         for line in coverage_lines(before, after):
             note(line)
-    raise typer.Exit(3 if session.faults else 0)
+    raise Exit(3 if session.faults else 0)
 
 
 def open_cells(snapshot: Snapshot) -> tuple[Cell, ...]:

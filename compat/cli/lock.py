@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
-import typer
-
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
+from compat.cli import arguments as typer
 from compat.cli.disproofs import tell_disproofs
 from compat.cli.lockers import locker_of, wheels_locker
 from compat.cli.options import (

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
-import typer
-
 from compat import pipeline
+from compat.cli.arguments import Exit
 from compat.cli.machine import level_of
 from compat.cli.options import refuse_faulty_suite
 from compat.cli.progress import Progress
@@ -49,8 +48,8 @@ class MachineSearch:
 
     def exit_if_interrupted(self) -> None:
         if self._interruption.signal:
-            raise typer.Exit(128 + self._interruption.signal)
+            raise Exit(128 + self._interruption.signal)
 
     def exit(self, code: int) -> NoReturn:
         self.exit_if_interrupted()
-        raise typer.Exit(code)
+        raise Exit(code)

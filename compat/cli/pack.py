@@ -3,8 +3,7 @@
 import datetime
 from typing import Annotated
 
-import typer
-
+from compat.cli import arguments as typer
 from compat.cli.machine import now
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say

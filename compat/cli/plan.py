@@ -2,21 +2,16 @@
 
 from typing import Annotated, Any
 
-import typer
 from packaging.version import Version
 from rich.table import Table
 
 from compat import pipeline
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.budgets import Shown, print_run_plan
 from compat.cli.machine import interpreter
 from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
-    Json,
     MatrixName,
     OtherPlatform,
-    Refresh,
-    Root,
     workspace_of,
 )
 from compat.cli.output import console, envelope, note, report, say
@@ -34,33 +29,31 @@ from compat.results.clause_file import kept_audit
 from compat.results.coverage import CellCount, cell_count, coverage
 from compat.workspace import Workspace
 
-Explained = Annotated[
-    str, typer.Option("--explain", metavar="CELL", help="The arithmetic of one cell.")
-]
+Explained = Annotated[str, Option("--explain", metavar="CELL", help="The arithmetic of one cell.")]
 Here = Annotated[
-    bool, typer.Option("--here", help="Also count the interpreters that this machine lacks.")
+    bool, Option("--here", help="Also count the interpreters that this machine lacks.")
 ]
 BudgetText = Annotated[
-    str, typer.Option("--budget", metavar="90m", help="What to run now, in so much time.")
+    str, Option("--budget", metavar="90m", help="What to run now, in so much time.")
 ]
-Shards = Annotated[int, typer.Option("--shards", min=1, max=MOST_SHARDS, help="Number of shards.")]
+Shards = Annotated[int, Option("--shards", min=1, max=MOST_SHARDS, help="Number of shards.")]
 First = Annotated[
-    str, typer.Option("--first", metavar="CELLS", help="Cells that come before all others.")
+    str, Option("--first", metavar="CELLS", help="Cells that come before all others.")
 ]
-Only = Annotated[str, typer.Option("--only", metavar="CELLS", help="Cells, and no others.")]
+Only = Annotated[str, Option("--only", metavar="CELLS", help="Cells, and no others.")]
 Smoke = Annotated[
     str,
-    typer.Option(
+    Option(
         "--smoke",
         metavar="CELLS",
         help="Cells of which the suite's core alone is run; open: those that wait for a first run.",
     ),
 ]
 Pythons = Annotated[
-    str, typer.Option("--pythons", metavar="SERIES", help="Python series that the runners have.")
+    str, Option("--pythons", metavar="SERIES", help="Python series that the runners have.")
 ]
 Print = Annotated[
-    Shown, typer.Option("--print", help="What --budget prints: shell is one command a shard.")
+    Shown, Option("--print", help="What --budget prints: shell is one command a shard.")
 ]
 
 
@@ -76,11 +69,6 @@ def plan_command(
     pythons: Pythons = "",
     shown: Print = "table",
     platform: OtherPlatform = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
-    refresh: Refresh = False,
 ) -> None:
     """List which cells are installable, and why the others are not.
 
@@ -97,30 +85,30 @@ def plan_command(
     --json; compat plan tff --budget 90m --shards 20; compat plan tff --budget 8h --shards 50
     --print shell; compat plan tff --platform all
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    workspace = workspace_of(matrix)
     if platform:
         if budget or explained or here or first or only or smoke or pythons or shards > 1:
             raise UsageError.of("--platform takes no other option but --print github and --json")
-        _plan_elsewhere(workspace, platform, as_json, shown)
+        _plan_elsewhere(workspace, platform, shown)
         return
     if budget:
         options = _options(first, only, smoke, pythons)
         run_plan = pipeline.chosen_within(workspace, budget_of(budget, shards), options)
-        raise typer.Exit(print_run_plan(workspace, run_plan, "json" if as_json else shown))
+        raise Exit(print_run_plan(workspace, run_plan, "json" if given.as_json else shown))
     if first or only or smoke or pythons or shards > 1 or shown != "table":
         message = "--shards, --first, --only, --smoke, --pythons and --print need --budget"
         raise UsageError.of(message, hint="such as --budget 90m")
     if explained:
-        _explain(workspace, explained, as_json)
+        _explain(workspace, explained)
         return
     plan = pipeline.planned(workspace, _series_here(workspace) if here else None)
     faults = unneeded_faults(plan, workspace.matrix, f"matrices/{workspace.name}/matrix.toml")
-    if as_json:
+    if given.as_json:
         envelope({"matrix": matrix, "cells": [_row(fate) for fate in plan.fates]}, faults)
     else:
         _summary(workspace, plan)
     report(faults)
-    raise typer.Exit(2 if faults else 0)
+    raise Exit(2 if faults else 0)
 
 
 def _options(first: str, only: str, smoke: str, pythons: str) -> PlanOptions:
@@ -133,7 +121,7 @@ def _options(first: str, only: str, smoke: str, pythons: str) -> PlanOptions:
     )
 
 
-def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: Shown) -> None:
+def _plan_elsewhere(workspace: Workspace, platform: str, shown: Shown) -> None:
     from compat.cli.platforms import plan_platforms, platforms_named
 
     if shown not in ("table", "github"):
@@ -142,7 +130,9 @@ def _plan_elsewhere(workspace: Workspace, platform: str, as_json: bool, shown: S
         note(f"matrix {workspace.name!r} declares no other platform, so no runner is asked")
         print('{"include":[]}')
         return
-    plan_platforms(workspace, platforms_named(workspace, platform), as_json, shown == "github")
+    plan_platforms(
+        workspace, platforms_named(workspace, platform), given.as_json, shown == "github"
+    )
 
 
 def _series_here(workspace: Workspace) -> frozenset[Version]:
@@ -155,13 +145,13 @@ def _series_here(workspace: Workspace) -> frozenset[Version]:
     )
 
 
-def _explain(workspace: Workspace, cell_id: str, as_json: bool) -> None:
+def _explain(workspace: Workspace, cell_id: str) -> None:
     # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
     catalogue = workspace.kept_catalogue
     facts = workspace.facts_of(workspace.catalogue if catalogue is None else catalogue)
     (cell,) = runnable_cells(facts, [cell_id])
     lines = (*explain(facts_for(facts, cell), cell), *_known_without_run(workspace, cell.id))
-    if as_json:
+    if given.as_json:
         envelope({"matrix": workspace.matrix.name, "id": cell.id, "explanation": lines})
         return
     say(cell.id)

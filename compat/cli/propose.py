@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from compat import files, pipeline
-from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, workspace_of
+from compat.cli.arguments import Exit, Option, given
+from compat.cli.options import MatrixName, PolicyDay, policy_day, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.errors import UsageError
 from compat.pipeline import ProposedMoves
@@ -19,30 +18,22 @@ from compat.policy.outlook import missing_command, outlooks
 from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import floors
 
-CellsOnly = Annotated[
-    bool, typer.Option("--cells", help="Print only the cells that must run first.")
-]
-Write = Annotated[bool, typer.Option("--write", help="Apply open proposals.")]
+CellsOnly = Annotated[bool, Option("--cells", help="Print only the cells that must run first.")]
+Write = Annotated[bool, Option("--write", help="Apply open proposals.")]
 Target = Annotated[
     list[Path] | None,
-    typer.Option(
+    Option(
         "--target",
         help="A file of the library to move along, or its folder: every file that states a floor.",
     ),
 ]
-Open = Annotated[bool, typer.Option("--open", help="Open, update or close pull request and issue.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="With --open: only show what would be sent.")
-]
-Repository = Annotated[
-    str, typer.Option("--repository", help="owner/name; else GITHUB_REPOSITORY.")
-]
+Open = Annotated[bool, Option("--open", help="Open, update or close pull request and issue.")]
+DryRun = Annotated[bool, Option("--dry-run", help="With --open: only show what would be sent.")]
+Repository = Annotated[str, Option("--repository", help="owner/name; else GITHUB_REPOSITORY.")]
 Base = Annotated[
-    str, typer.Option("--base", help="The branch to change; else GITHUB_REF_NAME, else main.")
+    str, Option("--base", help="The branch to change; else GITHUB_REF_NAME, else main.")
 ]
-Site = Annotated[
-    str, typer.Option("--site", help="Where the site is, to link each cell to its page.")
-]
+Site = Annotated[str, Option("--site", help="Where the site is, to link each cell to its page.")]
 
 
 def propose_command(
@@ -56,8 +47,6 @@ def propose_command(
     repository: Repository = "",
     base: Base = "",
     site: Site = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Propose moves of the supported minimums, with their evidence.
 
@@ -69,7 +58,7 @@ def propose_command(
     A --target is a pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, README, a CI's YAML or
     a requirements file. Of a folder all of these are taken but the last, which is often a lock.
     """
-    workspace = workspace_of(matrix, root)
+    workspace = workspace_of(matrix)
     when = policy_day(day, workspace)
     if not cells and (write or open_) and when != workspace.day:
         raise UsageError.of(
@@ -84,7 +73,7 @@ def propose_command(
         return
     if write:
         pipeline.applied(moves)
-    if as_json:
+    if given.as_json:
         _print_json(moves, when)
     else:
         _print_proposals(moves, when)
@@ -92,7 +81,7 @@ def propose_command(
         note(f"left alone: {line}")
     if open_:
         _open(moves, repository, base, f"{site.rstrip('/')}/{matrix}/" if site else "", dry_run)
-    raise typer.Exit(1 if moves.opened else 0)
+    raise Exit(1 if moves.opened else 0)
 
 
 def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool) -> None:

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from compat import pipeline
+from compat.cli import arguments as typer
 from compat.cli.learnt_intake import take_learnt
 from compat.cli.lock_intake import take_locks
 from compat.cli.machine import without_places

@@ -8,19 +8,18 @@ from pathlib import Path
 from typing import Annotated, Literal
 from xml.etree import ElementTree
 
-import typer
-
 from compat import files
+from compat.cli.arguments import Option
 from compat.errors import one_line
 from compat.github.markdown import inline
 from compat.value import Value
 
 JUnitFile = Annotated[
-    Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
+    Path | None, Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
 ]
 SummaryFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--summary", metavar="FILE", help="Append a summary as Markdown, for $GITHUB_STEP_SUMMARY."
     ),
 ]

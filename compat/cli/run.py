@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from packaging.version import Version
 
 from compat import pipeline, questions
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.clean import make_room
 from compat.cli.disproofs import tell_disproofs
 from compat.cli.learnt import learnt, next_step
@@ -18,13 +18,9 @@ from compat.cli.machine import (
 )
 from compat.cli.options import (
     CellNames,
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     KeepRecords,
     MatrixName,
-    Root,
     refuse_faulty_suite,
     workspace_of,
 )
@@ -52,27 +48,23 @@ from compat.run.evidence import Isolation
 from compat.site.wording import listed
 from compat.workspace import Workspace
 
-Due = Annotated[
-    bool, typer.Option("--due", help="Cells whose result is missing or stale (the default).")
-]
-Quick = Annotated[bool, typer.Option("--quick", help="The smoke cells that the matrix names.")]
+Due = Annotated[bool, Option("--due", help="Cells whose result is missing or stale (the default).")]
+Quick = Annotated[bool, Option("--quick", help="The smoke cells that the matrix names.")]
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", min=1, help="Cells at once, as memory and disk allow.")
+    int, Option("--jobs", "-j", min=1, help="Cells at once, as memory and disk allow.")
 ]
-Attempts = Annotated[int, typer.Option("--attempts", min=1, max=100, help="Attempts per cell.")]
-Keep = Annotated[bool, typer.Option("--keep", help="Leave the cells' folders in place.")]
+Attempts = Annotated[int, Option("--attempts", min=1, max=100, help="Attempts per cell.")]
+Keep = Annotated[bool, Option("--keep", help="Leave the cells' folders in place.")]
 TierName = Annotated[
     Tier,
-    typer.Option(
-        "--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."
-    ),
+    Option("--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."),
 ]
 AllowEmpty = Annotated[
-    bool, typer.Option("--allow-empty", help="End with 0 when there is nothing to run.")
+    bool, Option("--allow-empty", help="End with 0 when there is nothing to run.")
 ]
 SubjectFrom = Annotated[
     str,
-    typer.Option(
+    Option(
         "--subject-from",
         metavar="SOURCE",
         help="Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
@@ -80,17 +72,13 @@ SubjectFrom = Annotated[
 ]
 FleetAddress = Annotated[
     str,
-    typer.Option(
-        "--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers."
-    ),
+    Option("--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers."),
 ]
 Tls = Annotated[
     Path | None,
-    typer.Option(
-        "--tls", metavar="FOLDER", help="Certificates for --fleet: ca.pem, cert.pem, key.pem."
-    ),
+    Option("--tls", metavar="FOLDER", help="Certificates for --fleet: ca.pem, cert.pem, key.pem."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be run.")]
 
 
 def run_command(
@@ -111,10 +99,6 @@ def run_command(
     junit: JUnitFile = None,
     summary: SummaryFile = None,
     allow_empty: AllowEmpty = False,
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Install cells, run the suite in each, and record the results.
 
@@ -136,24 +120,24 @@ def run_command(
     _refuse_together((bool(words), due, quick), dry_run and reports.is_asked)
     alone, meant = due or dry_run or keep or allow_empty or bool(fleet), (words or (), quick)
     asked = _asked_checkout(subject_from, keep_records, isolation, alone)
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
     workers = jobs if fleet else _workers(workspace.matrix.suite, jobs, dry_run)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
-        raise typer.Exit(_run_checkout(workspace, asked, meant, options, as_json, reports))
+        raise Exit(_run_checkout(workspace, asked, meant, options, reports))
     choices = pipeline.chosen(workspace, words or (), quick, tier, _finder(workspace))
     _print_remarks(choices)
     if not choices.cells:
         _end_empty(workspace, None if dry_run else reports, allow_empty)
     if dry_run:
-        _print_dry_run(workspace, choices.cells, options, as_json)
+        _print_dry_run(workspace, choices.cells, options)
         if choices.cells and all(choice.obstacle for choice in choices.cells):
-            raise typer.Exit(1)
+            raise Exit(1)
     elif choices.cells:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
-        raise typer.Exit(_run(workspace, choices.cells, options, machine, as_json, reports))
-    elif as_json:
+        raise Exit(_run(workspace, choices.cells, options, machine, reports))
+    elif given.as_json:
         envelope({"cells": []})
 
 
@@ -228,7 +212,6 @@ def _run(
     chosen: Sequence[CellToRun],
     options: RunOptions,
     machine: ThisMachine,
-    as_json: bool,
     reports: ReportFiles,
 ) -> int:
     interruption = Interruption()
@@ -243,7 +226,7 @@ def _run(
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
     disproofs, fell = questions.settled(workspace)
-    if as_json:
+    if given.as_json:
         rows = [
             {**verdict_row(workspace, cell), "result": result.outcomes.get(cell)} for cell in cells
         ]
@@ -310,13 +293,11 @@ def _print_times(records: Sequence[Record]) -> None:
         note(f"Time in cells: {shares}")
 
 
-def _print_dry_run(
-    workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions, as_json: bool
-) -> None:
+def _print_dry_run(workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions) -> None:
     workers = options.workers
     cells = [choice.cell for choice in chosen if not choice.obstacle]
     megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
-    if as_json:
+    if given.as_json:
         rows = [
             {"id": choice.cell, "reason": choice.reason, "obstacle": choice.obstacle}
             for choice in chosen

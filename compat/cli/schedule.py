@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import typer
 
 from compat import files, pipeline
-from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, workspace_of
-from compat.cli.output import console, envelope, say
+from compat.cli.arguments import Option, given
+from compat.cli.options import MatrixName, PolicyDay, policy_day, workspace_of
+from compat.cli.output import envelope, say, table
 from compat.policy.calendar import Schedule, schedule
 from compat.policy.outlook import outlooks
 
@@ -17,18 +17,14 @@ from compat.policy.outlook import outlooks
 def schedule_command(
     matrix: MatrixName,
     day: PolicyDay = "",
-    ics: Annotated[
-        Path | None, typer.Option("--ics", help="Write the calendar to this file.")
-    ] = None,
-    as_json: Json = False,
-    root: Root = None,
+    ics: Annotated[Path | None, Option("--ics", help="Write the calendar to this file.")] = None,
 ) -> None:
     """List the coming moves of every minimum, three years ahead.
 
     Examples: compat matrix schedule tff; compat matrix schedule tff --json; compat matrix schedule
     tff --ics tff.ics
     """
-    workspace = workspace_of(matrix, root)
+    workspace = workspace_of(matrix)
     when = policy_day(day, workspace)
     snapshot = pipeline.known_on(workspace, when)
     coming = schedule(snapshot, when)
@@ -36,7 +32,7 @@ def schedule_command(
         from compat.site.exports.ical import ical
 
         files.write(ics, ical(coming))
-    if as_json:
+    if given.as_json:
         envelope(msgspec.structs.asdict(coming))
         return
     _print_schedule(coming)
@@ -48,28 +44,20 @@ def _print_schedule(coming: Schedule) -> None:
     say(f"{coming.title}: coming moves of its minimum versions, {coming.day} to {coming.until}")
     for package, rule in dict.fromkeys((move.package, move.rule) for move in coming.moves):
         say(f"  {package}: the minimum may rise to {rule}")
-    from rich.table import Table
-
-    table = Table("when", "minimum", "state", "release date", "source", "proven")
-    for move in coming.moves:
-        proven = "yes" if move.proven else "no"
-        table.add_row(
-            move.wording,
-            f"{move.package} {move.to}",
-            move.state,
-            str(move.released),
-            move.source,
-            proven,
+    rows = [
+        (
+            *(move.wording, f"{move.package} {move.to}", move.state, move.released, move.source),
+            "yes" if move.proven else "no",
         )
-    console().print(table)
+        for move in coming.moves
+    ]
+    table(("when", "minimum", "state", "release date", "source", "proven"), rows)
     for move in coming.moves:
         for because in (move.held, "" if move.proven else move.proof):
             if because:
                 say(f"  {move.package} {move.to}: {because}")
-    minimums = Table("from", "minimum by the rules", "with the moves that are proven now")
-    for minimum in coming.minimums:
-        minimums.add_row(str(minimum.on), _versions(minimum.floors), _versions(minimum.proven))
-    console().print(minimums)
+    names = ("from", "minimum by the rules", "with the moves that are proven now")
+    table(names, [(m.on, _versions(m.floors), _versions(m.proven)) for m in coming.minimums])
 
 
 def _versions(pairs: Sequence[tuple[str, Any]]) -> str:

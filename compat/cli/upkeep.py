@@ -3,10 +3,10 @@
 from typing import Annotated
 
 import msgspec
-import typer
 
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.machine import now
-from compat.cli.options import Json, MatrixName, Root, matrices_folder
+from compat.cli.options import MatrixName, matrices_folder
 from compat.cli.output import envelope, note, say
 from compat.cli.pull_requests import github_of
 from compat.errors import ServiceUnreachable
@@ -14,7 +14,7 @@ from compat.github.client import Again, overdue
 from compat.github.measured import GitRepository, PushResult, push_measured
 
 RepositoryName = Annotated[
-    str, typer.Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
+    str, Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
 ]
 
 
@@ -22,11 +22,9 @@ def keep_command(
     matrix: MatrixName,
     branch: Annotated[
         str,
-        typer.Option("--branch", help="Push to this branch of origin; without it, only commit."),
+        Option("--branch", help="Push to this branch of origin; without it, only commit."),
     ] = "",
     repository: RepositoryName = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Commit and push the catalogue, locks and records of a matrix.
 
@@ -36,7 +34,7 @@ def keep_command(
 
     Examples: compat ci push tff; compat ci push tff --branch main
     """
-    folder = matrices_folder(root).parent
+    folder = matrices_folder().parent
 
     def open_pull(head: str, base: str, title: str, body: str) -> str:
         try:
@@ -45,7 +43,7 @@ def keep_command(
             raise ServiceUnreachable.of(str(trouble)) from trouble
 
     result = push_measured(GitRepository(folder), matrix, branch, open_pull)
-    if as_json:
+    if given.as_json:
         envelope({"matrix": matrix, **msgspec.to_builtins(result)})
     else:
         _show(matrix, result)
@@ -68,13 +66,10 @@ def _show(matrix: str, result: PushResult) -> None:
 def watchdog_command(
     workflow: Annotated[
         str,
-        typer.Argument(
-            metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml."
-        ),
+        Argument(metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml."),
     ],
-    days: Annotated[int, typer.Option("--days", min=1, help="How old its newest success may be.")],
+    days: Annotated[int, Option("--days", min=1, help="How old its newest success may be.")],
     repository: RepositoryName = "",
-    as_json: Json = False,
 ) -> None:
     """Check that a scheduled workflow still runs.
 
@@ -87,11 +82,11 @@ def watchdog_command(
     """
     workflow_activity = github_of(repository).activity(workflow)
     findings = overdue(workflow_activity, now(), days)
-    if as_json:
+    if given.as_json:
         envelope({**msgspec.to_builtins(workflow_activity), "findings": findings})
     elif findings:
         for finding in findings:
             note(f"{finding}")
     else:
         say(f"{workflow} last succeeded on {workflow_activity.succeeded:%Y-%m-%d}")
-    raise typer.Exit(1 if findings else 0)
+    raise Exit(1 if findings else 0)

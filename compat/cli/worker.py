@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import typer
 from packaging.version import Version
 
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.fleet_machine import address_of
 from compat.cli.machine import (
     bench_of,
@@ -27,9 +27,8 @@ from compat.cli.machine import (
     now,
     sandbox_folder,
 )
-from compat.cli.options import ExtraIndexUrl, IndexUrl, IsolationLevel, Json
+from compat.cli.options import IsolationLevel, index_settings
 from compat.cli.output import envelope, note, say
-from compat.index.settings import settings
 from compat.run.job import Bench, Job
 from compat.run.scratch import Scratch, remove_dead_folders
 
@@ -42,29 +41,25 @@ _SERIES = range(6, 20)
 # A scheduler that is started anew is back within minutes; a worker that nobody calls ends then.
 PATIENCE_SECONDS = 600.0
 
-Address = Annotated[
-    str, typer.Argument(metavar="dask://HOST:PORT", help="Where the scheduler listens.")
-]
+Address = Annotated[str, Argument(metavar="dask://HOST:PORT", help="Where the scheduler listens.")]
 Workers = Annotated[
-    int, typer.Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
+    int, Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
 ]
 ClusterWorkers = Annotated[
     int,
-    typer.Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none."),
+    Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none."),
 ]
 Share = Annotated[
     int,
-    typer.Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N."),
+    Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N."),
 ]
 Tls = Annotated[
     Path | None,
-    typer.Option(
-        "--tls", metavar="FOLDER", help="Certificates: ca.pem, cert.pem, key.pem. Encrypts."
-    ),
+    Option("--tls", metavar="FOLDER", help="Certificates: ca.pem, cert.pem, key.pem. Encrypts."),
 ]
-Host = Annotated[str, typer.Option("--host", help="The address to listen at.")]
+Host = Annotated[str, Option("--host", help="The address to listen at.")]
 Port = Annotated[
-    int, typer.Option("--port", min=0, max=65535, help="The port to listen at; 0 takes a free one.")
+    int, Option("--port", min=0, max=65535, help="The port to listen at; 0 takes a free one.")
 ]
 
 
@@ -74,9 +69,6 @@ def worker_command(
     share: Share = 1,
     tls: Tls = None,
     isolation: IsolationLevel = "",
-    as_json: Json = False,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Run cells for another machine's `compat run --fleet`.
 
@@ -95,11 +87,11 @@ def worker_command(
     if workers > 1:
         words = [
             *_option("--isolation", isolation),
-            *_option("--index-url", index_url),
-            *(word for url in extra_index_url or () for word in ("--extra-index-url", url)),
+            *_option("--index-url", given.index_url),
+            *(w for url in given.extra_index_url or () for w in ("--extra-index-url", url)),
         ]
-        raise typer.Exit(_all_ended(start_workers(where, workers, words)))
-    index = settings(index_url=index_url, extra_index_urls=tuple(extra_index_url or ()))
+        raise Exit(_all_ended(start_workers(where, workers, words)))
+    index = index_settings()
     level, resources = level_of(isolation), offered(share)
     cells = sandbox_folder(level) / "cells"
     remove_dead_folders(cells)
@@ -114,7 +106,7 @@ def worker_command(
     suites = level_folder(level) / "suites"
     try:
         machine = WorkerMachine(machine_places(), scratch.folder, suites, bench, now)
-        raise typer.Exit(_served(where, machine, resources, as_json))
+        raise Exit(_served(where, machine, resources))
     finally:
         scratch.close()
 
@@ -125,7 +117,6 @@ def cluster_command(
     port: Port = 8786,
     tls: Tls = None,
     isolation: IsolationLevel = "",
-    as_json: Json = False,
 ) -> None:
     """Start a scheduler and local workers for `compat run --fleet`.
 
@@ -143,7 +134,7 @@ def cluster_command(
     def ready(bound: int) -> None:
         bound_address = msgspec.structs.replace(where, port=bound)
         processes.extend(start_workers(bound_address, workers, _option("--isolation", isolation)))
-        if as_json:
+        if given.as_json:
             envelope({"address": bound_address.text, "workers": workers})
         else:
             say(bound_address.text)
@@ -205,9 +196,7 @@ def _all_ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:
     return max(3 if code < 0 else code for code in codes)
 
 
-def _served(
-    where: ClusterAddress, machine: WorkerMachine, resources: dict[str, float], as_json: bool
-) -> int:
+def _served(where: ClusterAddress, machine: WorkerMachine, resources: dict[str, float]) -> int:
     from compat.fleet.cluster import CellHost, serve_cells
 
     host, folder = CellHost(machine), machine.scratch / "dask"
@@ -223,7 +212,7 @@ def _served(
             loop.add_signal_handler(number, stop, number)
         return await serve_cells(where, host, folder, resources, PATIENCE_SECONDS, note)
 
-    if as_json:
+    if given.as_json:
         envelope({"address": where.text, "resources": resources})
         sys.stdout.flush()
     why = asyncio.run(serve())
