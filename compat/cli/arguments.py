@@ -7,6 +7,7 @@ of `compat --help` (typer 0.28, November 2026).
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,6 +80,11 @@ SHARED = {
     "quiet": Option("--quiet", "-q", help="Print results, warnings and errors only."),
     "verbose": Option("--verbose", "-v", help="Log processes, requests and caches; -vv logs more."),
     "color": Option("--color", metavar="WHEN", help="auto, always or never."),
+}
+# Flags of the last release that say what is so without them.
+GONE = {
+    "--due": "is what run does without it",
+    "--allow-empty": "is not needed: a run with nothing due ends with 0",
 }
 _FLAGS = {name: key for key, option in SHARED.items() for name in option.names}
 
@@ -266,6 +272,11 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
             if not word.startswith("--"):
                 name, sign, text = word[:2], word[2:], word[2:].removeprefix("=")
             parameter = options.get(name)
+            if parameter is None and name in GONE:
+                print(
+                    f"warning: {name} {GONE[name]}, and goes with the next release", file=sys.stderr
+                )
+                continue
             if parameter is None:
                 hint = nearest(name, [*options, *_FLAGS]) or more
                 raise WrongUsage(f"compat {command} has no option {name}", hint)
