@@ -18,6 +18,7 @@ from compat.cli.machine import interpreter, without_places
 from compat.cli.machine_search import MachineSearch
 from compat.cli.options import workspace_of
 from compat.cli.output import console, envelope, note, say
+from compat.cli.reports import Report, ReportFiles
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet.batch import RunOptions
@@ -72,11 +73,17 @@ def budget_seconds(text: str) -> int:
 
 
 def run_within(
-    workspace: Workspace, words: list[str], seconds: int, jobs: int, isolation: str
+    workspace: Workspace,
+    words: list[str],
+    seconds: int,
+    how: tuple[int, str],
+    reports: ReportFiles,
 ) -> int:
     """Spend the seconds on cells whose answer is missing or due, all or those that words name;
-    print how far that came, and return the exit code.
+    print how far that came, and return the exit code. `how` is how many cells run at once, and at
+    which isolation level.
     """
+    jobs, isolation = how
     search = MachineSearch(workspace, isolation)
     session = _Session(workspace, search)
     named = named_cells(workspace.facts_of(workspace.kept_or_asked), words) if words else ()
@@ -154,6 +161,14 @@ def run_within(
     else:
         _print(before, after, totals, audit)
         tell_disproofs(disproofs, fell)
+    reports.write(
+        Report(
+            command=f"compat run {workspace.name}",
+            suites=(),
+            heading=f"{workspace.matrix.title}: {after.words}",
+            sentences=tuple(coverage_lines(before, after)),
+        )
+    )
     for line in failed:
         note(f"warning: {line}")
     search.exit_if_interrupted()

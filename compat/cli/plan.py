@@ -122,6 +122,9 @@ def plan_command(
         run_plan = pipeline.chosen_within(workspace, budget_of(budget, shards), options)
         if write:
             _prepare(workspace, run_plan, proposed)
+        if write and shown != "table":
+            with contextlib.redirect_stdout(sys.stderr):
+                _print_table(run_plan)
         raise Exit(print_run_plan(workspace, run_plan, "json" if given.as_json else shown))
     if narrowing or shown != "table":
         message = "cells, --shards, --pythons, --proposed, --write and --print need --budget"

@@ -19,6 +19,7 @@ from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import floors
 
 CellsOnly = Annotated[bool, Option("--cells", help="Print only the cells that must run first.")]
+Check = Annotated[bool, Option("--check", help="End with 1 when a move is open.")]
 Write = Annotated[bool, Option("--write", help="Apply open proposals.")]
 Target = Annotated[
     list[Path] | None,
@@ -41,6 +42,7 @@ def propose_command(
     day: PolicyDay = "",
     cells: CellsOnly = False,
     write: Write = False,
+    check: Check = False,
     target: Target = None,
     open_: Open = False,
     dry_run: DryRun = False,
@@ -50,8 +52,8 @@ def propose_command(
 ) -> None:
     """Propose moves of the supported minimums, with their evidence.
 
-    A day in the past tells what a maintainer would have been told then. Exit code 1 when a move is
-    open. --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4. Examples:
+    A day in the past tells what a maintainer would have been told then. Ends with 0, with --check
+    with 1 when a move is open. --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4. Examples:
     compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --cells; compat
     propose tff --write --target .; compat propose tff --open --dry-run
 
@@ -81,7 +83,7 @@ def propose_command(
         note(f"left alone: {line}")
     if open_:
         _open(moves, repository, base, f"{site.rstrip('/')}/{matrix}/" if site else "", dry_run)
-    raise Exit(1 if moves.opened else 0)
+    raise Exit(1 if check and moves.opened else 0)
 
 
 def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool) -> None:

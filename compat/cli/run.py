@@ -144,13 +144,15 @@ def run_command(
     workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
     if budget:
-        if quick or plan or fleet or dry_run or keep or reports.is_asked or attempts > 1:
+        if quick or plan or fleet or dry_run or keep or attempts > 1:
             hint = "compat plan --budget shows what would run"
-            raise UsageError.of("--budget goes with cells, --jobs and --isolation alone", hint=hint)
+            raise UsageError.of(
+                "--budget goes with cells, --jobs, --isolation and reports alone", hint=hint
+            )
         from compat.cli.budget import budget_seconds, run_within
 
         seconds = budget_seconds(budget)
-        raise Exit(run_within(workspace, words or [], seconds, jobs, isolation))
+        raise Exit(run_within(workspace, words or [], seconds, (jobs, isolation), reports))
     if not jobs:
         raise UsageError.of("--jobs 0 runs nothing, and goes with --budget alone")
     workers = jobs if fleet else _workers(workspace.matrix.suite, jobs, dry_run)

@@ -176,6 +176,6 @@ def decode_audit(text: str, source: str) -> Audit:
         if len(ids) > audit.inferred:
             raise ValueError("it has more cells than there were to choose from")
     except (ValueError, RecursionError) as fault:
-        hint = "compat matrix audit MATRIX makes it anew once it is deleted"
+        hint = "compat run MATRIX --budget 20m makes it again once it is deleted"
         raise DeclarationError.of(f"has no audit: {fault}", path=source, hint=hint) from fault
     return audit
