@@ -76,6 +76,7 @@ def proven(folder: Path) -> None:
 def test_nothing_proven_is_nothing_open(demo: Path, run: Run) -> None:
     came = run("propose", "demo")
     assert came.code == 0
+    assert run("propose", "demo", "--check").code == 1
     assert came.out.startswith("Demo on 2026-06-15: 0 open, ")
     assert f"to run: {cell('3.9', '1.4')}" in came.out
 
@@ -124,7 +125,7 @@ class TestExtending:
         assert text == "[tox]\nenvlist = py310, py311, py312, lint\n"
 
 
-def test_an_open_move_is_told_with_its_evidence_and_its_diff_and_ends_in_1(
+def test_an_open_move_is_told_with_its_evidence_and_its_diff_and_fails_a_check(
     demo: Path, run: Run
 ) -> None:
     proven(demo)
