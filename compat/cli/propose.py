@@ -53,9 +53,11 @@ def propose_command(
     """Propose moves of the supported minimums, with their evidence.
 
     A day in the past tells what a maintainer would have been told then. Ends with 0, with --check
-    with 1 when a move is open. --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4. Examples:
-    compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --cells; compat
-    propose tff --write --target .; compat propose tff --open --dry-run
+    with 1 when a move is open. --open takes its token from GITHUB_TOKEN; without one it ends with
+    4.
+
+    Examples: compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --write
+    --target .; compat propose tff --open --dry-run
 
     A --target is a pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, README, a CI's YAML or
     a requirements file. Of a folder all of these are taken but the last, which is often a lock.

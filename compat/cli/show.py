@@ -47,7 +47,7 @@ def show_command(
         bool, Option("--plain", help="What a plain install of each release comes to.")
     ] = False,
     write: Annotated[
-        Path | None, Option("--into", metavar="FILE", help="Put the table between its marks in this file.")
+        Path | None, Option("--into", metavar="FILE", help="Put the table between its marks there.")
     ] = None,
     platform: OtherPlatform = "",
 ) -> None:
