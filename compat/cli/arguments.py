@@ -199,15 +199,15 @@ class _Names(dict[str, Any]):
     def __missing__(self, name: str) -> Any:
         import importlib
 
-        found = self._found[name]
-        if not isinstance(found, tuple):
-            self[name] = self.value(found)
-        elif found[0] == "compat.cli" or not found[1]:  # a module
-            self[name] = importlib.import_module(".".join(filter(None, found)))
-        elif found[0].startswith("compat.") and found[0] != __name__:
-            self[name] = _names(found[0])[found[1]]
+        source = self._found[name]
+        if not isinstance(source, tuple):
+            self[name] = self.value(source)
+        elif source[0] == "compat.cli" or not source[1]:  # a module
+            self[name] = importlib.import_module(".".join(filter(None, source)))
+        elif source[0].startswith("compat.") and source[0] != __name__:
+            self[name] = _names(source[0])[source[1]]
         else:
-            self[name] = getattr(importlib.import_module(found[0]), found[1])
+            self[name] = getattr(importlib.import_module(source[0]), source[1])
         return self[name]
 
 
@@ -229,12 +229,12 @@ def declared(module: str, function: str) -> tuple[str, list[Parameter]]:
     node = next(n for n in names.tree.body if isinstance(n, ast.FunctionDef) and n.name == function)
     places = node.args.args
     defaults = [*(...,) * (len(places) - len(node.args.defaults)), *node.args.defaults]
-    found = []
+    known = []
     for place, default in zip(places, defaults, strict=True):
         hint, about = get_args(names.value(place.annotation))
         is_set = default is not ...
-        found.append(Parameter(place.arg, about, hint, names.value(default) if is_set else ...))
-    return ast.get_docstring(node) or "", found
+        known.append(Parameter(place.arg, about, hint, names.value(default) if is_set else ...))
+    return ast.get_docstring(node) or "", known
 
 
 def nearest(word: str, known: Sequence[str]) -> str:

@@ -12,13 +12,12 @@ from rich.text import Text
 
 from compat import pipeline, questions
 from compat.cli.arguments import given
-from compat.cli.disproofs import tell_disproofs
 from compat.cli.lockers import locker_of, probing_locker, refusing_locker
 from compat.cli.machine import interpreter, without_places
-from compat.cli.machine_search import MachineSearch
 from compat.cli.options import workspace_of
-from compat.cli.output import console, envelope, note, say
+from compat.cli.output import console, envelope, note, say, tell_disproofs
 from compat.cli.reports import Report, ReportFiles
+from compat.cli.this_machine import MachineSearch
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet.batch import RunOptions
@@ -315,12 +314,12 @@ class _Unseen:
 
 def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTotals:
     """Explore, and show how the share of answered cells grows: a live line, or one a minute."""
-    start = told = time.monotonic()
+    start = shown = time.monotonic()
     err = console(stderr=True)
     live = Live(console=err, transient=True) if err.is_terminal and not given.quiet else None
 
     def show() -> None:
-        nonlocal told
+        nonlocal shown
         now = time.monotonic()
         totals, running = explorer.totals, [f"{p.kind} {p.cell.id}" for p in explorer.running]
         line = (
@@ -330,8 +329,8 @@ def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTo
         )
         if live is not None:
             live.update(Text(line, no_wrap=True, overflow="ellipsis"))
-        elif now - told >= MINUTE:
-            told = now
+        elif now - shown >= MINUTE:
+            shown = now
             note(line)
 
     note(f"answered: {before.words}")
@@ -358,7 +357,7 @@ def _print(before: Coverage, after: Coverage, totals: ExploreTotals, audit: Audi
             say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")
     say(f"  {count(after.answered - before.answered, 'more cell')} answered by"
         f" {count(tried, 'probe')}")  # fmt: skip
-    for found in totals.audited:
-        say(f"  verified {found.cell}: {found.finding}: {found.outcome}")
+    for cell in totals.audited:
+        say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
     if audit is not None:
         say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")

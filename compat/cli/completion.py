@@ -50,12 +50,12 @@ def complete(words: Sequence[str]) -> None:
     except ValueError:  # within a quotation
         return
     begun = "" if line.endswith(" ") or len(typed) < 2 else typed.pop()
-    found = sorted(
+    fitting = sorted(
         {word for word in _candidates(typed[1:], begun, shell) if word.startswith(begun)}
     )
     # bash replaces only what follows the last of these.
     cut = max(begun.rfind("="), begun.rfind(":")) + 1 if shell == "bash" else 0
-    for word in found:
+    for word in fitting:
         print(word[cut:])
 
 
@@ -150,7 +150,7 @@ def _axes(text: str, cells: set[str]) -> dict[str, list[str]]:
     """The versions of each axis that cells have, by the axis's name; a regular expression, as a
     parser of TOML takes longer to load than the rest.
     """
-    found: dict[str, list[str]] = {}
+    versions_of: dict[str, list[str]] = {}
     parts = [cell.partition("+")[0].split("-") for cell in cells]
     for place, axis in enumerate(re.split(r"^\[\[axes\]\]$", text, flags=re.M)[1:]):
         named: dict[str, str] = dict(
@@ -159,5 +159,5 @@ def _axes(text: str, cells: set[str]) -> dict[str, list[str]]:
         if "name" in named:
             short = named.get("short") or named["name"]
             versions = {p[place].removeprefix(short) for p in parts if len(p) > place}
-            found[named["name"]] = sorted(versions)
-    return found
+            versions_of[named["name"]] = sorted(versions)
+    return versions_of

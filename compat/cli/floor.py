@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Annotated
 
 from compat.cli.arguments import Exit, Option, given
-from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
     At,
     IsolationLevel,
@@ -13,6 +12,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
+from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
 from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of, refuse_nothing

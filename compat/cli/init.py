@@ -17,9 +17,14 @@ from compat.cli.verdicts import print_verdicts
 from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, project_of
 from compat.draft.draft import Draft, DraftRequest, draft_of
-from compat.draft.library import library_of
-from compat.draft.naming import axis_name
-from compat.draft.suite_draft import SuiteDraft, bringing, import_suite, own_suite
+from compat.draft.library import (
+    SuiteDraft,
+    axis_name,
+    bringing,
+    import_suite,
+    library_of,
+    own_suite,
+)
 from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
 from compat.plan.cell import parse_cell

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
 from compat.cli import arguments as typer
-from compat.cli.disproofs import tell_disproofs
 from compat.cli.lockers import locker_of, wheels_locker
 from compat.cli.options import (
     CellNames,
@@ -22,7 +21,7 @@ from compat.cli.options import (
     Root,
     workspace_of,
 )
-from compat.cli.output import envelope, note, report, say
+from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.cli.plain import MOST_QUESTIONS, ask_plain
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult

@@ -12,10 +12,24 @@ import msgspec
 
 from compat.cli.arguments import given
 from compat.errors import Fault, one_line, visible
+from compat.results.clauses import Disproof, FileClause
 from compat.site.wording import count
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
+    """Print the clauses that were removed, and the cells that have no answer any more."""
+    for disproof in disproofs:
+        clause = disproof.clause
+        about = clause.path if isinstance(clause, FileClause) else " and ".join(clause.facts)
+        say(f"disproved by {disproof.cell} on {disproof.on}, and removed: {about}")
+    if disproofs:
+        say(f"{count(len(fell), 'cell')} without an answer now{': ' if fell else ''}")
+        for cell in fell:
+            say(f"  {cell}")
+
 
 SCHEMA = 1
 

@@ -10,8 +10,6 @@ from packaging.version import Version
 from compat import pipeline, questions
 from compat.cli.arguments import Exit, Option, given
 from compat.cli.clean import make_room
-from compat.cli.disproofs import tell_disproofs
-from compat.cli.learnt import learnt, next_step
 from compat.cli.machine import (
     interpreter,
     level_of,
@@ -24,10 +22,16 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, prose, say
+from compat.cli.output import envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
-from compat.cli.reports import JUnitFile, ReportFiles, SummaryFile
-from compat.cli.run_reports import released_report
+from compat.cli.reports import (
+    JUnitFile,
+    ReportFiles,
+    SummaryFile,
+    learnt,
+    next_step,
+    released_report,
+)
 from compat.cli.shard_intake import Shards
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
@@ -208,7 +212,7 @@ def _run_shard(
 
 
 def _run_checkout(*words: Any) -> int:
-    from compat.cli.checkout import run_checkout
+    from compat.cli.diff import run_checkout
 
     return run_checkout(*words)
 
@@ -251,7 +255,7 @@ def _machine(
     if refused:
         hint = "compat fleet worker takes --workers and --isolation on each machine"
         raise UsageError.of(f"{listed(refused)} cannot stand with --fleet", hint=hint)
-    from compat.cli.fleet_machine import FleetMachine, address_of
+    from compat.cli.worker import FleetMachine, address_of
 
     return FleetMachine(workspace, address_of(address, tls))
 

@@ -6,8 +6,8 @@ from packaging.version import Version
 
 from compat import pipeline
 from compat.cli.arguments import Exit
-from compat.cli.machine_search import MachineSearch
 from compat.cli.output import note
+from compat.cli.this_machine import MachineSearch
 from compat.errors import NothingToDo, UsageError
 from compat.fleet.wheel_needs import (
     WheelNeeds,

@@ -150,7 +150,7 @@ class Explorer:
             seconds={kind: round(seconds, 1) for kind, seconds in self._seconds.items()},
             failed=tuple(self._failed),
             coverage=self._count.coverage,
-            audited=tuple(found for found in self._audited.values() if found is not None),
+            audited=tuple(cell for cell in self._audited.values() if cell is not None),
         )
 
     @property
@@ -246,9 +246,9 @@ class Explorer:
         begun = self._pending.pop(future)
         if begun.entry is not None:
             try:
-                found = future.result()
-                assert isinstance(found, AuditedCell), "an audit ends so"
-                self._audited[begun.entry.cell.id] = found
+                audited = future.result()
+                assert isinstance(audited, AuditedCell), "an audit ends so"
+                self._audited[begun.entry.cell.id] = audited
             except CompatError as error:
                 self._failed.append(f"{begun.entry.cell.id}: {error}")
             return
@@ -388,11 +388,11 @@ def refused_once(snapshot: Snapshot) -> list[Cell]:
     outcomes: dict[Cell, Outcome | None]
     outcomes = {cell: snapshot.plain[cell.id].refusal for cell in _refused(snapshot)}
     outcomes |= {e.cell: e.runs[-1].outcomes[-1] for e in snapshot.entries if e.runs}
-    found: dict[tuple[str, str], Cell] = {}
+    by_cause: dict[tuple[str, str], Cell] = {}
     for cell, outcome in outcomes.items():
         if isinstance(outcome, Failed) and outcome.stage == "lock" and not is_spurious(outcome):
-            found.setdefault((str(outcome), cell.on(python).text), cell)
-    return list(found.values())
+            by_cause.setdefault((str(outcome), cell.on(python).text), cell)
+    return list(by_cause.values())
 
 
 def is_lock_enough(entry: Entry) -> bool:

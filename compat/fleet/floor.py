@@ -17,7 +17,7 @@ from compat.plan.product import axis_coordinates
 from compat.results.verdict import Verdict
 from compat.run.outcome import Failed, is_spurious, parse_outcome
 from compat.search.boundary import Boundary, BoundarySearch, Probe
-from compat.search.repetition import may_be_chance
+from compat.search.trials import may_be_chance
 from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace

@@ -112,15 +112,10 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     beyond = [entry for entry in today.unplanned if entry.cell in (*only, *first)]
     entries += [entry for entry in beyond if is_at_hand(parse_cell(entry.cell, matrix))]
     full = {entry.cell for entry in entries}
-    core: list[Due] = []
-    room = budget.room * budget.most if matrix.suite.core and not only else 0
-    for cell in open_work(snapshot).locked if room else ():
-        if cell.id in full or not is_at_hand(cell):
-            continue
-        room -= workspace.durations["smoke"].of(cell) or ASSUMED_CORE_SECONDS
-        if room < 0:
-            break
-        core.append(Due(cell=cell.id, reason="never-run"))
+    waiting = open_work(snapshot).locked if matrix.suite.core and not only else ()
+    core = _core_in_time(
+        workspace, budget, [c for c in waiting if c.id not in full and is_at_hand(c)]
+    )
     if not (entries or core or snapshot.known):
         message = f"matrix {workspace.name!r} has no locks and no records yet, so nothing is due"
         hint = f"compat run {workspace.name} makes a beginning, or says what to type"
@@ -131,11 +126,9 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
     unavailable = [name for name, cell in cells.items() if not is_at_hand(cell)]
     due = {entry.cell: entry for entry in entries if entry.cell not in unavailable}
     tiers: dict[str, Tier] = {name: "full" if name in full else "smoke" for name in due}
-    tasks = {}
-    for name, tier in tiers.items():
-        assumed = ASSUMED_SECONDS if tier == "full" else ASSUMED_CORE_SECONDS
-        seconds = workspace.durations[tier].of(cells[name]) or assumed
-        tasks[name] = Task(cell=name, seconds=seconds)
+    assumed: dict[Tier, float] = {"full": ASSUMED_SECONDS, "smoke": ASSUMED_CORE_SECONDS}
+    seconds = {n: workspace.durations[t].of(cells[n]) or assumed[t] for n, t in tiers.items()}
+    tasks = {name: Task(cell=name, seconds=seconds[name]) for name in due}
     runs = [[task.cell for task in run] for run in rounds([*tasks.values()], budget)]
     run_of = {name: number for number, run in enumerate(runs, 1) for name in run}
     return RunPlan(
@@ -150,3 +143,14 @@ def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunP
         later={name: run_of.get(name) for name in due if run_of.get(name) != 1},
         is_guess=workspace.durations["full"].is_empty,
     )
+
+
+def _core_in_time(workspace: Workspace, budget: Budget, cells: Iterable[Cell]) -> list[Due]:
+    """As many of the cells as all shards have time for, each with the suite's core alone."""
+    chosen, room = [], budget.room * budget.most
+    for cell in cells:
+        room -= workspace.durations["smoke"].of(cell) or ASSUMED_CORE_SECONDS
+        if room < 0:
+            break
+        chosen.append(Due(cell=cell.id, reason="never-run"))
+    return chosen

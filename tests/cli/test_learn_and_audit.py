@@ -13,8 +13,8 @@ from support.local_index import DEMO, fill
 from support.ran import Ran, Run
 
 from compat.cli import budget
-from compat.cli.machine_search import MachineSearch
 from compat.cli.options import workspace_of
+from compat.cli.this_machine import MachineSearch
 from compat.results.verdict import Verdict
 from compat.run.outcome import parse_outcome
 
