@@ -35,7 +35,13 @@ from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
 from compat.plan.named import named_cells
 from compat.results.audits import Audit, AuditedCell, audited_free, audited_run, sampled
-from compat.results.clause_file import keep_audit, keep_clauses, keep_probes, kept_audit
+from compat.results.clause_file import (
+    keep_audit,
+    keep_clauses,
+    keep_probes,
+    kept_audit,
+    kept_probes,
+)
 from compat.results.clauses import KeptClauses
 from compat.results.coverage import Coverage, coverage, coverage_lines
 from compat.results.entry import Entry
@@ -193,7 +199,9 @@ class _Session:
         )
         self._locker = locker_of(workspace, "uv")
         self._prober = questions.prober(workspace, self._learner, probing_locker(workspace))
-        cells = refused_once(workspace.snapshot)
+        # What a session asked about has taught what it can.
+        asked = kept_probes(workspace.folder)
+        cells = (cell for cell in refused_once(workspace.snapshot) if cell.id not in asked)
         self.lessons = [cell for cell in cells if not self._learner.answer(cell)]
         self._guard = threading.Lock()
         self._answers: list[PlainAnswer] = []

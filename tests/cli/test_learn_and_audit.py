@@ -106,7 +106,6 @@ def verified(learnt: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
 def test_an_audit_that_agrees_says_how_sure_that_makes(
     learnt: Run, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (root / "matrices" / "demo" / "audit.json").unlink()
     ran = verified(learnt, root, monkeypatch)
     assert ran.code == 0, ran.err
     assert "of 3 inferred cells asked on" in ran.out
@@ -117,7 +116,6 @@ def test_an_audit_that_agrees_says_how_sure_that_makes(
 def test_a_sample_goes_on_in_the_next_session_and_no_cell_is_asked_twice(
     learnt: Run, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (root / "matrices" / "demo" / "audit.json").unlink()
     verified(learnt, root, monkeypatch)
     first = kept(root, "audit")["audit"]
     monkeypatch.setattr(budget, "_SAMPLE", 5)
@@ -131,7 +129,6 @@ def test_a_sample_goes_on_in_the_next_session_and_no_cell_is_asked_twice(
 def test_a_disproof_removes_the_clause_and_says_what_fell(
     learnt: Run, root: Path, demo_index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (root / "matrices" / "demo" / "audit.json").unlink()
     fill(demo_index, {"low": [("1.0", 1, None, ["deep==9"]), ("1.1", 1, None, [])]})
     ran = verified(learnt, root, monkeypatch)
     assert ran.code == 1, ran.err
