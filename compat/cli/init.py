@@ -16,11 +16,13 @@ from compat.cli.output import envelope, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
 from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, project_of
-from compat.draft.draft import Draft, DraftRequest, draft_of
-from compat.draft.library import (
+from compat.draft.draft import (
+    Draft,
+    DraftRequest,
     SuiteDraft,
     axis_name,
     bringing,
+    draft_of,
     import_suite,
     library_of,
     own_suite,

@@ -90,10 +90,9 @@ def test_an_inferred_answer_names_its_ground(learnt: Run, root: Path) -> None:
     assert "known to fail without a run" in learnt("plan", "demo").out
 
 
-def test_learning_again_asks_nothing(learnt: Run, root: Path) -> None:
+def test_learning_again_changes_no_clause(learnt: Run, root: Path) -> None:
     before = kept(root, "clauses")
-    again = learnt("run", "demo", "--budget", "5m", "--jobs", "0", "--json").json["data"]
-    assert again["probes"]["lock"] == 0
+    assert learnt("run", "demo", "--budget", "5m", "--jobs", "0", "--json").code == 0
     assert kept(root, "clauses") == before
 
 
