@@ -119,11 +119,11 @@ def decode_answers(
         for answer in document.answers:
             _refuse_unsound_answer(answer, is_any_recipe)
     except (ValueError, RecursionError) as fault:
-        command = "learn MATRIX" if is_any_recipe else "lock MATRIX --plain"
+        command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
         raise DeclarationError.of(
             f"has no answers of a resolver: {fault}",
             path=source,
-            hint=f"compat matrix {command} makes it anew once it is deleted",
+            hint=f"compat {command} makes it again once it is deleted",
         ) from fault
     return answers
 
