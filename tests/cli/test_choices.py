@@ -251,11 +251,8 @@ class TestDue:
         warnings = [line for line in found.err.splitlines() if line.startswith("warning: --")]
         assert [line.split()[1] for line in warnings] == ["--due", "--allow-empty"]
 
-    def test_where_no_due_cell_could_be_chosen_it_ends_with_1(
-        self, run: Run, root: Path, remember: Remember
-    ) -> None:
+    def test_where_no_due_cell_could_be_chosen_it_ends_with_1(self, run: Run, root: Path) -> None:
         run("matrix", "lock", "demo", OLD)
-        remember()
         declare(root, '"3.8.18", "3.11.7"', '"3.11.7"')
         assert run("run", "demo").code == 1
 
