@@ -49,7 +49,6 @@ EDGES = {
     "compat/loopback.py": {"http"},
     "compat/files.py": {"os", "shutil", "tempfile", "pathlib"},
     "compat/fleet/batch.py": {"pathlib"},
-    "compat/fleet/canary_days.py": {"pathlib"},
     "compat/fleet/cluster.py": {"pathlib", "time"},
     "compat/fleet/remote.py": {"pathlib", "time"},
     "compat/fleet/laboratory.py": {"pathlib"},
@@ -116,7 +115,6 @@ EDGES = {
     "compat/site/pages/render.py": {"pathlib"},
     "compat/site/serve.py": {"http", "pathlib"},
     "compat/cli/app.py": {"os"},
-    "compat/cli/explore.py": {"pathlib", "time"},
     "compat/cli/blame.py": {"time"},
     "compat/cli/doctor.py": {"os", "pathlib"},
     "compat/cli/environment.py": {"os", "pathlib"},
@@ -132,18 +130,21 @@ EDGES = {
     "compat/cli/run.py": {"pathlib"},
     "compat/cli/this_machine.py": {"os", "pathlib"},
     "compat/cli/reports.py": {"pathlib"},
-    "compat/cli/schedule.py": {"pathlib"},
     "compat/cli/show.py": {"pathlib"},
     "compat/cli/verify.py": {"pathlib"},
-    "compat/cli/fleet_machine.py": {"pathlib"},
     "compat/cli/clean.py": {"pathlib"},
     "compat/cli/worker.py": {"pathlib", "subprocess"},
     "compat/cli/propose.py": {"pathlib"},
-    "compat/cli/pull_requests.py": {"requests"},
+    "compat/cli/arguments.py": {"pathlib", "shutil"},
+    "compat/cli/budget.py": {"pathlib", "time"},
+    "compat/cli/completion.py": {"pathlib"},
+    "compat/cli/output.py": {"shutil"},
+    "compat/cli/upkeep.py": {"requests"},
+    "compat/fleet/station.py": {"pathlib"},
 }
 CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}
 # Lines of compat/ that have landed. Lower it with each landing; it is never raised.
-CEILING = 71_134
+CEILING = 70_853
 TEXTS = {path: path.read_text(encoding="utf-8") for path in sorted(HOUSE.rglob("*.py"))}
 TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 

@@ -11,7 +11,7 @@ from support.known import DAY, Shelf, lock_of, proven, ran, repository, statuses
 
 from compat.advise.request import Request
 from compat.cli.advise import advisor_of
-from compat.cli.suite_check import faults_of_suite
+from compat.cli.options import faults_of_suite
 from compat.lock.lock_text import encode_lock
 from compat.results.answer import Answer
 from compat.results.answers import AnswerTable

@@ -2,14 +2,13 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from compat.advise.answer import Advisor, Card, Recommended, Unproven, tested
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.proof import tested_capabilities
 from compat.advise.request import Goal, label, request_of
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.installs import advised_plain
-from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
+from compat.cli.options import MatrixName, OtherPlatform, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import verdict_words
 from compat.declare.platforms import PlatformName
@@ -20,17 +19,17 @@ from compat.workspace import Workspace
 
 Words = Annotated[
     list[str] | None,
-    typer.Argument(
+    Argument(
         metavar="[REQUIREMENT]...", help="What you have or must keep: python==3.10 'name<2.14'."
     ),
 ]
 Needs = Annotated[
     list[str] | None,
-    typer.Option("--need", metavar="CAPABILITY", help="What must work; repeatable."),
+    Option("--need", metavar="CAPABILITY", help="What must work; repeatable."),
 ]
 GoalOption = Annotated[
     Goal,
-    typer.Option(
+    Option(
         "--goal",
         help="What counts first: fewest failures (best), the newest versions, the most days of runs"
         " (stable), the fewest changed pins (closest), none of them (published), the oldest"
@@ -45,8 +44,6 @@ def advise_command(
     goal: GoalOption = "best",
     need: Needs = None,
     platform: OtherPlatform = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Recommend a tested combination, with the command to install it.
 
@@ -65,25 +62,25 @@ def advise_command(
     Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat
     advise tff --need import; compat advise tff tff==0.87.0 --platform macos-arm64
     """
-    workspace = workspace_of(matrix, root)
+    workspace = workspace_of(matrix)
     asked = request_of(words or (), workspace.matrix, _capabilities(workspace), need or (), goal)
     answer = advisor_of(workspace).answer(asked)
     lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
     lines = advised_plain(workspace, asked)
     elsewhere, without = _elsewhere(workspace, answer, platform)
-    if as_json:
+    if given.as_json:
         beside = {"plain": lines, "platforms": elsewhere, "not_on": without}
         envelope(_payload(workspace, answer) | beside)
     elif isinstance(answer, Recommended):
         _recommend(workspace, answer)
     else:
         _explain(workspace, answer)
-    if lines and not as_json:
+    if lines and not given.as_json:
         say()
         say("a plain install of that release:")
         for line in lines:
             say(f"  {line}")
-    if elsewhere and not as_json:
+    if elsewhere and not given.as_json:
         from compat.cli.installs import say_elsewhere
 
         say()
@@ -92,7 +89,7 @@ def advise_command(
             _say_container(workspace, answer.best, without)
     if lacking:
         note(f"warning: {lacking}")
-    raise typer.Exit(0 if isinstance(answer, Recommended) and not lacking and not without else 1)
+    raise Exit(0 if isinstance(answer, Recommended) and not lacking and not without else 1)
 
 
 def _elsewhere(

@@ -1,34 +1,17 @@
-"""The command `compat`: its groups, and how errors end in an exit code."""
+"""The command `compat`: its words, and how errors end in an exit code."""
 
 import gc
-import logging
 import os
-import re
 import sys
-from collections.abc import Sequence
+from typing import Any
 
-import typer
+from compat.cli.arguments import Exit, WrongUsage, given, shared_taken, values_of
+from compat.cli.command_table import called, declared_by, function_of, shown_help
 
-from compat.cli import version
-from compat.cli.command_table import Commands
-from compat.errors import CompatError, Fault, visible
-
-# typer may bring click along or use the installed one; the base of its own class is right in both
-# cases.
-WrongUsage: type[Exception] = typer.BadParameter.__bases__[0]
-
+DISTRIBUTION = "compat-matrix"
 # Nearly all that a command makes lives until it ends: looking for garbage after every 700 values
 # would cost a tenth of the time of most answers.
 COLLECT_AFTER = 500_000
-
-app = typer.Typer(
-    cls=Commands,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.callback()(version.options)
 
 
 def main() -> None:
@@ -38,57 +21,93 @@ def main() -> None:
     4 authentication; 130 interrupted.
     """
     gc.set_threshold(COLLECT_AFTER)
-    words = _logged(sys.argv[1:])
     try:
-        code = app(args=words or ["--help"], prog_name="compat", standalone_mode=False)
+        code = _done(sys.argv[1:])
         sys.stdout.flush()
-    except CompatError as error:
-        logging.getLogger(__name__).debug("where the error comes from:", exc_info=True)
-        _tell(error.faults)
-        code = error.exit_code
     except WrongUsage as error:
-        message = str(getattr(error, "format_message", error.__str__)())
-        _tell(
-            [Fault(code="usage", path="", message=message, hint="compat --help shows the commands")]
-        )
-        code = 2
-    except (KeyboardInterrupt, typer.Abort):
+        from compat.errors import Fault
+
+        code = _told([Fault(code="usage", path="", message=str(error), hint=error.hint)], 2)
+    except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         code = 130
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
-    sys.exit(code if isinstance(code, int) else 0)
+    sys.exit(code)
 
 
-class _Safe(logging.Formatter):
-    """Log lines without the logins of URLs and without control characters."""
+def _done(words: list[str]) -> int:
+    if words[:1] == ["--complete"]:
+        from compat.cli.completion import complete
 
-    def format(self, record: logging.LogRecord) -> str:
-        text = re.sub(r"(?<=://)[^/@\s]+@", "", super().format(record))
-        return "\n".join(visible(line) for line in text.split("\n"))
-
-
-def _logged(words: list[str]) -> list[str]:
-    """Set up the log by `-v` or `-vv`, which stand anywhere before `--`; return the other words.
-
-    `-v` logs each process, request and cache decision, `-vv` also where an error comes from.
-    """
+        complete(words[1:])
+        return 0
+    words = shared_taken(words)
     end = words.index("--") if "--" in words else len(words)
-    levels = {"-v": 1, "--verbose": 1, "-vv": 2}
-    level = sum(levels.get(word, 0) for word in words[:end])
-    if level:
-        handler = logging.StreamHandler()
-        handler.setFormatter(_Safe("%(relativeCreated)7d ms %(levelname)s %(name)s: %(message)s"))
-        logging.basicConfig(handlers=[handler])
-        logging.getLogger("compat").setLevel(logging.DEBUG if level > 1 else logging.INFO)
-    return [word for word in words[:end] if word not in levels] + words[end:]
+    if not words or words[0] == "help" or {"-h", "--help"} & {*words[:end]}:
+        known = [w for w in words[:end] if w not in ("-h", "--help", "help")]
+        print(shown_help(known[:2]))
+        return 0
+    if words[0] in ("-V", "--version"):
+        from importlib.metadata import version
+
+        print(f"compat {version(DISTRIBUTION)}")
+        return 0
+    if words[0] == "--completion":
+        from compat.cli.completion import script
+
+        print(script(words[1] if words[1:] else ""))
+        return 0
+    if given.verbose:
+        _log(given.verbose)
+    key, name, words = called(words)
+    values = values_of(declared_by(key)[1], words, name)
+    return _ended(function_of(key), values)
 
 
-def _tell(faults: Sequence[Fault]) -> None:
-    # What prints is imported where it is needed, see `docs/architecture.md`.
+def _ended(function: Any, values: dict[str, Any]) -> int:
+    # What reads a matrix is imported for commands alone, see `docs/architecture.md`.
+    from compat.errors import CompatError
+
+    try:
+        function(**values)
+    except Exit as left:
+        return left.code
+    except CompatError as error:
+        import logging
+
+        logging.getLogger(__name__).debug("where the error comes from:", exc_info=True)
+        return _told(error.faults, error.exit_code)
+    return 0
+
+
+def _told(faults: Any, code: int) -> int:
     from compat.cli.output import envelope, report
 
     report(faults)
-    if "--json" in sys.argv:
+    if given.as_json:
         envelope(None, faults)
+    return code
+
+
+def _log(level: int) -> None:
+    """Set up the log: `-v` logs each process, request and cache decision, `-vv` also where an error
+    comes from.
+    """
+    import logging
+    import re
+
+    from compat.errors import visible
+
+    class Safe(logging.Formatter):
+        """Log lines without the logins of URLs and without control characters."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            text = re.sub(r"(?<=://)[^/@\s]+@", "", super().format(record))
+            return "\n".join(visible(line) for line in text.split("\n"))
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(Safe("%(relativeCreated)7d ms %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("compat").setLevel(logging.DEBUG if level > 1 else logging.INFO)

@@ -1,26 +1,22 @@
 """The command that finds which package, and which release of it, broke what worked."""
 
 import time
-from collections.abc import Mapping
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 import msgspec
-import typer
 
 from compat import questions
-from compat.cli.blame_words import Changes, SearchCost, closing, payload, sentences
+from compat.cli.arguments import Argument, Option, given
 from compat.cli.machine import cache_folder, install_variables
-from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     MatrixName,
-    Root,
+    needs_extra,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
+from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError
 from compat.fleet.batch import Batch, BatchResult, BatchSteps, RunOptions
 from compat.fleet.laboratory import LabSteps, LockLaboratory
@@ -28,18 +24,160 @@ from compat.fleet.run_plan import seconds_of
 from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
 from compat.plan.plan import named_cells
-from compat.search.blame import Blame
-from compat.site.wording import count
+from compat.search.api_change import ApiChange
+from compat.search.blame import Blame, BlamedCause
+from compat.search.lock_pair import BlamedPackage
+from compat.site.wording import count, listed
+from compat.value import Value
 from compat.workspace import Workspace
 
+# More packages than this are no answer that anybody can act on: they are counted.
+MOST_NAMED = 3
+Changes = Mapping[str, ApiChange]
+
+
+class SearchCost(Value, frozen=True, kw_only=True):
+    """What a search took: the runs of this time, and seconds."""
+
+    runs: int
+    seconds: float
+
+
+def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
+    """Yield what is to blame, a few lines for each cause; the first line names the release."""
+    for number, cause in enumerate(answer.causes):
+        is_alike = number and cause.failure == answer.causes[number - 1].failure
+        then = "independently, " if is_alike else "then " if number else ""
+        yield f"{then}{_culprit(cause)}: {cause.failure}"
+        if cause.message:
+            yield f"  it raises {cause.message}"
+        for package in cause.packages:
+            if package.package in changes:
+                yield f"  {_changed(package, changes[package.package])}"
+            yield f"  {_releases(package)}"
+        if not cause.is_minimal:
+            yield "  they cannot be told apart: without one of them it fails in another way"
+        if cause.days is not None:
+            before, after = cause.days
+            yield f"  by the index's dates it still worked on {before}, and no more on {after}"
+    if answer.because:
+        what = "nothing else is named" if answer.causes else "nothing is blamed"
+        yield f"{what}: {answer.because}"
+    elif answer.causes:
+        yield f"  {_works(answer)}"
+
+
+def closing(answer: Blame, spent: SearchCost) -> str:
+    """Return the sentence that ends it: how much was run, and whether it was seen both ways."""
+    time = f"{spent.seconds:.0f} s" if spent.seconds < 120 else f"{spent.seconds / 60:.1f} min"
+    return f"{count(spent.runs, 'run')}, {time}. {_verified(answer)}"
+
+
+def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any]:
+    causes = [
+        {
+            "failure": str(cause.failure),
+            "message": cause.message,
+            "packages": [
+                {"api": changes.get(p.package), **{f: getattr(p, f) for f in p.__struct_fields__}}
+                for p in cause.packages
+            ],
+            "is_minimal": cause.is_minimal,
+            "is_forward": cause.is_forward,
+            "is_near": cause.is_near,
+            "days": cause.days,
+        }
+        for cause in answer.causes
+    ]
+    return {
+        "causes": causes,
+        "is_verified": answer.is_verified,
+        "is_backward": answer.is_backward,
+        "is_finished": answer.is_finished,
+        "because": answer.because,
+        "runs": spent.runs,
+        "seconds": round(spent.seconds, 1),
+    }
+
+
+def _culprit(cause: BlamedCause) -> str:
+    names = [_name(package) for package in cause.packages]
+    if len(names) > MOST_NAMED:
+        return f"{len(names)} packages broke it together, {listed(names[:MOST_NAMED])} among them"
+    together = " break it only together" if cause.is_minimal else " broke it together"
+    return f"{listed(names)}{together if len(names) > 1 else ' broke it'}"
+
+
+def _name(package: BlamedPackage) -> str:
+    version = package.first_bad or package.bad
+    return f"{package.package} {version}" if version else f"the loss of {package.package}"
+
+
+def _releases(package: BlamedPackage) -> str:
+    if package.last_good is None:
+        before = package.good or "not there"
+        return f"{package.package} is {package.bad or 'gone'} in BAD, and {before} in GOOD"
+    untested = ""
+    if package.untested:
+        untested = f"; {count(package.untested, 'release')} between them say nothing"
+    if package.yanked:
+        are = "are" if package.yanked[1:] else "is"
+        untested += f"; {listed(list(map(str, package.yanked)))} {are} yanked"
+    extra = f", with {listed(list(package.brings))}" if package.brings else ""
+    return (
+        f"{package.package} {package.last_good} works, {package.first_bad} fails{extra}{untested}"
+    )
+
+
+def _changed(package: BlamedPackage, change: ApiChange) -> str:
+    works, fails = package.last_good, package.first_bad
+    if change.kind == "removed":
+        return f"`{change.name}` was removed; {works} has it in {change.file}"
+    if change.kind == "added":
+        # With releases between that say nothing, any of them may have brought it.
+        if package.untested:
+            return f"`{change.name}` came after {fails}; {works} has it in {change.file}"
+        return f"`{change.name}` came with {works}, in {change.file}; {fails} does not have it yet"
+    of, lost, new = "", "no longer takes {}", "takes {} besides"
+    if works is not None and fails is not None and fails < works:
+        of, lost, new = f" of {fails}", "does not take {} yet", "still takes {}"
+    named = ((lost, change.lost), (new, change.new))
+    parts = [words.format(listed(list(names))) for words, names in named if names]
+    how = " and ".join(parts) or "takes its parameters otherwise"
+    return f"`{change.name}`{of} {how}; it is in {change.file}"
+
+
+def _works(answer: Blame) -> str:
+    names = [
+        f"{p.package} {p.last_good or p.good}" if p.last_good or p.good else f"no {p.package}"
+        for cause in answer.causes
+        for p in cause.packages
+    ]
+    return f"BAD with {listed(names)} works"
+
+
+def _verified(answer: Blame) -> str:
+    if not answer.causes:
+        return "Nothing is verified." if answer.is_finished else f"Stopped: {answer.because}."
+    if answer.is_verified:
+        near = any(cause.is_near for cause in answer.causes)
+        where = ", in the packages of the last working day" if near else ""
+        return f"Verified both ways{where}."
+    if not answer.is_finished:
+        return f"Stopped: {answer.because}; the same command goes on from here."
+    ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
+    ways += ["BAD without it works"] if answer.is_backward else []
+    return f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
+
+
 Good = Annotated[
-    str, typer.Argument(metavar="GOOD", help="What works: a cell, or a lock file locks/CELL.txt.")
+    str, Argument(metavar="GOOD", help="What works: a cell, or a lock file locks/CELL.txt.")
 ]
 Bad = Annotated[
-    str, typer.Argument(metavar="[BAD]", help="What fails; else GOOD fresh, and GOOD dated works.")
+    str, Argument(metavar="[BAD]", help="What fails; else GOOD fresh, and GOOD dated works.")
 ]
 BudgetTime = Annotated[
-    str, typer.Option("--budget", metavar="90m", help="No run begins after so much time.")
+    str, Option("--budget", metavar="90m", help="No run begins after so much time.")
 ]
 
 
@@ -49,10 +187,6 @@ def blame_command(
     bad: Bad = "",
     budget: BudgetTime = "",
     isolation: IsolationLevel = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Find the package release that makes a cell fail.
 
@@ -67,7 +201,8 @@ def blame_command(
     Examples: compat blame tff py3.9-tf2.8-tff0.20.0+dated py3.9-tf2.8-tff0.20.0; compat blame tff
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    needs_extra("sources", "griffe")
+    workspace = workspace_of(matrix)
     ends = _ends(workspace, good, bad)
     search, began = MachineSearch(workspace, isolation), time.monotonic()
     machine = search.machine
@@ -93,7 +228,7 @@ def blame_command(
         questions.keep_blame(workspace, laboratory, answer)
     changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
     spent = SearchCost(runs=laboratory.runs, seconds=time.monotonic() - began)
-    _print(answer, changes, spent, as_json)
+    _print(answer, changes, spent)
     search.exit(_exit_code(answer))
 
 
@@ -119,8 +254,8 @@ def _seconds(budget: str) -> float | None:
     return float(seconds_of(budget)) if budget else None
 
 
-def _print(answer: Blame, changes: Changes, spent: SearchCost, as_json: bool) -> None:
-    if as_json:
+def _print(answer: Blame, changes: Changes, spent: SearchCost) -> None:
+    if given.as_json:
         envelope(payload(answer, changes, spent))
         return
     for line in sentences(answer, changes):

@@ -5,11 +5,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from compat.cli.arguments import Option, given
 from compat.cli.machine import cache_folder, disk_mb, install_variables, now
-from compat.cli.options import Json
-from compat.cli.output import console, envelope, note, say
+from compat.cli.output import envelope, note, say, table
 from compat.errors import CompatError, UsageError, reason
 from compat.index.settings import IndexSettings
 from compat.run.cache_items import (
@@ -26,21 +24,15 @@ DAY = 24 * 3600.0
 _SIZE = re.compile(r"(?P<number>\d{1,6}(\.\d{1,3})?) ?(?P<unit>[MGT])B?", re.IGNORECASE)
 _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 
-Days = Annotated[
-    int, typer.Option("--days", min=0, help="Remove what was not used for so many days.")
-]
+Days = Annotated[int, Option("--days", min=0, help="Remove what was not used for so many days.")]
 Most = Annotated[
     str,
-    typer.Option(
-        "--most", metavar="20GB", help="Then what is least recently used, down to this size."
-    ),
+    Option("--most", metavar="20GB", help="Then what is least recently used, down to this size."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be removed.")]
 
 
-def clean_command(
-    days: Days = 30, most: Most = "", dry_run: DryRun = False, as_json: Json = False
-) -> None:
+def clean_command(days: Days = 30, most: Most = "", dry_run: DryRun = False) -> None:
     """Remove what has not been used for long from the cache.
 
     All of it can be fetched or made again, but for evidence, which compat ci record --rejudge
@@ -57,7 +49,7 @@ def clean_command(
     unused = unused_items(items, now().timestamp(), seconds=days * DAY, most=limit)
     if not dry_run:
         _remove(unused, cache)
-    if as_json:
+    if given.as_json:
         envelope({"removed": not dry_run, "kinds": _kinds(items, unused)})
         return
     _print(items, unused, dry_run)
@@ -122,14 +114,18 @@ def _size(items: Iterable[CacheItem], kind: str) -> int:
 
 
 def _print(items: Sequence[CacheItem], unused: Sequence[CacheItem], dry_run: bool) -> None:
-    from rich.table import Table
-
     goes = "would go" if dry_run else "removed"
-    table = Table("what", "number", "size", goes, "of size")
-    for kind, row in _kinds(items, unused).items():
-        numbers = (f"{row['items']:,}", _shown(row["bytes"]))
-        table.add_row(kind, *numbers, f"{row['removed_items']:,}", _shown(row["removed_bytes"]))
-    console().print(table)
+    rows = [
+        (
+            kind,
+            f"{row['items']:,}",
+            _shown(row["bytes"]),
+            f"{row['removed_items']:,}",
+            _shown(row["removed_bytes"]),
+        )
+        for kind, row in _kinds(items, unused).items()
+    ]
+    table(("what", "number", "size", goes, "of size"), rows)
     freed = _shown(sum(item.size for item in unused))
     say(f"{count(len(unused), 'item')} {goes}, {freed}")
 

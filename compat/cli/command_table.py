@@ -3,12 +3,18 @@ that help and completion import none of them.
 """
 
 import importlib
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+from compat.cli.arguments import (
+    Parameter,
+    WrongUsage,
+    declared,
+    help_of,
+    nearest,
+    rows,
+    shared_rows,
+)
 
 # What the first screen shows, in its order. A command is the function NAME_command of its module,
 # and its sentence is the first of that function's docstring (tests/cli/test_imports.py).
@@ -48,13 +54,10 @@ MORE = {
         "Find the smallest change of requirements that makes a cell installable.",
     ),
     "why": ("why", "Explain what pins an axis's minimum version."),
-    "discover": ("discover", "Fetch the releases that the index has for each axis."),
+    "discover": ("declarations", "Fetch the releases that the index has for each axis."),
     "lock": ("lock", "Write the hash-pinned lock of each cell."),
-    "explore": ("explore", "Test as many cells as fit in the time budget."),
-    "learn": ("learn", "Resolve untested cells, and generalise each conflict to other cells."),
-    "audit": ("audit", "Verify a random sample of inferred results by running them."),
     "lanes": ("lanes", "Compare variants (lowest, pre-release) with the regular cells."),
-    "schedule": ("schedule", "List the coming moves of every minimum, three years ahead."),
+    "schedule": ("propose", "List the coming moves of every minimum, three years ahead."),
     "schema": ("declarations", "Compare the JSON schemas of the declarations with the code."),
     "serve": ("publish", "Publish, and serve the site on this machine."),
     "verify": ("verify", "Check that a published site is complete and unchanged."),
@@ -76,9 +79,6 @@ GROUPS = {
         {
             "discover": "discover",
             "lock": "lock",
-            "explore": "explore",
-            "learn": "learn",
-            "audit": "audit",
             "variants": "lanes",
             "schedule": "schedule",
             "schema": "schema",
@@ -101,67 +101,89 @@ GROUPS = {
 NEW_NAMES = {
     old: f"{group} {new}" for group, (_, names) in GROUPS.items() for new, old in names.items()
 }
+# Commands that `run --budget` took in: what they are called with now, before their own words.
+TAKEN_IN = {
+    "explore": ["run", "--budget", "90m"],
+    "learn": ["run", "--budget", "20m", "--jobs", "0"],
+    "audit": ["run", "--budget", "90m"],
+}
 
 
-def called(words: list[str]) -> tuple[str, list[str]]:
-    """Return the key in COMMANDS of the command that these words call, and the words after it."""
-    if words[0] in GROUPS:
-        return GROUPS[words[0]][1][words[1]], words[2:]
-    return words[0], words[1:]
+def declared_by(key: str) -> tuple[str, list[Parameter]]:
+    """Return what the command of that key says of itself, and its parameters."""
+    return declared(f"compat.cli.{COMMANDS[key][0]}", f"{key}_command")
 
 
-class Commands(TyperGroup):
-    """Commands that are stand-ins, with a name and a sentence, until one is called.
-
-    `names` has the key in COMMANDS of each name; without it, this is the group `compat` itself.
-    """
-
-    def __init__(self, names: Mapping[str, str] | None = None, **attributes: Any) -> None:
-        super().__init__(**attributes)
-        self.is_first = names is None
-        self.names = names or {name: name for name in COMMANDS}
-        for name, key in self.names.items():
-            hidden = self.is_first and key in MORE
-            sentence = COMMANDS[key][1]
-            self.add_command(TyperCommand(name=name, callback=None, help=sentence, hidden=hidden))
-        if self.is_first:
-            for group, (sentence, below) in GROUPS.items():
-                self.add_command(Commands(below, name=group, help=sentence, rich_markup_mode=None))
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Return the command that the words name, itself, with its name and the words left over."""
-        if args[:1] == ["help"] and self.is_first:
-            args = [*args[1:], "--help"] if args[1:] else ["--help"]
-            if args == ["--help"]:
-                print(ctx.get_help())
-                raise typer.Exit
-        name, command, words = super().resolve_command(ctx, args)
-        if command is None or isinstance(command, Commands):
-            return name, command, words
-        key = self.names[str(command.name)]
-        if self.is_first and command.name in NEW_NAMES:
-            print(
-                f"warning: `compat {key}` is now `compat {NEW_NAMES[key]}`; the old name goes with"
-                " the next release",
-                file=sys.stderr,
-            )
-        return name, command_named(key, str(command.name)), words
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Print the first screen by headings, and the groups below them with their names."""
-        if not self.is_first:
-            super().format_commands(ctx, formatter)
-            return
-        for heading, rows in FIRST.items():
-            with formatter.section(heading):
-                formatter.write_dl([(name, row[1]) for name, row in rows.items()], col_max=9)
-        with formatter.section("More"):
-            formatter.write_dl([(group, ", ".join(names)) for group, (_, names) in GROUPS.items()])
-
-
-def command_named(key: str, name: str = "") -> Any:
-    """Return the command of that key, its module imported; KeyError where there is none."""
+def function_of(key: str) -> Callable[..., Any]:
+    """Return the function of that key, its module imported."""
     module = importlib.import_module(f"compat.cli.{COMMANDS[key][0]}")
-    alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-    alone.command(name=name or key)(getattr(module, f"{key}_command"))
-    return typer.main.get_command(alone)
+    return getattr(module, f"{key}_command")  # type: ignore[no-any-return]
+
+
+def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
+    """Return the key in COMMANDS of the command that these words call, its name, and the words
+    after it. Raises WrongUsage for words that call none.
+    """
+    words = list(words)
+    first = words[0]
+    if first.startswith("-"):
+        raise WrongUsage(f"compat has no option {first}, or it stands after a command", "")
+    if first in GROUPS:
+        names = GROUPS[first][1]
+        if len(words) > 1 and words[1] in TAKEN_IN and first == "matrix":
+            words = words[1:]
+        elif len(words) > 1 and words[1] in names:
+            return names[words[1]], f"{first} {words[1]}", words[2:]
+        else:
+            what = f"no command {words[1]!r}" if words[1:] else "no command of its own"
+            hint = nearest(words[1], [*names]) if words[1:] else ""
+            raise WrongUsage(f"compat {first} has {what}", hint or f"it has {', '.join(names)}")
+    if words[0] in TAKEN_IN:
+        became = TAKEN_IN[words[0]]
+        _warn(words[0], " ".join(became[:2]))
+        rest = [{"--minutes": "--budget"}.get(word, word) for word in words[1:]]
+        return "run", "run", [*became[1:], *rest]
+    if first in NEW_NAMES:
+        _warn(first, NEW_NAMES[first])
+        return first, NEW_NAMES[first], words[1:]
+    if first not in COMMANDS:
+        known = [*(name for names in FIRST.values() for name in names), *GROUPS]
+        hint = nearest(first, [*known, *NEW_NAMES]) or "compat --help shows the commands"
+        raise WrongUsage(f"compat has no command {first!r}", hint)
+    return first, first, words[1:]
+
+
+def _warn(old: str, new: str) -> None:
+    import sys
+
+    sentence = f"`compat {old}` is now `compat {new}`; the old name goes with the next release"
+    print(f"warning: {sentence}", file=sys.stderr)
+
+
+def shown_help(words: Sequence[str]) -> str:
+    """Return the help of the command or group that the words call; without words the first
+    screen.
+    """
+    if words and words[0] in GROUPS and not words[1:]:
+        sentence, names = GROUPS[words[0]]
+        listed = rows([(name, COMMANDS[key][1]) for name, key in names.items()])
+        return f"Usage: compat {words[0]} COMMAND [OPTIONS]\n\n{sentence}\n\n{listed}"
+    if words:
+        key, name, _ = called(words)
+        return help_of(name, *declared_by(key))
+    parts = [
+        "Usage: compat COMMAND [OPTIONS]\n\nWhich versions work together, proven by running them.",
+        *(
+            f"{heading}:\n{rows([(name, row[1]) for name, row in commands.items()])}"
+            for heading, commands in FIRST.items()
+        ),
+        "More:\n" + rows([(group, ", ".join(names)) for group, (_, names) in GROUPS.items()]),
+        "Options of every command:\n" + shared_rows(),
+        rows(
+            [
+                ("-V, --version", "Show the version."),
+                ("--completion SHELL", "Print the completion script of bash, zsh or fish."),
+            ]
+        ),
+    ]
+    return "\n\n".join(parts)

@@ -1,39 +1,143 @@
-"""Commands about declarations: check them, and their JSON schemas."""
+"""Commands about declarations and what the index has for them: check, schema and discover."""
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated
 
-import typer
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
-from compat import files
+from compat import files, pipeline
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
-    Json,
-    Root,
+    MatrixName,
+    faults_of_suite,
     matrices_folder,
     matrix_names,
     schemas_folder,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.suite_check import faults_of_suite
-from compat.cli.twice import twice
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
-from compat.errors import DeclarationError, Fault
+from compat.errors import DeclarationError, Fault, IndexUnreachable
+from compat.index.discover import THREADS
 from compat.index.settings import has_extras
+from compat.lock.kept_lock import kept_lock
+from compat.pipeline import Discovered
+from compat.plan.cell import axis_coordinates
 from compat.results.refuted import refuted
+from compat.site.wording import count
 from compat.workspace import Workspace
+
+Places = tuple[tuple[int, Version], ...]
+
+
+def twice(workspace: Workspace) -> Iterator[str]:
+    """Yield one line for each package of the matrix or its locks that several indexes have, and
+    none without extras.
+
+    An index that does not answer is a line, too: the declarations are sound whatever it says.
+    """
+    urls = workspace.index.urls
+    if len(urls) < 2:
+        return
+    names = sorted(_names(workspace))
+
+    def places(name: str) -> Places | IndexUnreachable:
+        try:
+            return workspace.source.places(name)
+        except IndexUnreachable as fault:
+            return fault
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        answers = list(zip(names, pool.map(places, names), strict=True))
+    for name, answer in answers:
+        if isinstance(answer, IndexUnreachable):
+            yield f"whether {name} stands on two indexes is not known: {answer.faults[0].message}"
+        elif len(answer) > 1:
+            listed = ", ".join(
+                f"{version} on {_place(number, len(urls))}" for number, version in answer
+            )
+            merged = (
+                'the newest version of all of them counts, because of indexes = "all" in'
+                " matrix.toml"
+            )
+            rule = merged if workspace.index.merged else f"{_place(answer[0][0], len(urls))} counts"
+            yield f"{name} stands on {len(answer)} indexes (newest: {listed}); {rule}"
+
+
+def _names(workspace: Workspace) -> set[str]:
+    matrix = workspace.matrix
+    requirements = (*matrix.requirements, *matrix.suite.requirements)
+    locks = (kept_lock(path) for _, path in workspace.lock_paths())
+    return {
+        *(axis.normalised_name for axis in matrix.packages),
+        *(canonicalize_name(Requirement(text).name) for text in requirements),
+        *(pin.name for lock in locks for pin in lock.pins),
+    }
+
+
+def _place(number: int, count: int) -> str:
+    # An index by its place: its address may hold a password, or a name that is nobody's business.
+    return "the main index" if number == count - 1 else f"extra index {number + 1}"
+
+
+def discover_command(
+    matrix: MatrixName,
+    write: Annotated[bool, Option("--write", help="Keep the catalogue beside the matrix.")] = False,
+) -> None:
+    """Fetch the releases that the index has for each axis.
+
+    Examples: compat matrix discover tff; compat matrix discover tff --json; compat matrix discover
+    tff --write
+    """
+    workspace = workspace_of(matrix)
+    discovered = pipeline.discovered(workspace, write)
+    axes = {
+        axis.name: [
+            str(coordinate.version) for coordinate in axis_coordinates(axis, workspace.rediscovered)
+        ]
+        for axis in workspace.matrix.axes
+    }
+    if given.as_json:
+        envelope({"matrix": matrix, "axes": axes})
+        return
+    for name, versions in axes.items():
+        say(
+            f"{name}: {count(len(versions), 'coordinate')}, {versions[0]} to {versions[-1]}"
+            if versions
+            else f"{name}: none"
+        )
+        print(f"  {' '.join(versions)}")
+    _print_difference(workspace, discovered, write)
+    if workspace.index.left_out:
+        ignored = count(len(workspace.index.left_out), "local index", "local indexes")
+        note(f"warning: ignored {ignored} from pip's configuration")
+
+
+def _print_difference(workspace: Workspace, discovered: Discovered, write: bool) -> None:
+    before, after = discovered.before, discovered.after
+    path = f"matrices/{workspace.name}/{workspace.catalogue_path.name}"
+    if before == after:
+        note(f"{path} is current")
+    elif write and before:
+        print(files.unified_diff(path, before, after), end="")
+    elif write:
+        print(f"{path}: new")
+    else:
+        lines = files.unified_diff(path, before, after).splitlines()
+        added = sum(line.startswith("+") for line in lines[2:])
+        gone = sum(line.startswith("-") for line in lines[2:])
+        note(
+            f"{path} would change: {count(added, 'line')} new, {gone} gone; --write keeps"
+            " what the index has now"
+        )
 
 
 def check_command(
-    matrix: Annotated[
-        str, typer.Argument(metavar="[MATRIX]", help="One matrix; without it, all.")
-    ] = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
+    matrix: Annotated[str, Argument(metavar="[MATRIX]", help="One matrix; without it, all.")] = "",
 ) -> None:
     """Check declarations and suites, and known issues against the records.
 
@@ -42,8 +146,8 @@ def check_command(
 
     Examples: compat check; compat check tff
     """
-    names = [matrix] if matrix else matrix_names(matrices_folder(root))
-    workspaces = [workspace_of(name, root, index_url, extra_index_url) for name in names]
+    names = [matrix] if matrix else matrix_names(matrices_folder())
+    workspaces = [workspace_of(name) for name in names]
     checked = [workspace.matrix.name for workspace in workspaces]
     faults = [
         fault
@@ -52,10 +156,10 @@ def check_command(
     ]
     if faults:
         raise DeclarationError(*faults)
-    if index_url or has_extras(extra_index_url or ()):
+    if given.index_url or has_extras(given.extra_index_url or ()):
         for line in dict.fromkeys(line for workspace in workspaces for line in twice(workspace)):
             note(f"warning: {line}")
-    if as_json:
+    if given.as_json:
         envelope({"matrices": checked})
     else:
         say(f"sound: {', '.join(checked)}")
@@ -69,16 +173,13 @@ def _refuted(workspace: Workspace) -> tuple[Fault, ...]:
 
 
 def schema_command(
-    write: Annotated[
-        bool, typer.Option("--write", help="Write the schemas into matrices/.")
-    ] = False,
-    root: Root = None,
+    write: Annotated[bool, Option("--write", help="Write the schemas into matrices/.")] = False,
 ) -> None:
     """Compare the JSON schemas of the declarations with the code.
 
     Examples: compat matrix schema; compat matrix schema --write
     """
-    folder = schemas_folder(root)
+    folder = schemas_folder()
     changed = False
     for name, content in (
         ("matrix.schema.json", matrix_schema()),
@@ -95,4 +196,4 @@ def schema_command(
         if not changed
         else f"schemas {'written' if write else 'would change'}"
     )
-    raise typer.Exit(1 if changed and not write else 0)
+    raise Exit(1 if changed and not write else 0)

@@ -1,46 +1,406 @@
-"""The command for pull requests: what a checkout breaks and mends beside a release."""
+"""A checkout on the command line: its cells run, and are compared with those of a release."""
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
-import typer
 from packaging.version import Version
 
 from compat import pipeline
-from compat.cli.checkout import cells_of_checkout, checkout_row, run_pairs
-from compat.cli.diff_reports import diff_report
-from compat.cli.difference_words import COUNTED, HEADINGS, difference_counts, differing, moved_words
-from compat.cli.machine import level_of
+from compat.cli.arguments import Exit, Option, given
+from compat.cli.lockers import workshop_of
+from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder
 from compat.cli.options import (
     CellNames,
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     KeepRecords,
     MatrixName,
-    Root,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.reports import JUnitFile, ReportFiles, SummaryFile
+from compat.cli.reports import (
+    JUnitFile,
+    RanCell,
+    Report,
+    ReportCase,
+    ReportFiles,
+    ReportSuite,
+    SummaryFile,
+    run_report,
+)
 from compat.cli.run import Jobs, Quick
 from compat.cli.this_machine import Interruption, ThisMachine
-from compat.cli.workload import print_lost, workers_that_fit
+from compat.cli.verdicts import print_failures
+from compat.cli.workload import print_lost, print_untried, workers_that_fit
+from compat.errors import UsageError
 from compat.fleet.batch import BatchResult, RunOptions
-from compat.fleet.checkout_run import NEWEST, CheckoutCells, CheckoutChoice, Comparison, compared
+from compat.fleet.checkout_run import (
+    NEWEST,
+    CheckoutCells,
+    CheckoutChoice,
+    Comparison,
+    compared,
+    refuse_no_cells,
+)
+from compat.fleet.choices import outside
+from compat.github.markdown import code, inline
+from compat.plan.cell import Cell
+from compat.plan.platform import python_name, python_remedy
+from compat.results.answer import Answer
+from compat.results.compare import CapabilityDifference, CellDifference, Difference
+from compat.results.record import Capability, Record
+from compat.results.state_words import STATE_WORDS
+from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
-from compat.site.wording import count
+from compat.run.outcome import Failed, parse_outcome
+from compat.run.scratch import Scratch, remove_dead_folders
+from compat.site.wording import cause_sentence, count, listed
+from compat.workspace import Workspace
+
+# What a user asks of a checkout: its source, the isolation level, whether its records are kept.
+AskedCheckout = tuple[str, Isolation, bool]
+
+
+@contextmanager
+def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[CheckoutCells]:
+    """Build the wheel of a checkout and yield its cells; the wheel goes when the context ends."""
+    source, level, keep = asked
+    axis, platform = workspace.matrix.interpreters, workspace.matrix.platform
+    newest_first = sorted(axis.patches, reverse=True)
+    pythons = [patch for patch in newest_first if interpreter(patch, platform)]
+    if not pythons:
+        name = python_name(axis.releases[-1], platform)
+        hint = python_remedy(name)
+        raise UsageError.of("this machine has no Python of the matrix to build with", hint=hint)
+    order = CheckoutOrder(
+        source=source,
+        package=workspace.matrix.subject_axis.package,
+        pythons=tuple(pythons),
+        platform=workspace.matrix.platform,
+    )
+    folder = sandbox_folder(level) / "checkouts"
+    remove_dead_folders(folder)
+    scratch = Scratch(folder)
+    try:
+        checkout = built_checkout(
+            order,
+            scratch.folder / "build",
+            lambda python: workshop_of(workspace, python, level),
+            environ(),
+        )
+        yield CheckoutCells(workspace, checkout, now(), keep)
+    finally:
+        scratch.close()
+
+
+def run_checkout(
+    workspace: Workspace,
+    asked: AskedCheckout,
+    meant: tuple[Sequence[str], bool],
+    options: RunOptions,
+    reports: ReportFiles,
+) -> int:
+    """Run the cells of a checkout that are `meant`, words or the quick ones; print what they came
+    to, write the reports, and return the exit code of `compat run`.
+    """
+    words, quick = meant
+    with cells_of_checkout(workspace, asked) as cells:
+        choice = cells.chosen(words, quick)
+        refuse_no_cells(choice)
+        note(f"{_subject(cells)}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
+        if choice.infeasible:
+            note(outside(choice.infeasible))
+        interruption = Interruption()
+        pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
+        result = run_pairs(cells, pairs, (options, asked[1]), interruption)
+    verdicts = {cell.id: cells.verdict(cell) for cell in choice.cells}
+    if given.as_json:
+        rows = [_row(verdict, result.outcomes.get(name)) for name, verdict in verdicts.items()]
+        envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
+    else:
+        _print_cells(choice.cells, verdicts, result)
+    ran = [_ran(cells, verdict) for verdict in verdicts.values()]
+    reports.write(run_report(workspace, _subject(cells), ran))
+    print_lost(result)
+    print_untried(result)
+    if interruption.signal:
+        return 128 + interruption.signal
+    return _exit_code_of(verdicts.values(), result)
+
+
+def run_pairs(
+    cells: CheckoutCells,
+    pairs: Mapping[str, str],
+    how: tuple[RunOptions, Isolation],
+    interruption: Interruption,
+) -> BatchResult:
+    options, level = how
+    machine = ThisMachine(cells.workspace, level, (cells.shown,))
+    with Progress(dict.fromkeys(pairs), options.workers) as progress:
+        return cells.run(pairs, machine, options, interruption.cancel, progress)
+
+
+def checkout_row(checkout: BuiltCheckout) -> dict[str, Any]:
+    return {
+        "source": checkout.source,
+        "version": checkout.version,
+        "commit": checkout.commit,
+        "changed": checkout.is_changed,
+        "name": checkout.name,
+        "wheels": {wheel.path.rpartition("/")[2]: wheel.sha256 for wheel in checkout.wheels},
+    }
+
+
+def _subject(cells: CheckoutCells) -> str:
+    return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
+
+
+def _ran(cells: CheckoutCells, verdict: Answer) -> RanCell:
+    records = cells.records.get(verdict.id)
+    if not records:
+        return RanCell(verdict=verdict, word="no result", record=None)
+    last, word = records[-1], STATE_WORDS[verdict.kind]
+    return RanCell(verdict=verdict, word=word, record=last, came_to=str(last.outcome))
+
+
+def _row(verdict: Answer, outcome: str | None) -> dict[str, Any]:
+    return {
+        "id": verdict.id,
+        "verdict": verdict.kind,
+        "outcome": outcome,
+        "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
+        "reasons": verdict.reasons,
+    }
+
+
+def _print_cells(
+    cells: Sequence[Cell], verdicts: Mapping[str, Answer], result: BatchResult
+) -> None:
+    width = max(len(cell.id) for cell in cells)
+    for cell in cells:
+        verdict = verdicts[cell.id]
+        say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
+    print_failures(result.outcomes)
+
+
+def _exit_code_of(verdicts: Iterable[Answer], result: BatchResult) -> int:
+    if result.suite_faults:
+        return 2
+    if result.is_incomplete:
+        return 3
+    return 0 if all(verdict.kind == "works" for verdict in verdicts) else 1
+
+
+# What stands above the cells of each kind, where there are any; `same` is only counted.
+HEADINGS: dict[Difference, str] = {
+    "breaks": "Broken",
+    "mends": "Mended",
+    "flaky": "Flaky: runs of the same files disagree",
+    "unknown": "Without an answer",
+}
+COUNTED: dict[Difference, str] = {
+    "breaks": "broken",
+    "mends": "mended",
+    "same": "as before",
+    "flaky": "flaky",
+    "unknown": "without an answer",
+}
+_MOST_MOVED = 5  # packages that a line names
+_MOST_NAMED = 3  # capabilities with one fate that a line names
+_PLURALS = {"works": "work", "is": "are", "has": "have", "fails:": "fail:"}
+# A capability and what became of it, which together are a sentence.
+_Reason = tuple[str, str]
+
+
+def difference_counts(comparison: Comparison) -> str:
+    total = len(comparison.differences)
+    kinds = [known.difference for known in comparison.differences]
+    parts = [f"{kinds.count(kind)} {words}" for kind, words in COUNTED.items() if kind in kinds]
+    return f"{count(total, 'cell')}: {', '.join(parts)}" if total else "no cell to compare"
+
+
+def differing(
+    comparison: Comparison, titles: Mapping[str, str], release: str
+) -> Iterator[tuple[Difference, str, list[str]]]:
+    """Yield what differs, what breaks first: the kind, the reason, and the cells it is about. More
+    than a few capabilities that fail alike in the same cells are one reason.
+
+    `titles` are those of capabilities by their ids, `release` is the package and its version.
+    """
+    for kind in HEADINGS:
+        reasons: dict[_Reason, list[str]] = {}
+        for known in comparison.differences:
+            if known.difference == kind:
+                for reason in _reasons(known, titles, release):
+                    reasons.setdefault(reason, []).append(known.cell)
+        for sentence, names in _folded(reasons):
+            yield kind, sentence, names
+
+
+def _folded(reasons: Mapping[_Reason, list[str]]) -> Iterator[tuple[str, list[str]]]:
+    alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for (name, fate), cells in reasons.items():
+        alike.setdefault((fate, tuple(cells)), []).append(name)
+    for (fate, places), names in alike.items():
+        if len(names) > _MOST_NAMED:
+            head, _, tail = fate.partition(" ")
+            yield f"{listed(names, _MOST_NAMED)} {_PLURALS[head]} {tail}", list(places)
+        else:
+            yield from ((f"{name} {fate}".lstrip(), list(places)) for name in names)
+
+
+def moved_words(comparison: Comparison) -> Iterator[str]:
+    for known in comparison.differences:
+        if known.moved and known.difference in HEADINGS:
+            yield f"{known.cell} has other packages, too: {listed(known.moved, _MOST_MOVED)}"
+
+
+def difference_reasons(
+    known: CellDifference, titles: Mapping[str, str], release: str
+) -> Iterator[str]:
+    for name, fate in _reasons(known, titles, release):
+        yield f"{name} {fate}".lstrip()
+
+
+def _reasons(known: CellDifference, titles: Mapping[str, str], release: str) -> Iterator[_Reason]:
+    is_broken = known.difference == "breaks"
+    for change in known.capabilities:
+        if change.is_worse or not is_broken:
+            yield _name(change, titles.get(change.id, "")), _fate(change)
+    if any(change.is_worse for change in known.capabilities) or not known.outcome_after:
+        if not known.capabilities:
+            words = STATE_WORDS[known.before], STATE_WORDS[known.after]
+            both = f"{words[0]} with {release}, {words[1]} with the checkout"
+            yield "", known.because or both
+        return
+    if is_broken and known.before == "infeasible":
+        yield "", f"could not be installed with {release}, and can be now; {_cause(known)}"
+    elif is_broken or not known.capabilities:
+        yield "", f"{STATE_WORDS[known.before]} with {release}; {_cause(known)}"
+
+
+def _cause(known: CellDifference) -> str:
+    return cause_sentence(parse_outcome(known.outcome_after))
+
+
+def change_words(change: CapabilityDifference, title: str) -> str:
+    return f"{_name(change, title)} {_fate(change)}"
+
+
+def _name(change: CapabilityDifference, title: str) -> str:
+    return f"{change.id} ({title})" if title and title != change.id else change.id
+
+
+def _fate(change: CapabilityDifference) -> str:
+    if not change.is_worse:
+        return "works now"
+    if change.after == "absent":
+        return f"is not there any more: {change.subject}"
+    if change.after is None:
+        return "has no result any more: the tests did not come to it"
+    return f"fails: {change.subject or change.cause}"
+
+
+_MOST_CELLS = 10  # that a row names
+
+
+def diff_report(cells: CheckoutCells, comparison: Comparison, heading: str, release: str) -> Report:
+    """Return what became of each place: a suite for each cell of the checkout, a case for each
+    capability; in the summary each reason once, with its cells.
+
+    `release` is the package and the version that the checkout stands beside.
+    """
+    titles = {known.id: known.title for known in cells.workspace.described}
+    return Report(
+        command=f"compat diff {cells.workspace.name}",
+        suites=tuple(
+            _suite(known, cells.records.get(known.cell, ()), titles, release)
+            for known in comparison.differences
+        ),
+        heading=f"{heading}: {difference_counts(comparison)}",
+        columns=("", "what", "cells"),
+        rows=tuple(
+            (inline(HEADINGS[kind]), inline(sentence, 500), _cells(names))
+            for kind, sentence, names in differing(comparison, titles, release)
+        ),
+        sentences=tuple(moved_words(comparison)),
+    )
+
+
+def _cells(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_CELLS} more" if len(names) > _MOST_CELLS else ""
+    return ", ".join(map(code, names[:_MOST_CELLS])) + more
+
+
+def _suite(
+    known: CellDifference,
+    records: Sequence[Record],
+    titles: Mapping[str, str],
+    release: str,
+) -> ReportSuite:
+    last = records[-1] if records else None
+    return ReportSuite(
+        cell=known.cell,
+        cases=tuple(_cases(known, last, titles, release)),
+        started=None if last is None else last.started,
+        seconds=None if last is None else last.seconds,
+    )
+
+
+def _cases(
+    known: CellDifference, last: Record | None, titles: Mapping[str, str], release: str
+) -> Iterator[ReportCase]:
+    because = "; ".join(difference_reasons(known, titles, release))
+    if known.difference == "unknown":
+        yield ReportCase(name="run", tag="error", message=f"without an answer; {because}")
+        return
+    if known.difference == "flaky":
+        why = f"flaky: runs of the same files disagree; {because}"
+        yield ReportCase(name="run", tag="skipped", message=why)
+        return
+    worse = {change.id: change for change in known.capabilities if change.is_worse}
+    now = {} if last is None else {each.id: each for each in last.capabilities}
+    for name in sorted({*now, *worse}):
+        if name in worse:
+            why = change_words(worse[name], titles.get(name, ""))
+            yield ReportCase(name=name, tag="failure", message=why, kind=worse[name].cause)
+        else:
+            yield _other_case(now[name], release)
+    outcome = parse_outcome(known.outcome_after) if known.outcome_after else None
+    stage = outcome.stage if isinstance(outcome, Failed) else "plan"
+    log = "" if last is None else last.log
+    if known.difference == "breaks" and not worse:
+        yield ReportCase(name=stage, tag="failure", message=because, log=log)
+    elif not now and isinstance(outcome, Failed):
+        yield ReportCase(name=stage, tag="skipped", message=because)
+    elif not now:
+        yield ReportCase(name="suite")
+
+
+def _other_case(capability: Capability, release: str) -> ReportCase:
+    name = capability.id
+    if capability.status == "yes":
+        return ReportCase(name=name)
+    if capability.status == "absent":
+        lacking = ", ".join(capability.missing) or "it"
+        why = f"the checkout does not have {lacking}"
+    else:
+        why = f"fails: {capability.subject or capability.cause}"
+    why = f"{why}; it is not known to work with {release} either"
+    return ReportCase(name=name, tag="skipped", message=why)
+
 
 Against = Annotated[
     str,
-    typer.Option("--against", metavar="VERSION", help="'newest', or a release of the matrix."),
+    Option("--against", metavar="VERSION", help="'newest', or a release of the matrix."),
 ]
 Source = Annotated[
     str,
-    typer.Option(
+    Option(
         "--subject-from",
         metavar="SOURCE",
         help="The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
@@ -59,10 +419,6 @@ def diff_command(
     isolation: IsolationLevel = "",
     junit: JUnitFile = None,
     summary: SummaryFile = None,
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Compare a checkout with a release: regressions and fixes.
 
@@ -83,7 +439,7 @@ def diff_command(
     Examples: compat diff flask; compat diff flask --against 3.0 --quick --json; compat diff flask
     'py3.13-*' --subject-from ../flask --junit diff.xml --summary "$GITHUB_STEP_SUMMARY"
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
     level = level_of(isolation)
     options = RunOptions(workers=workers_that_fit(jobs, workspace.matrix.suite))
@@ -94,7 +450,7 @@ def diff_command(
         interruption = Interruption()
         comparison = _compared(cells, choice, release, (options, level), interruption)
     named, heading = _released(cells, release), _heading(cells, release)
-    if as_json:
+    if given.as_json:
         envelope(_payload(cells, comparison, release))
     else:
         say(f"{heading}: {difference_counts(comparison)}")
@@ -102,7 +458,7 @@ def diff_command(
     files = ReportFiles(junit=junit, summary=summary)
     files.write(diff_report(cells, comparison, heading, named))
     _print_last(comparison)
-    raise typer.Exit(128 + interruption.signal if interruption.signal else _exit_code(comparison))
+    raise Exit(128 + interruption.signal if interruption.signal else _exit_code(comparison))
 
 
 def _compared(

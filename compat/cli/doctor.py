@@ -8,7 +8,6 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any
 
-import typer
 from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
@@ -26,6 +25,7 @@ from compat.advise.package_list import (
 from compat.advise.problem import KnownFacts, Problem
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin
+from compat.cli import arguments as typer
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
 from compat.cli.installs import known_elsewhere, say_elsewhere
 from compat.cli.options import (

@@ -3,35 +3,30 @@
 from collections.abc import Mapping
 from typing import Annotated
 
-import typer
-
-from compat.cli.machine_search import MachineSearch
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.options import (
     At,
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     MatrixName,
-    Root,
     kept_version,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
+from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError
 from compat.fleet.batch import RunOptions
 from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of, refuse_nothing
 from compat.plan.cell import RECIPES, Recipe
 from compat.site.wording import count
 
-AxisName = Annotated[str, typer.Option("--axis", metavar="AXIS", help="The axis to search.")]
-Highest = Annotated[bool, typer.Option("--highest", help="The highest instead of the lowest.")]
+AxisName = Annotated[str, Option("--axis", metavar="AXIS", help="The axis to search.")]
+Highest = Annotated[bool, Option("--highest", help="The highest instead of the lowest.")]
 Needs = Annotated[
     list[str] | None,
-    typer.Option("--need", metavar="CAPABILITY", help="What must work; else everything."),
+    Option("--need", metavar="CAPABILITY", help="What must work; else everything."),
 ]
 RecipeName = Annotated[
-    str, typer.Option("--recipe", help="fresh, dated or relaxed: how cells are locked.")
+    str, Option("--recipe", help="fresh, dated or relaxed: how cells are locked.")
 ]
 
 
@@ -43,10 +38,6 @@ def floor_command(
     need: Needs = None,
     recipe: RecipeName = "relaxed",
     isolation: IsolationLevel = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Find the lowest version on an axis that works.
 
@@ -57,7 +48,7 @@ def floor_command(
 
     Examples: compat floor tff --axis tf --at tff=0.33.0 --at python=3.9
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     question = FloorQuestion(
         axis=axis,
         others=dict(map(kept_version, at or ())),
@@ -75,11 +66,11 @@ def floor_command(
     answer = boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
     search.exit_if_interrupted()
     refuse_nothing(answer)
-    if as_json:
+    if given.as_json:
         envelope(_payload(answer, question))
     else:
         print_answer(answer, question)
-    raise typer.Exit(_exit_code(answer))
+    raise Exit(_exit_code(answer))
 
 
 def _recipe(text: str) -> Recipe:

@@ -4,10 +4,9 @@ another with it.
 
 from typing import Annotated
 
-import typer
-
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.machine import now
-from compat.cli.options import Json, MatrixName, Root, workspace_of
+from compat.cli.options import MatrixName, workspace_of
 from compat.cli.output import envelope, note, report, say
 from compat.results.answer import Answer
 from compat.results.coverage import cell_count
@@ -19,10 +18,8 @@ STATES = ("ruled out before any run", "tested", "run without an answer", "never 
 def health_command(
     matrix: MatrixName,
     days: Annotated[
-        int, typer.Option("--days", min=0, help="How long a stale verdict may wait for its run.")
+        int, Option("--days", min=0, help="How long a stale verdict may wait for its run.")
     ] = 14,
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Report how fresh the results are.
 
@@ -34,7 +31,7 @@ def health_command(
 
     Examples: compat ci health tff; compat ci health tff --days 3
     """
-    workspace = workspace_of(matrix, root)
+    workspace = workspace_of(matrix)
     tested = [entry for entry in workspace.snapshot.known if entry.is_tested]
     waited = workspace.context.fresh_days + days
     overdue = [
@@ -45,7 +42,7 @@ def health_command(
         "overdue": len(overdue),
         "damaged records": len(damaged),
     }
-    if as_json:
+    if given.as_json:
         envelope({"matrix": matrix, **figures, "overdue_cells": overdue}, damaged)
     else:
         for name, value in figures.items():
@@ -53,7 +50,7 @@ def health_command(
         report(damaged)
     for cell in overdue:
         note(f"warning: {cell} is overdue; compat run {matrix} {cell} renews it")
-    raise typer.Exit(1 if overdue or damaged or not tested else 0)
+    raise Exit(1 if overdue or damaged or not tested else 0)
 
 
 def _figures(workspace: Workspace, tested: list[Answer]) -> dict[str, int | str]:

@@ -5,24 +5,30 @@ from pathlib import Path
 from typing import Annotated
 
 import msgspec
-import typer
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.machine import cache_folder, interpreter, level_of, today
-from compat.cli.options import ExtraIndexUrl, IndexUrl, Json, workspace_of
+from compat.cli.options import index_settings, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
 from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, project_of
-from compat.draft.draft import Draft, DraftRequest, draft_of
-from compat.draft.library import library_of
-from compat.draft.naming import axis_name
-from compat.draft.suite_draft import SuiteDraft, bringing, import_suite, own_suite
+from compat.draft.draft import (
+    Draft,
+    DraftRequest,
+    SuiteDraft,
+    axis_name,
+    bringing,
+    draft_of,
+    import_suite,
+    library_of,
+    own_suite,
+)
 from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
-from compat.index.settings import settings
 from compat.plan.cell import parse_cell
 from compat.policy.window import PYTHONS
 from compat.run.placed_suite import project_settings
@@ -32,24 +38,17 @@ from compat.workspace import Workspace
 
 Folder = Annotated[
     Path | None,
-    typer.Option("--root", help="The repository, or an empty folder; else the current one."),
+    Option("--root", help="The repository, or an empty folder; else the current one."),
 ]
 
 
 def init_command(
     package: Annotated[
         str,
-        typer.Argument(
-            metavar="[PACKAGE]", help="A package of the index; else that of pyproject.toml."
-        ),
+        Argument(metavar="[PACKAGE]", help="A package of the index; else that of pyproject.toml."),
     ] = "",
-    as_json: Json = False,
     root: Folder = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
-    run: Annotated[
-        bool, typer.Option("--run/--no-run", help="Run the project's own tests once.")
-    ] = True,
+    run: Annotated[bool, Option("--run/--no-run", help="Run the project's own tests once.")] = True,
 ) -> None:
     """Write a first matrix for a library.
 
@@ -77,7 +76,7 @@ def init_command(
         message = "is there already, and nothing of it was changed"
         hint = f"compat check {matrix.name} looks at it"
         raise UsageError.of(message, path=f"matrices/{matrix.name}", hint=hint)
-    with_index = settings(index_url=index_url, extra_index_urls=tuple(extra_index_url or ()))
+    with_index = index_settings()
     source = PyPISource(with_index, cache_folder())
     library = library_of(package, own, source)
     module = library.module or canonicalize_name(package).replace("-", "_")
@@ -88,8 +87,8 @@ def init_command(
     _write(matrix, draft)
     if own is not None and suite.is_own:
         for _ in range(_PROOFS if draft.quick else 0):
-            workspace = workspace_of(draft.name, folder, index_url, extra_index_url)
-            lost = _lost_in_a_run(workspace, draft, run, as_json)
+            workspace = workspace_of(draft.name, folder)
+            lost = _lost_in_a_run(workspace, draft, run)
             every = dict.fromkeys(bringing(module, own) for module in lost)
             added = tuple(name for name in every if name and name not in suite.requirements)
             if not added:
@@ -98,7 +97,7 @@ def init_command(
             suite = msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
             draft = draft_of(library, request, suite, source)
             _write(matrix, draft)
-    _print(draft, as_json)
+    _print(draft)
 
 
 # How often a draft is mended by what a run of its tests lacks: a module that is brought may show
@@ -111,7 +110,7 @@ def _write(matrix: Path, draft: Draft) -> None:
         files.write(matrix / name, text)
 
 
-def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool, as_json: bool) -> tuple[str, ...]:
+def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, ...]:
     """Run the suite in the newest smoke cell, unless it should not `run`, print the result, and
     return the modules that nothing there brings.
     """
@@ -132,12 +131,12 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool, as_json: bool)
         report(error.faults)
         return ()
     if interruption.signal:
-        raise typer.Exit(128 + interruption.signal)
+        raise Exit(128 + interruption.signal)
     workspace.refresh()
     lost = tuple(module for fault in result.suite_faults for module in lost_modules(fault))
     if result.suite_faults or result.is_incomplete:
         note(f"warning: the tests have no result in {cell}, so the suite is not proven")
-    elif not as_json:
+    elif not given.as_json:
         print_verdicts(workspace, [cell])
     return lost
 
@@ -208,12 +207,12 @@ def _architecture() -> str:
     return "aarch64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
 
 
-def _print(draft: Draft, as_json: bool) -> None:
+def _print(draft: Draft) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
     following = f"compat run {draft.name} --quick"
     if not draft.quick:
         following = f"compat plan {draft.name}"
-    if as_json:
+    if given.as_json:
         reasons = {"reasons": draft.reasons, "left_out": draft.left_out}
         cells = {"cells": draft.cells, "quick": draft.quick}
         envelope(

@@ -2,8 +2,7 @@
 a dependency that is not out yet will break.
 """
 
-import typer
-
+from compat.cli import arguments as typer
 from compat.cli.options import Json, MatrixName, Root, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.reports import Report, ReportFiles, SummaryFile

@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
 
-import typer
-
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
-from compat.cli.disproofs import tell_disproofs
+from compat.cli import arguments as typer
 from compat.cli.installs import MOST_QUESTIONS, ask_plain
 from compat.cli.lockers import locker_of, wheels_locker
 from compat.cli.options import (
@@ -24,7 +22,7 @@ from compat.cli.options import (
     Root,
     workspace_of,
 )
-from compat.cli.output import envelope, note, report, say
+from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.drift import drift

@@ -3,66 +3,87 @@
 import datetime
 import difflib
 import importlib.util
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+import msgspec
 from packaging.version import Version
 
+from compat.cli.arguments import SHARED, Argument, Option, given
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
-from compat.cli.suite_check import faults_of_suite
 from compat.declare.parsing import parse_version
-from compat.errors import DeclarationError, UsageError
-from compat.index.settings import IndexOptions
+from compat.errors import DeclarationError, Fault, UsageError
+from compat.index.settings import IndexOptions, IndexSettings, settings
+from compat.lock.kept_lock import kept_lock
+from compat.plan.requirements import published_names
+from compat.run.suitefiles import settings_texts
+from compat.value import encode
 from compat.workspace import Workspace
+
+
+def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
+    """Return the faults of the suite; they are kept as long as its files and what they are held
+    against stay the same.
+    """
+    folder = workspace.suite_folder
+    texts = workspace.suite_texts | settings_texts(folder) if folder.is_dir() else None
+
+    def look() -> bytes:
+        from compat.declare.suite import suite_faults
+        from compat.declare.suite_imports import Brought
+
+        @cache
+        def brought() -> Brought:
+            locks = (kept_lock(lock_path) for _, lock_path in workspace.lock_paths())
+            pins = [{pin.name for pin in lock.pins} for lock in locks]
+            catalogue = workspace.kept_catalogue
+            published = published_names(() if catalogue is None else catalogue.packages)
+            return Brought(names=published.union(*pins), locked=bool(pins))
+
+        path = f"matrices/{workspace.name}/matrix.toml"
+        return encode(suite_faults(workspace.matrix, texts, path, brought))
+
+    body = workspace.keep(
+        "suite-faults", (encode(texts), encode(workspace.lock_digests.states)), look
+    )
+    return msgspec.json.decode(body, type=tuple[Fault, ...])
+
 
 LockerName = Literal["uv", "pip-tools"]
 MatrixName = Annotated[
-    str, typer.Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")
+    str, Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")
 ]
-CellNames = Annotated[
-    list[str] | None, typer.Argument(metavar="[CELL]...", help="Cell ids or globs.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Root = Annotated[
-    Path | None,
-    typer.Option("--root", help="The folder that holds matrices/; else looked for upwards."),
-]
-IndexUrl = Annotated[
-    str | None, typer.Option("--index-url", help="The package index; else as pip is configured.")
-]
-ExtraIndexUrl = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--extra-index-url", help="A further index, asked before the main one; repeatable."
-    ),
-]
-Refresh = Annotated[
-    bool, typer.Option("--refresh", help="Ask the index again, whatever the cache holds.")
-]
+CellNames = Annotated[list[str] | None, Argument(metavar="[CELL]...", help="Cell ids or globs.")]
+# Shared by every command, see `compat.cli.arguments`; for a function that wants one by name.
+Json = Annotated[bool, SHARED["as_json"]]
+Root = Annotated[Path | None, SHARED["root"]]
+IndexUrl = Annotated[str | None, SHARED["index_url"]]
+ExtraIndexUrl = Annotated[list[str] | None, SHARED["extra_index_url"]]
+Refresh = Annotated[bool, SHARED["refresh"]]
 IsolationLevel = Annotated[
-    str, typer.Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
+    str, Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
 ]
 KeepRecords = Annotated[
     bool,
-    typer.Option("--keep-records", help="Keep a checkout's locks and records, under its commit."),
+    Option("--keep-records", help="Keep a checkout's locks and records, under its commit."),
 ]
 PolicyDay = Annotated[
     str,
-    typer.Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01."),
+    Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01."),
 ]
 OtherPlatform = Annotated[
     str,
-    typer.Option(
+    Option(
         "--platform",
-        metavar="NAME",
+        metavar="PLATFORM",
         help="Another platform that the matrix declares, such as macos-arm64; or all of them.",
     ),
 ]
 At = Annotated[
     list[str] | None,
-    typer.Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),
+    Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),
 ]
 
 
@@ -75,10 +96,16 @@ def needs_extra(extra: str, module: str) -> None:
         raise UsageError.of(f"this command needs {module}, which is not installed", hint=hint)
 
 
-def matrices_folder(root: Path | None) -> Path:
-    """Return the folder `matrices/` under `root`, or under the nearest folder upwards from here
-    that has one.
+def index_settings() -> IndexSettings:
+    """Return the index that the options name, else pip's."""
+    return settings(index_url=given.index_url, extra_index_urls=tuple(given.extra_index_url or ()))
+
+
+def matrices_folder(root: Path | None = None) -> Path:
+    """Return the folder `matrices/` under `root` or --root, or under the nearest folder upwards
+    from here that has one.
     """
+    root = given.root if root is None else root
     starts = [root] if root is not None else [Path.cwd(), *Path.cwd().parents]
     for start in starts:
         if (start / "matrices").is_dir():
@@ -90,12 +117,12 @@ def matrices_folder(root: Path | None) -> Path:
     )
 
 
-def schemas_folder(root: Path | None) -> Path:
+def schemas_folder() -> Path:
     """Return the folder `matrices/` that there is, or that a new repository is to have."""
     try:
-        return matrices_folder(root)
+        return matrices_folder()
     except UsageError:
-        start = Path.cwd() if root is None else root
+        start: Path = given.root or Path.cwd()
         if not start.is_dir():
             raise
         return start / "matrices"
@@ -107,7 +134,7 @@ def matrix_names(folder: Path) -> tuple[str, ...]:
 
 def workspace_of(
     name: str,
-    root: Path | None,
+    root: Path | None = None,
     index_url: str | None = None,
     extra_index_url: list[str] | None = None,
     refresh: bool = False,
@@ -123,7 +150,9 @@ def workspace_of(
             f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}", hint=hint
         )
     index = IndexOptions(
-        index_url=index_url, extra_index_urls=tuple(extra_index_url or ()), refresh=refresh
+        index_url=index_url or given.index_url,
+        extra_index_urls=tuple(extra_index_url or given.extra_index_url or ()),
+        refresh=refresh or given.refresh,
     )
     return Workspace(matrices / name, today(), cache_folder, day=day, index=index, notify=note)
 

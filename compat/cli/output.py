@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from compat.cli.arguments import given
 from compat.errors import Fault, one_line, visible
+from compat.results.clauses import Disproof, FileClause
 from compat.site.wording import count
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
+    """Print the clauses that were removed, and the cells that have no answer any more."""
+    for disproof in disproofs:
+        clause = disproof.clause
+        about = clause.path if isinstance(clause, FileClause) else " and ".join(clause.facts)
+        say(f"disproved by {disproof.cell} on {disproof.on}, and removed: {about}")
+    if disproofs:
+        say(f"{count(len(fell), 'cell')} without an answer now{': ' if fell else ''}")
+        for cell in fell:
+            say(f"  {cell}")
+
 
 SCHEMA = 1
 
@@ -23,16 +40,15 @@ def say(text: str = "") -> None:
 
 
 def note(text: str) -> None:
-    print(one_line(text), file=sys.stderr)
+    if not given.quiet or text.startswith(("warning:", "error:")):
+        print(one_line(text), file=sys.stderr)
 
 
 def prose(text: str) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    err = Console(stderr=True, highlight=False, markup=False, emoji=False)
-    if err.is_terminal:
-        err.print(Text(one_line(text)))
+    """Print a sentence for people on stderr, wrapped on a terminal."""
+    if sys.stderr.isatty():
+        for line in textwrap.wrap(one_line(text), shutil.get_terminal_size().columns):
+            note(line)
     else:
         note(text)
 
@@ -47,16 +63,45 @@ def about(seconds: float) -> str:
     )
 
 
-def console() -> Console:
-    """Return a console on stdout: colour only on a terminal, NO_COLOR obeyed, never less than 100
-    columns in a pipe.
+def console(*, stderr: bool = False) -> Console:
+    """Return a console: colour only on a terminal or as --color says, NO_COLOR and COLUMNS obeyed,
+    120 columns in a pipe.
     """
     from rich.console import Console
 
-    out = Console(highlight=False, markup=False, emoji=False, soft_wrap=True)
-    return (
-        out if out.is_terminal else Console(highlight=False, markup=False, emoji=False, width=120)
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        width=None if (sys.stderr if stderr else sys.stdout).isatty() else columns(),
+        force_terminal=True if given.color == "always" and not stderr else None,
+        no_color=True if given.color == "never" else None,
     )
+
+
+def columns() -> int:
+    return shutil.get_terminal_size((120, 24)).columns
+
+
+def table(names: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows on stdout: on a terminal as a table, whose last column is wrapped and no other;
+    in a pipe as lines whose fields are divided by tabs, without the names.
+    """
+    texts = [[one_line(str(field)) for field in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in texts:
+            print("\t".join(row))
+        return
+    texts.insert(0, [*names])
+    widths = [max(len(row[place]) for row in texts) for place in range(len(names) - 1)]
+    room = max(20, columns() - sum(widths) - 2 * len(widths))
+    for row in texts:
+        head = "  ".join(field.ljust(width) for field, width in zip(row, widths, strict=False))
+        last = textwrap.wrap(row[-1], room, break_long_words=False) or [""]
+        print(f"{head}  {last[0]}".rstrip() if widths else last[0])
+        for line in last[1:]:
+            print(" " * (columns() - room if widths else 0) + line)
 
 
 def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:

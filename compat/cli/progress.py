@@ -16,6 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from compat.cli.output import console as stderr_console
 from compat.cli.output import note
 from compat.errors import one_line
 from compat.results.durations import seconds_left
@@ -96,7 +97,7 @@ class Progress:
         self._locking: dict[str, _Running] = {}
         self._lock = threading.RLock()
         self._over = threading.Event()
-        console = console or Console(stderr=True, highlight=False, markup=False, emoji=False)
+        console = console or stderr_console(stderr=True)
         self._live = (
             Live(console=console, get_renderable=lambda: self, refresh_per_second=4)
             if console.is_terminal

@@ -1,47 +1,90 @@
-"""The command that proposes moves of minimum versions and further versions, writes them, and opens
-pull requests.
-"""
+"""Commands about moves of minimum versions: propose them, and list those to come."""
 
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+import msgspec
 
 from compat import files, pipeline
-from compat.cli.options import Json, MatrixName, PolicyDay, Root, policy_day, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.arguments import Exit, Option, given
+from compat.cli.options import MatrixName, PolicyDay, policy_day, workspace_of
+from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
 from compat.pipeline import ProposedMoves
-from compat.policy.calendar import missing_command, outlooks
+from compat.policy.calendar import Schedule, missing_command, outlooks, schedule
 from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import affected_words, floors
 
-CellsOnly = Annotated[
-    bool, typer.Option("--cells", help="Print only the cells that must run first.")
-]
-Write = Annotated[bool, typer.Option("--write", help="Apply open proposals.")]
+
+def schedule_command(
+    matrix: MatrixName,
+    day: PolicyDay = "",
+    ics: Annotated[Path | None, Option("--ics", help="Write the calendar to this file.")] = None,
+) -> None:
+    """List the coming moves of every minimum, three years ahead.
+
+    Examples: compat matrix schedule tff; compat matrix schedule tff --json; compat matrix schedule
+    tff --ics tff.ics
+    """
+    workspace = workspace_of(matrix)
+    when = policy_day(day, workspace)
+    snapshot = pipeline.known_on(workspace, when)
+    coming = schedule(snapshot, when)
+    if ics is not None:
+        from compat.site.exports.ical import ical
+
+        files.write(ics, ical(coming))
+    if given.as_json:
+        envelope(msgspec.structs.asdict(coming))
+        return
+    _print_schedule(coming)
+    for outlook in outlooks(snapshot, when):
+        say(f"  {outlook.sentence}.")
+
+
+def _print_schedule(coming: Schedule) -> None:
+    say(f"{coming.title}: coming moves of its minimum versions, {coming.day} to {coming.until}")
+    for package, rule in dict.fromkeys((move.package, move.rule) for move in coming.moves):
+        say(f"  {package}: the minimum may rise to {rule}")
+    rows = [
+        (
+            *(move.wording, f"{move.package} {move.to}", move.state, move.released, move.source),
+            "yes" if move.proven else "no",
+        )
+        for move in coming.moves
+    ]
+    table(("when", "minimum", "state", "release date", "source", "proven"), rows)
+    for move in coming.moves:
+        for because in (move.held, "" if move.proven else move.proof):
+            if because:
+                say(f"  {move.package} {move.to}: {because}")
+    names = ("from", "minimum by the rules", "with the moves that are proven now")
+    table(names, [(m.on, _versions(m.floors), _versions(m.proven)) for m in coming.minimums])
+
+
+def _versions(pairs: Sequence[tuple[str, Any]]) -> str:
+    return ", ".join(f"{axis} {version}" for axis, version in pairs)
+
+
+CellsOnly = Annotated[bool, Option("--cells", help="Print only the cells that must run first.")]
+Check = Annotated[bool, Option("--check", help="End with 1 when a move is open.")]
+Write = Annotated[bool, Option("--write", help="Apply open proposals.")]
 Target = Annotated[
     list[Path] | None,
-    typer.Option(
+    Option(
         "--target",
         help="A file of the library to move along, or its folder: every file that states a floor.",
     ),
 ]
-Open = Annotated[bool, typer.Option("--open", help="Open, update or close pull request and issue.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="With --open: only show what would be sent.")
-]
-Repository = Annotated[
-    str, typer.Option("--repository", help="owner/name; else GITHUB_REPOSITORY.")
-]
+Open = Annotated[bool, Option("--open", help="Open, update or close pull request and issue.")]
+DryRun = Annotated[bool, Option("--dry-run", help="With --open: only show what would be sent.")]
+Repository = Annotated[str, Option("--repository", help="owner/name; else GITHUB_REPOSITORY.")]
 Base = Annotated[
-    str, typer.Option("--base", help="The branch to change; else GITHUB_REF_NAME, else main.")
+    str, Option("--base", help="The branch to change; else GITHUB_REF_NAME, else main.")
 ]
-Site = Annotated[
-    str, typer.Option("--site", help="Where the site is, to link each cell to its page.")
-]
+Site = Annotated[str, Option("--site", help="Where the site is, to link each cell to its page.")]
 
 
 def propose_command(
@@ -49,26 +92,27 @@ def propose_command(
     day: PolicyDay = "",
     cells: CellsOnly = False,
     write: Write = False,
+    check: Check = False,
     target: Target = None,
     open_: Open = False,
     dry_run: DryRun = False,
     repository: Repository = "",
     base: Base = "",
     site: Site = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Propose moves of the supported minimums, with their evidence.
 
-    A day in the past tells what a maintainer would have been told then. Exit code 1 when a move is
-    open. --open takes its token from GITHUB_TOKEN; without one it ends in exit code 4. Examples:
-    compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --cells; compat
-    propose tff --write --target .; compat propose tff --open --dry-run
+    A day in the past tells what a maintainer would have been told then. Ends with 0, with --check
+    with 1 when a move is open. --open takes its token from GITHUB_TOKEN; without one it ends with
+    4.
+
+    Examples: compat propose tff; compat propose tff --today 2022-09-22; compat propose tff --write
+    --target .; compat propose tff --open --dry-run
 
     A --target is a pyproject.toml, setup.cfg, setup.py, tox.ini, noxfile.py, README, a CI's YAML or
     a requirements file. Of a folder all of these are taken but the last, which is often a lock.
     """
-    workspace = workspace_of(matrix, root)
+    workspace = workspace_of(matrix)
     when = policy_day(day, workspace)
     if not cells and (write or open_) and when != workspace.day:
         raise UsageError.of(
@@ -83,7 +127,7 @@ def propose_command(
         return
     if write:
         pipeline.applied(moves)
-    if as_json:
+    if given.as_json:
         _print_json(moves, when)
     else:
         _print_proposals(moves, when)
@@ -91,11 +135,11 @@ def propose_command(
         note(f"left alone: {line}")
     if open_:
         _open(moves, repository, base, f"{site.rstrip('/')}/{matrix}/" if site else "", dry_run)
-    raise typer.Exit(1 if moves.opened else 0)
+    raise Exit(1 if check and moves.opened else 0)
 
 
 def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool) -> None:
-    from compat.cli.pull_requests import GitHubTarget, print_outcome, sync
+    from compat.cli.upkeep import GitHubTarget, print_outcome, sync
 
     desk = GitHubTarget(repository=repository, base=base, site=site, dry_run=dry_run)
     outcomes = sync(desk, moves.snapshot, moves.proposals, moves.changed)

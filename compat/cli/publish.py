@@ -5,9 +5,8 @@ import time
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from compat import files, pipeline
+from compat.cli import arguments as typer
 from compat.cli.machine import environ, today
 from compat.cli.options import Json, Root, matrices_folder, matrix_names, needs_extra, workspace_of
 from compat.cli.output import envelope, note, say

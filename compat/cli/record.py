@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from compat import pipeline
+from compat.cli import arguments as typer
 from compat.cli.installs import take_plain
 from compat.cli.intake import take_learnt, take_locks, take_platforms, take_records
 from compat.cli.machine import without_places

@@ -3,22 +3,18 @@
 from typing import Annotated
 
 import tomlkit
-import typer
 
 from compat import questions
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.lockers import locker_of
-from compat.cli.machine_search import MachineSearch
 from compat.cli.options import (
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     MatrixName,
-    Root,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
+from compat.cli.this_machine import MachineSearch
 from compat.errors import DeclarationError, UsageError
 from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy
@@ -28,13 +24,13 @@ from compat.search.repair import MovedPackage, Repair
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-CellName = Annotated[str, typer.Argument(metavar="CELL", help="The id of a cell.")]
+CellName = Annotated[str, Argument(metavar="CELL", help="The id of a cell.")]
 WithoutRules = Annotated[
     bool,
-    typer.Option("--without-rules", help="Begin with the published metadata, without our rules."),
+    Option("--without-rules", help="Begin with the published metadata, without our rules."),
 ]
 Verify = Annotated[
-    bool, typer.Option("--verify/--no-verify", help="Install it and run the suite's core.")
+    bool, Option("--verify/--no-verify", help="Install it and run the suite's core.")
 ]
 
 
@@ -44,10 +40,6 @@ def repair_command(
     without_rules: WithoutRules = False,
     verify: Verify = True,
     isolation: IsolationLevel = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Find the smallest change of requirements that makes a cell installable.
 
@@ -59,7 +51,7 @@ def repair_command(
 
     Example: compat find repair tff py3.11-tf2.14-tff0.87.0 --without-rules
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     cells = named_cells(workspace.facts_of(workspace.kept_or_asked), [cell])
     if len(cells) != 1:
         hint = f"for example {cells[0].id}"
@@ -69,11 +61,11 @@ def repair_command(
     repair = questions.repaired(workspace, cells[0], locker_of(workspace, "uv"), not without_rules)
     is_tried = verify and repair.lock is not None and bool(repair.refusal)
     outcome = _verified(workspace, repair, isolation) if is_tried else None
-    if as_json:
+    if given.as_json:
         _tell_json(repair, outcome)
     else:
         _print(repair, outcome, workspace)
-    raise typer.Exit(1 if repair.lock is None or _is_broken(outcome) else 0)
+    raise Exit(1 if repair.lock is None or _is_broken(outcome) else 0)
 
 
 def _is_broken(outcome: Outcome | None) -> bool:

@@ -1,26 +1,311 @@
-"""What a command leaves for CI: a JUnit XML file, and a summary as Markdown."""
+"""What a run came to, in words for people, and for CI as JUnit XML and Markdown."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from xml.etree import ElementTree
 
-import typer
-
 from compat import files
+from compat.advise.lifted import lifted
+from compat.cli.arguments import Option
+from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
-from compat.github.markdown import inline
+from compat.github.markdown import code, inline
+from compat.plan.cell import LANES, Coordinate
+from compat.results.answer import EXCUSED, Answer
+from compat.results.record import Record
+from compat.results.representative import representative
+from compat.run.outcome import (
+    Failed,
+    Outcome,
+    Passed,
+    brief,
+    is_doubtful,
+    is_spurious,
+    is_suite_fault,
+    parse_outcome,
+)
+from compat.site.wording import (
+    UNCHANGED_WORDS,
+    cause_sentence,
+    fault_words,
+    listed,
+    place_words,
+    reason_words,
+)
 from compat.value import Value
+from compat.workspace import Workspace
+
+if TYPE_CHECKING:
+    from compat.results.answer import Blame
+    from compat.results.record import Capability
+
+# Up to so many places have a sentence each; more are counted.
+_FEW = 3
+
+
+class _Answers:
+    """The cells of this run that have an answer, by place, the best place first."""
+
+    def __init__(self, workspace: Workspace, outcomes: Mapping[str, str]) -> None:
+        self.workspace = workspace
+        known = workspace.at_hand.by_id
+        self.outcomes: dict[str, Outcome] = {}
+        places: dict[tuple[Coordinate, ...], list[Answer]] = {}
+        for cell, text in outcomes.items():
+            outcome, entry = parse_outcome(text), known.get(cell)
+            # A doubtful outcome that no second run came to is no answer.
+            is_answer = not is_spurious(outcome) and not is_suite_fault(outcome)
+            if (
+                entry is None
+                or entry.cell.is_in_lane
+                or not is_answer
+                or not _counts(outcome, entry)
+            ):
+                continue
+            self.outcomes[cell] = outcome
+            places.setdefault(entry.cell.coordinates, []).append(entry)
+        waiting = list(places.values())
+        self.places: list[list[Answer]] = []
+        while waiting:
+            best = representative(entry for entries in waiting for entry in entries)
+            chosen = next(entries for entries in waiting if best in entries)
+            waiting.remove(chosen)
+            self.places.append([best, *(entry for entry in chosen if entry is not best)])
+
+    def works(self, entry: Answer) -> bool:
+        """Return whether the cell works, if only in part, and did so in this run."""
+        return entry.verdict.kind in ("works", "partial") and not self._is_refused(entry)
+
+    def sentence(self, entries: Sequence[Answer]) -> str:
+        """Say what is known of a place by its cells that ran, the best first."""
+        best, *others = entries
+        place = place_words(best.cell, self.workspace.matrix)
+        verb, detail = self._said(best)
+        clauses = [f"{place} {verb} {self._how(best)}{detail}"]
+        for entry in others:
+            verb, detail = self._said(entry)
+            clauses.append(f"{self._how(entry)}, it {verb}{detail}")
+        return f"{'; '.join(clauses)}."
+
+    def _said(self, entry: Answer) -> tuple[str, str]:
+        outcome, kind = self.outcomes[entry.cell.id], entry.verdict.kind
+        if isinstance(outcome, Failed) and self._is_refused(entry):
+            today = " today" if entry.cell.recipe == "fresh" else ""
+            return f"cannot be installed{today}", f": {reason_words(outcome)}"
+        score = entry.verdict.score
+        if entry.verdict.evidence == "smoke" and kind in ("works", "partial"):
+            passes = "passes" if kind == "works" else "passes a part of"
+            score_words = f" ({score.words})" if score.passing < score.asked else ""
+            return f"{passes} the core of the suite, of which alone it was asked,", score_words
+        if kind == "works":
+            return "works", f" ({score.words})" if score.passing < score.asked else ""
+        if kind == "partial":
+            return "partly works", f" ({score.words})" if score.words else ""
+        if kind == "flaky":
+            return "passes and fails by chance", ""
+        if isinstance(outcome, Passed):
+            return "passed, but has no answer yet", ""
+        where = f", at {outcome.at}" if outcome.at else ""
+        verb = "has no answer yet" if kind == "unknown" else "does not work"
+        return verb, f": {reason_words(outcome)}{where}"
+
+    def _is_refused(self, entry: Answer) -> bool:
+        outcome = self.outcomes[entry.cell.id]
+        return isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
+
+    def _how(self, entry: Answer) -> str:
+        if entry.cell.recipe == "fresh":
+            return "as published"
+        if entry.cell.recipe == "dated":
+            return "as published, with packages of its time"
+        lock = self.workspace.lock(entry.cell.id)
+        # Without a kept catalogue it is not known here what was published.
+        if lock is None or self.workspace.kept_catalogue is None:
+            return "with changed dependency pins"
+        facts = self.workspace.at_hand.feasibility
+        packages = [name for change in lifted(facts, entry.cell, lock) for name in change.packages]
+        if not packages:
+            return UNCHANGED_WORDS
+        return f"when the requirements on {listed(list(dict.fromkeys(packages)), 4)} are changed"
+
+
+def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
+    """Return what the cells of a run came to, as sentences: one for each place where they are few,
+    else the numbers and the best.
+
+    A cell that the machine, the network or the suite ended taught nothing.
+    """
+    answers = _Answers(workspace, outcomes)
+    if len(answers.places) <= _FEW:
+        return [answers.sentence(entries) for entries in answers.places]
+    working = [entries[0] for entries in answers.places if answers.works(entries[0])]
+    partial = sum(entry.verdict.kind == "partial" for entry in working)
+    whole = len(working) - partial
+    summary = f"Of {len(answers.places):,} combinations that ran, {_number(whole)}"
+    if partial:
+        summary += f" and {partial} partly {'works' if partial == 1 else 'work'}"
+    if any(entry.verdict.evidence == "smoke" for entry in working):
+        summary += ", as far as the core of the suite tells"
+    if not working:
+        return [f"{summary}."]
+    return [f"{summary}. The best of them: {answers.sentence([working[0]])}"]
+
+
+def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
+    """Return what to type next: advice where something works, else how to see what failed."""
+    answers, name = _Answers(workspace, outcomes), workspace.name
+    cells = [entries[0] for entries in answers.places]
+    cell = cells[0].cell.id if cells else "CELL"
+    if not cells and any(text.partition("+")[2] in LANES for text in outcomes):
+        return f"Next: compat matrix variants {name} holds them against the ordinary cells."
+    results = f"compat show {name} {cell} shows its test results and how to reproduce them"
+    if any(map(answers.works, cells)):
+        return f"Next: compat advise {name} says what to install; {results}."
+    return f"Next: {results}."
+
+
+def _counts(outcome: Outcome, entry: Answer) -> bool:
+    if not isinstance(outcome, Failed) or not is_doubtful(outcome):
+        return True
+    counted = entry.verdict.outcome
+    return counted is not None and brief(counted) == brief(outcome)
+
+
+def _number(works: int) -> str:
+    return f"{works or 'none'} {'works' if works < 2 else 'work'}"
+
+
+class RanCell(Value, frozen=True, kw_only=True):
+    """A cell that was to run: what is known of it, what pages call that, and its run.
+
+    `record` is None where it has no result; `came_to` is what the run came to, in words or as it is
+    stored.
+    """
+
+    verdict: Answer
+    word: str
+    record: Record | None
+    came_to: str = ""
+
+
+def released_report(
+    workspace: Workspace, cells: Sequence[str], records: Sequence[Record]
+) -> Report:
+    """Return what cells of releases came to that were to run, by what was recorded of them."""
+    title = workspace.matrix.title
+    if not cells:
+        heading = f"{title}: nothing was due"
+        return Report(command=_run_words(workspace), suites=(), heading=heading)
+    by_cell, words = {record.cell: record for record in records}, RunWords(workspace, cells)
+    ran = []
+    for cell in cells:
+        record = by_cell.get(cell)
+        word = "no result" if record is None else verdict_words(workspace, cell)
+        came_to = "" if record is None else words.of_record(record)
+        verdict = workspace.verdict(cell)
+        ran.append(RanCell(verdict=verdict, word=word, record=record, came_to=came_to))
+    outcomes = {record.cell: str(record.outcome) for record in records}
+    sentences: tuple[str, ...] = ()
+    if outcomes:
+        sentences = (*learnt(workspace, outcomes), next_step(workspace, outcomes))
+    return run_report(workspace, title, ran, sentences)
+
+
+def run_report(
+    workspace: Workspace, title: str, ran: Sequence[RanCell], sentences: tuple[str, ...] = ()
+) -> Report:
+    """Return what cells came to, in the summary those that do not work first.
+
+    Each cell is a suite, each capability a case. A capability that fails in this combination is a
+    failure; what the release lacks, or fails in every combination of it, is skipped, as it takes
+    nothing from the verdict. Trouble of the machine or the network is an error, and so is a cell
+    without a result.
+    """
+    works = sum(map(_works, ran))
+    number = f"{works:,} of {len(ran):,} combinations work"
+    if len(ran) == 1:
+        number = f"the combination {'works' if works else 'does not work'}"
+    return Report(
+        command=_run_words(workspace),
+        suites=tuple(map(_suite, ran)),
+        heading=f"{title}: {number}",
+        columns=("cell", "verdict", "this run"),
+        rows=tuple(
+            (code(each.verdict.id), inline(each.word), _why(each))
+            for each in sorted(ran, key=_works)
+        ),
+        sentences=sentences,
+    )
+
+
+def _run_words(workspace: Workspace) -> str:
+    return f"compat run {workspace.name}"
+
+
+def _works(ran: RanCell) -> bool:
+    return ran.record is not None and ran.verdict.kind == "works"
+
+
+def _suite(ran: RanCell) -> ReportSuite:
+    cell, record = ran.verdict.id, ran.record
+    if record is None:
+        why = "compat could not run this cell, or was stopped; see what it printed"
+        return ReportSuite(cell=cell, cases=(ReportCase(name="run", tag="error", message=why),))
+    cases = tuple(_cases(ran.verdict, record))
+    return ReportSuite(cell=cell, cases=cases, started=record.started, seconds=record.seconds)
+
+
+def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
+    excused = {fault.id: fault.fault for fault in verdict.faults if fault.fault in EXCUSED}
+    for capability in record.capabilities:
+        yield _capability_case(capability, excused)
+    outcome = record.outcome
+    failing = {capability.id for capability in record.capabilities if capability.status == "no"}
+    if isinstance(outcome, Failed) and not (outcome.stage == "test" and outcome.subject in failing):
+        yield ReportCase(
+            name=outcome.stage,
+            tag="error" if is_spurious(outcome) else "failure",
+            message=cause_sentence(outcome),
+            kind=outcome.cause,
+            log=record.log,
+        )
+    elif not record.capabilities and isinstance(outcome, Passed):
+        yield ReportCase(name="suite")
+
+
+def _capability_case(capability: Capability, excused: Mapping[str, Blame]) -> ReportCase:
+    name, failed = capability.id, capability.failed
+    if capability.status == "absent":
+        lacking = ", ".join(capability.missing) or "it"
+        return ReportCase(name=name, tag="skipped", message=f"this release does not have {lacking}")
+    if failed is None:
+        return ReportCase(name=name)
+    if name in excused:
+        why = f"{fault_words(excused[name])}: {reason_words(failed)}"
+        return ReportCase(name=name, tag="skipped", message=why)
+    why = capability.subject or reason_words(failed)
+    return ReportCase(name=name, tag="failure", message=why, kind=failed.cause)
+
+
+def _why(ran: RanCell) -> str:
+    if ran.record is None:
+        return "compat could not run it, or was stopped"
+    outcome = ran.record.outcome
+    if not isinstance(outcome, Failed) or ran.came_to != str(outcome):
+        return inline(ran.came_to, 500)
+    return inline(cause_sentence(outcome), 500)
+
 
 JUnitFile = Annotated[
-    Path | None, typer.Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
+    Path | None, Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
 ]
 SummaryFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--summary", metavar="FILE", help="Append a summary as Markdown, for $GITHUB_STEP_SUMMARY."
     ),
 ]

@@ -5,33 +5,34 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
-import typer
 from packaging.version import Version
 
 from compat import pipeline, questions
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.clean import make_room
-from compat.cli.disproofs import tell_disproofs
-from compat.cli.learnt import learnt, next_step
+from compat.cli.intake import Shards
 from compat.cli.machine import (
     interpreter,
     level_of,
 )
 from compat.cli.options import (
     CellNames,
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     KeepRecords,
     MatrixName,
-    Root,
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, prose, say
+from compat.cli.output import envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
-from compat.cli.reports import JUnitFile, ReportFiles, SummaryFile
-from compat.cli.run_reports import released_report
+from compat.cli.reports import (
+    JUnitFile,
+    ReportFiles,
+    SummaryFile,
+    learnt,
+    next_step,
+    released_report,
+)
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
 from compat.cli.workload import (
@@ -45,34 +46,36 @@ from compat.cli.workload import (
 )
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
+from compat.files import read
 from compat.fleet.batch import BatchResult, RunOptions
-from compat.fleet.choices import CellsToRun, CellToRun, outside
+from compat.fleet.choices import CellToRun, outside
 from compat.results.record import Record
 from compat.run.evidence import Isolation
 from compat.site.wording import listed
 from compat.workspace import Workspace
 
-Due = Annotated[
-    bool, typer.Option("--due", help="Cells whose result is missing or stale (the default).")
-]
-Quick = Annotated[bool, typer.Option("--quick", help="The smoke cells that the matrix names.")]
+Quick = Annotated[bool, Option("--quick", help="The smoke cells that the matrix names.")]
 Jobs = Annotated[
-    int, typer.Option("--jobs", "-j", min=1, help="Cells at once, as memory and disk allow.")
+    int, Option("--jobs", "-j", min=0, help="Cells at once, as memory and disk allow.")
 ]
-Attempts = Annotated[int, typer.Option("--attempts", min=1, max=100, help="Attempts per cell.")]
-Keep = Annotated[bool, typer.Option("--keep", help="Leave the cells' folders in place.")]
+Attempts = Annotated[int, Option("--attempts", min=1, max=100, help="Attempts per cell.")]
+Keep = Annotated[bool, Option("--keep", help="Leave the cells' folders in place.")]
 TierName = Annotated[
     Tier,
-    typer.Option(
-        "--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."
-    ),
+    Option("--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."),
 ]
-AllowEmpty = Annotated[
-    bool, typer.Option("--allow-empty", help="End with 0 when there is nothing to run.")
+BudgetText = Annotated[
+    str,
+    Option("--budget", metavar="90m", help="Spend so much time where an answer is worth most."),
 ]
+PlanFile = Annotated[
+    Path | None,
+    Option("--plan", metavar="FILE", help="Run a shard of what plan --print github printed."),
+]
+ShardNumber = Annotated[int, Option("--shard", min=1, help="Which shard of --plan.")]
 SubjectFrom = Annotated[
     str,
-    typer.Option(
+    Option(
         "--subject-from",
         metavar="SOURCE",
         help="Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
@@ -80,27 +83,25 @@ SubjectFrom = Annotated[
 ]
 FleetAddress = Annotated[
     str,
-    typer.Option(
-        "--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers."
-    ),
+    Option("--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers."),
 ]
 Tls = Annotated[
     Path | None,
-    typer.Option(
-        "--tls", metavar="FOLDER", help="Certificates for --fleet: ca.pem, cert.pem, key.pem."
-    ),
+    Option("--tls", metavar="FOLDER", help="Certificates for --fleet: ca.pem, cert.pem, key.pem."),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say what would be run.")]
+DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be run.")]
 
 
 def run_command(
     matrix: MatrixName,
     words: CellNames = None,
-    due: Due = False,
     quick: Quick = False,
+    budget: BudgetText = "",
     jobs: Jobs = 1,
     attempts: Attempts = 1,
     tier: TierName = "full",
+    plan: PlanFile = None,
+    shard: ShardNumber = 1,
     subject_from: SubjectFrom = "",
     keep_records: KeepRecords = False,
     isolation: IsolationLevel = "",
@@ -110,55 +111,108 @@ def run_command(
     dry_run: DryRun = False,
     junit: JUnitFile = None,
     summary: SummaryFile = None,
-    allow_empty: AllowEmpty = False,
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Install cells, run the suite in each, and record the results.
+
+    Without cells: those whose result is missing or stale. Cells without a lock of what is declared
+    now are locked first, while others run. Where nothing is known of a matrix yet, the feasible
+    fresh cells run, if they are few, else the smoke cells. A glob names cells of the plan; those
+    that are infeasible are left out and counted.
+
+    With --budget the time is spent where an answer is worth most. Results that are due are renewed
+    first. Then comes the probe that is expected to answer most cells a second: a question to the
+    resolver, whose refusals answer other cells too, a run of the suite's core, or of the whole
+    suite. A tenth of the time verifies a random sample of the inferred answers; one that is
+    disproved is removed, with all that rested on it. All is kept, so the next session goes on from
+    there. With --jobs 0 no cell runs: the resolver alone is asked.
 
     With --tier smoke a cell is installed and imported, and runs only what [suite] core names: works
     (smoke) is less than works, and the whole suite stays due. With --fleet cells run on a cluster.
 
-    Cells without a lock of what is declared now are locked first, while others run. Where nothing
-    is known of a matrix yet, the feasible fresh cells run, if they are few, else the smoke cells. A
-    glob names cells of the plan; those that are infeasible are left out and counted.
+    Ends with 0 when all work, or all that is due has a fresh result; 1 when some do not work, or no
+    cell could be chosen; 2 when the suite or its declaration is at fault (nothing is recorded
+    then); 3 when some could not be run; 130 or 143 when it was interrupted. With --budget it ends
+    with 0, with 1 when an inferred answer was disproved, with 3 when probes got no answer.
 
-    Ends with 0 when all work, 1 when some do not or there is no cell to run (0 with --allow-empty),
-    2 when the suite or its declaration is at fault (nothing is recorded then), 3 when some could
-    not be run, 130 or 143 when it was interrupted.
-
-    Examples: compat run tff --due --dry-run; compat run tff 'py3.9-*-tff0.33.0+relaxed' --junit
-    junit.xml; compat run tff --quick --subject-from .; compat run tff --fleet dask://127.0.0.1:8786
+    Examples: compat run tff --dry-run; compat run tff --budget 90m; compat run tff
+    'py3.9-*-tff0.33.0+relaxed' --junit junit.xml; compat run tff --quick --subject-from .; compat
+    run tff --fleet dask://127.0.0.1:8786
     """
     reports = ReportFiles(junit=junit, summary=summary)
-    _refuse_together((bool(words), due, quick), dry_run and reports.is_asked)
-    alone, meant = due or dry_run or keep or allow_empty or bool(fleet), (words or (), quick)
+    if dry_run and reports.is_asked:
+        raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
+    if bool(words) + quick + (plan is not None) > 1:
+        raise UsageError.of("name cells, or --quick, or --plan: one of the three")
+    alone = dry_run or keep or plan is not None or bool(fleet or budget)
     asked = _asked_checkout(subject_from, keep_records, isolation, alone)
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
+    if budget:
+        if quick or plan or fleet or dry_run or keep or attempts > 1:
+            hint = "compat plan --budget shows what would run"
+            raise UsageError.of(
+                "--budget goes with cells, --jobs, --isolation and reports alone", hint=hint
+            )
+        from compat.cli.budget import budget_seconds, run_within
+
+        seconds = budget_seconds(budget)
+        raise Exit(run_within(workspace, words or [], seconds, (jobs, isolation), reports))
+    if not jobs:
+        raise UsageError.of("--jobs 0 runs nothing, and goes with --budget alone")
     workers = jobs if fleet else _workers(workspace.matrix.suite, jobs, dry_run)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
-        raise typer.Exit(_run_checkout(workspace, asked, meant, options, as_json, reports))
-    choices = pipeline.chosen(workspace, words or (), quick, tier, _finder(workspace))
-    _print_remarks(choices)
-    if not choices.cells:
-        _end_empty(workspace, None if dry_run else reports, allow_empty)
-    if dry_run:
-        _print_dry_run(workspace, choices.cells, options, as_json)
-        if choices.cells and all(choice.obstacle for choice in choices.cells):
-            raise typer.Exit(1)
-    elif choices.cells:
+        raise Exit(_run_checkout(workspace, asked, (words or (), quick), options, reports))
+    if plan is not None:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
-        raise typer.Exit(_run(workspace, choices.cells, options, machine, as_json, reports))
-    elif as_json:
+        raise Exit(_run_shard(workspace, plan, shard, options, machine, reports))
+    choices = pipeline.chosen(workspace, words or (), quick, tier, _finder(workspace))
+    for remark in choices.remarks:
+        note(remark)
+    if choices.infeasible:
+        note(outside(choices.infeasible))
+    if dry_run and choices.cells:
+        _print_dry_run(workspace, choices.cells, options)
+        raise Exit(1 if all(choice.obstacle for choice in choices.cells) else 0)
+    if choices.cells:
+        machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
+        raise Exit(_run(workspace, choices.cells, options, machine, reports))
+    if not dry_run:
+        reports.write(released_report(workspace, (), ()))
+    if not choices.is_fresh:
+        hint = f"compat run {matrix} 'GLOB' runs cells again"
+        raise NothingToDo.of(f"there is no cell of {matrix} to run", hint=hint)
+    if given.as_json:
         envelope({"cells": []})
 
 
+def _run_shard(
+    workspace: Workspace,
+    path: Path,
+    number: int,
+    options: RunOptions,
+    machine: ThisMachine,
+    reports: ReportFiles,
+) -> int:
+    """Run the cells of a shard: those of the whole suite, then those of its core alone."""
+    try:
+        rows = msgspec.json.decode(read(path), type=Shards).include
+    except ValueError as fault:
+        raise UsageError.of(f"is not a valid plan: {fault}", path=str(path)) from fault
+    row = next((row for row in rows if row.shard == number), None)
+    if row is None:
+        raise UsageError.of(f"has no shard {number}", path=str(path))
+    codes = [0]
+    for tier, cells in (("full", row.cells.split()), ("smoke", row.smoke.split())):
+        if cells:
+            of_tier = msgspec.structs.replace(options, tier=tier)
+            chosen = pipeline.chosen(workspace, cells, tier=of_tier.tier).cells
+            codes.append(_run(workspace, chosen, of_tier, machine, reports))
+    return max(codes)
+
+
 def _run_checkout(*words: Any) -> int:
-    from compat.cli.checkout import run_checkout
+    from compat.cli.diff import run_checkout
 
     return run_checkout(*words)
 
@@ -170,27 +224,10 @@ def _workers(suite: Suite, jobs: int, dry_run: bool) -> int:
     return workers_that_fit(jobs, suite)
 
 
-def _refuse_together(choices: tuple[bool, ...], reports_nothing: bool) -> None:
-    if reports_nothing:
-        raise UsageError.of("--dry-run runs nothing, so there is nothing for --junit and --summary")
-    if sum(choices) > 1:
-        raise UsageError.of("name cells, or --due, or --quick: one of the three")
-
-
 def _finder(workspace: Workspace) -> Callable[[Version], bool]:
     """What tells whether this machine has a Python of a series, of the build of the matrix."""
     platform = workspace.matrix.platform
     return lambda series: interpreter(series, platform) is not None
-
-
-def _end_empty(workspace: Workspace, reports: ReportFiles | None, allow_empty: bool) -> None:
-    """Leave the reports of a run of nothing, and say what to type, unless it may be empty."""
-    if reports is not None:
-        reports.write(released_report(workspace, (), ()))
-    if not allow_empty:
-        name = workspace.name
-        hint = f"compat run {name} 'GLOB' runs cells again; --allow-empty makes this end with 0"
-        raise NothingToDo.of(f"there is no cell of {name} to run", hint=hint)
 
 
 def _asked_checkout(
@@ -202,7 +239,7 @@ def _asked_checkout(
     if keep_records and not source:
         raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
     if source and alone:
-        without = "--due, --dry-run, --keep, --allow-empty and --fleet"
+        without = "--dry-run, --keep, --plan, --budget and --fleet"
         raise UsageError.of(f"--subject-from goes without {without}")
     return (source, level_of(isolation), keep_records) if source else None
 
@@ -218,7 +255,7 @@ def _machine(
     if refused:
         hint = "compat fleet worker takes --workers and --isolation on each machine"
         raise UsageError.of(f"{listed(refused)} cannot stand with --fleet", hint=hint)
-    from compat.cli.fleet_machine import FleetMachine, address_of
+    from compat.cli.worker import FleetMachine, address_of
 
     return FleetMachine(workspace, address_of(address, tls))
 
@@ -228,7 +265,6 @@ def _run(
     chosen: Sequence[CellToRun],
     options: RunOptions,
     machine: ThisMachine,
-    as_json: bool,
     reports: ReportFiles,
 ) -> int:
     interruption = Interruption()
@@ -243,7 +279,7 @@ def _run(
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
     disproofs, fell = questions.settled(workspace)
-    if as_json:
+    if given.as_json:
         rows = [
             {**verdict_row(workspace, cell), "result": result.outcomes.get(cell)} for cell in cells
         ]
@@ -286,13 +322,6 @@ def _exit_code(workspace: Workspace, result: BatchResult) -> int:
     return 0 if all_work else 1
 
 
-def _print_remarks(choices: CellsToRun) -> None:
-    for remark in choices.remarks:
-        note(remark)
-    if choices.infeasible:
-        note(outside(choices.infeasible))
-
-
 def _print_times(records: Sequence[Record]) -> None:
     steps = [record.step_seconds for record in records]
     parts = {
@@ -310,13 +339,11 @@ def _print_times(records: Sequence[Record]) -> None:
         note(f"Time in cells: {shares}")
 
 
-def _print_dry_run(
-    workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions, as_json: bool
-) -> None:
+def _print_dry_run(workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions) -> None:
     workers = options.workers
     cells = [choice.cell for choice in chosen if not choice.obstacle]
     megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
-    if as_json:
+    if given.as_json:
         rows = [
             {"id": choice.cell, "reason": choice.reason, "obstacle": choice.obstacle}
             for choice in chosen

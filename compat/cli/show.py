@@ -5,13 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from compat import files
 from compat.advise.commands import Whereabouts, commands, suite_lines
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.installs import show_plain
 from compat.cli.machine import now
-from compat.cli.options import Json, MatrixName, OtherPlatform, Root, workspace_of
+from compat.cli.options import MatrixName, OtherPlatform, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import (
     RunWords,
@@ -38,24 +37,18 @@ MOST_LINES = 60
 
 def show_command(
     matrix: MatrixName,
-    cell: Annotated[
-        str, typer.Argument(metavar="[CELL]", help="One cell, with its test results.")
-    ] = "",
+    cell: Annotated[str, Argument(metavar="[CELL]", help="One cell, with its test results.")] = "",
     by_cell: Annotated[
-        bool, typer.Option("--cells", help="A line for each cell instead of the grid.")
+        bool, Option("--cells", help="A line for each cell instead of the grid.")
     ] = False,
-    table: Annotated[
-        bool, typer.Option("--table", help="Capability by release, as Markdown.")
-    ] = False,
+    table: Annotated[bool, Option("--table", help="Capability by release, as Markdown.")] = False,
     plain: Annotated[
-        bool, typer.Option("--plain", help="What a plain install of each release comes to.")
+        bool, Option("--plain", help="What a plain install of each release comes to.")
     ] = False,
     write: Annotated[
-        Path | None, typer.Option("--write", help="Put the table between its marks in this file.")
+        Path | None, Option("--into", metavar="FILE", help="Put the table between its marks there.")
     ] = None,
     platform: OtherPlatform = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Show results as a grid, or everything about one cell.
 
@@ -65,24 +58,24 @@ def show_command(
     py3.9-tf2.9-tff0.33.0+relaxed; compat show tff --table; compat show tff --plain;
     compat show tff --platform macos-arm64
     """
-    workspace = workspace_of(matrix, root)
+    workspace = workspace_of(matrix)
     has_table = table or write is not None
     if platform or split_platform(cell)[1]:
         if plain or by_cell or has_table or (platform and cell):
             raise UsageError.of("--platform is about every release, and stands alone")
-        _show_elsewhere(workspace, cell, platform, as_json)
+        _show_elsewhere(workspace, cell, platform)
         return
     if plain:
         if cell or has_table:
             raise UsageError.of("--plain is about every release, and takes no cell and no table")
-        show_plain(workspace, as_json)
+        show_plain(workspace, given.as_json)
         return
     if has_table:
-        raise typer.Exit(_capabilities(workspace, write))
+        raise Exit(_capabilities(workspace, write))
     cells = [cell] if cell else workspace.shown_ids()
     if cell and not workspace.is_known(cell):
         _refuse_unknown(workspace, cell)
-    if as_json:
+    if given.as_json:
         rows = [verdict_row(workspace, name) for name in cells]
         envelope({"matrix": matrix, "cells": rows})
     elif cell:
@@ -96,7 +89,7 @@ def show_command(
     damaged = workspace.damaged(now())
     for fault in damaged:
         note(fault.line())
-    raise typer.Exit(1 if damaged else 0)
+    raise Exit(1 if damaged else 0)
 
 
 def _refuse_unknown(workspace: Workspace, cell: str) -> None:
@@ -110,13 +103,13 @@ def _refuse_unknown(workspace: Workspace, cell: str) -> None:
         raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
 
 
-def _show_elsewhere(workspace: Workspace, cell: str, platform: str, as_json: bool) -> None:
+def _show_elsewhere(workspace: Workspace, cell: str, platform: str) -> None:
     from compat.cli.installs import platforms_named, show_platform_cell, show_platforms
 
     if cell:
-        show_platform_cell(workspace, cell, as_json)
+        show_platform_cell(workspace, cell, given.as_json)
     else:
-        show_platforms(workspace, platforms_named(workspace, platform), as_json)
+        show_platforms(workspace, platforms_named(workspace, platform), given.as_json)
 
 
 def _capabilities(workspace: Workspace, path: Path | None) -> int:

@@ -1,20 +1,130 @@
-"""Commands for repositories that run unattended: keep what a run measured, watch that it ran."""
+"""What talks to GitHub: commits and pull requests of what was measured and proposed, and the watch
+over scheduled workflows.
+"""
 
+import hashlib
+import re
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
-import typer
+import requests
 
-from compat.cli.machine import now
-from compat.cli.options import Json, MatrixName, Root, matrices_folder
+from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.machine import environ, now
+from compat.cli.options import MatrixName, matrices_folder
 from compat.cli.output import envelope, note, say
-from compat.cli.pull_requests import github_of
-from compat.errors import ServiceUnreachable
-from compat.github.client import Again, overdue
+from compat.errors import ServiceUnreachable, UsageError
+from compat.github.client import Again, GitHub, overdue
 from compat.github.measured import GitRepository, PushResult, push_measured
+from compat.github.standing import (
+    Branches,
+    IssueKey,
+    Outcome,
+    Wanted,
+    diff_of,
+    requested,
+    sync_issue,
+    sync_pull_request,
+    waiting,
+)
+from compat.policy.proposal import Proposal
+from compat.results.snapshot import Snapshot
+from compat.rewrite.repository_file import RepositoryFile
+from compat.site.paths import segment
+from compat.value import Value
+
+API = "https://api.github.com"
+LABEL = "minimum versions"
+
+
+class GitHubTarget(Value, frozen=True, kw_only=True):
+    """Where the pull request and the issue go; `site` is the address of the published pages, if
+    there are any.
+    """
+
+    repository: str
+    base: str
+    site: str
+    dry_run: bool
+
+    def github(self) -> GitHub:
+        return github_of(self.repository)
+
+
+def github_of(repository: str) -> GitHub:
+    """Return a repository on GitHub, signed with the token of the environment.
+
+    Where no name is given, GITHUB_REPOSITORY names it.
+    """
+    repository = repository or environ().get("GITHUB_REPOSITORY", "")
+    if not repository:
+        hint = "name it with --repository owner/name, or in the environment as GITHUB_REPOSITORY"
+        raise UsageError.of("no repository given", hint=hint)
+    address = environ().get("GITHUB_API_URL") or API
+    token = environ().get("GITHUB_TOKEN") or None
+    return GitHub(address, repository, token, requests.Session())
+
+
+def sync(
+    desk: GitHubTarget,
+    snapshot: Snapshot,
+    proposals: Sequence[Proposal],
+    files: Sequence[RepositoryFile],
+) -> tuple[Outcome, Outcome]:
+    """Open, update or close the pull request of the open moves, then the issue of the others."""
+    github = desk.github()
+    key = re.sub("[^a-z0-9]+", "-", f"floors-{snapshot.matrix.name}").strip("-")
+    branches = Branches(
+        own=f"compat/{key}", base=desk.base or environ().get("GITHUB_REF_NAME") or "main"
+    )
+    pull, issue = desired(snapshot.matrix.title, proposals, files, desk.site)
+    thread = IssueKey(key=key, label=LABEL)
+    return (
+        sync_pull_request(github, branches, pull, dry_run=desk.dry_run),
+        sync_issue(github, thread, issue, dry_run=desk.dry_run),
+    )
+
+
+def desired(
+    title: str, proposals: Sequence[Proposal], files: Sequence[RepositoryFile], site: str
+) -> tuple[Wanted | None, Wanted | None]:
+    """Return the pull request and the issue that should stand; None where there is nothing to
+    say.
+    """
+    opened = [proposal for proposal in proposals if proposal.is_open]
+    others = [proposal for proposal in proposals if not proposal.is_open]
+    changed = tuple(file for file in files if file.before != file.after)
+
+    def page_of(cell: str) -> str:
+        return f"{site}cell/{segment(cell)}/"
+
+    cell_url = page_of if site else None
+    pull, issue = None, None
+    if opened and changed:
+        text = requested(opened, title, diff_of(changed), cell_url)
+        pull = Wanted(title=text.title, body=text.body, digest=_digest(opened), files=changed)
+    if others:
+        text = waiting(others, title, cell_url)
+        issue = Wanted(title=text.title, body=text.body, digest=_digest(others))
+    return pull, issue
+
+
+def print_outcome(what: str, outcome: Outcome) -> None:
+    left = "left alone: " if outcome.did == "left-alone" else ""
+    say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
+    if outcome.did == "would-do":
+        for part in (outcome.title, outcome.body, outcome.diff):
+            for line in part.splitlines():
+                say(line)
+
+
+def _digest(proposals: Sequence[Proposal]) -> str:
+    return hashlib.sha256("".join(proposal.digest for proposal in proposals).encode()).hexdigest()
+
 
 RepositoryName = Annotated[
-    str, typer.Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
+    str, Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
 ]
 
 
@@ -22,11 +132,9 @@ def keep_command(
     matrix: MatrixName,
     branch: Annotated[
         str,
-        typer.Option("--branch", help="Push to this branch of origin; without it, only commit."),
+        Option("--branch", help="Push to this branch of origin; without it, only commit."),
     ] = "",
     repository: RepositoryName = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Commit and push the catalogue, locks and records of a matrix.
 
@@ -36,7 +144,7 @@ def keep_command(
 
     Examples: compat ci push tff; compat ci push tff --branch main
     """
-    folder = matrices_folder(root).parent
+    folder = matrices_folder().parent
 
     def open_pull(head: str, base: str, title: str, body: str) -> str:
         try:
@@ -45,7 +153,7 @@ def keep_command(
             raise ServiceUnreachable.of(str(trouble)) from trouble
 
     result = push_measured(GitRepository(folder), matrix, branch, open_pull)
-    if as_json:
+    if given.as_json:
         envelope({"matrix": matrix, **msgspec.to_builtins(result)})
     else:
         _show(matrix, result)
@@ -68,13 +176,10 @@ def _show(matrix: str, result: PushResult) -> None:
 def watchdog_command(
     workflow: Annotated[
         str,
-        typer.Argument(
-            metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml."
-        ),
+        Argument(metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml."),
     ],
-    days: Annotated[int, typer.Option("--days", min=1, help="How old its newest success may be.")],
+    days: Annotated[int, Option("--days", min=1, help="How old its newest success may be.")],
     repository: RepositoryName = "",
-    as_json: Json = False,
 ) -> None:
     """Check that a scheduled workflow still runs.
 
@@ -87,11 +192,11 @@ def watchdog_command(
     """
     workflow_activity = github_of(repository).activity(workflow)
     findings = overdue(workflow_activity, now(), days)
-    if as_json:
+    if given.as_json:
         envelope({**msgspec.to_builtins(workflow_activity), "findings": findings})
     elif findings:
         for finding in findings:
             note(f"{finding}")
     else:
         say(f"{workflow} last succeeded on {workflow_activity.succeeded:%Y-%m-%d}")
-    raise typer.Exit(1 if findings else 0)
+    raise Exit(1 if findings else 0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from compat.cli.output import console
+from compat.cli.output import console, say, table
 from compat.errors import one_line
 from compat.results.answer import EXCUSED, Answer, Blame, blame_of
 from compat.results.representative import beside
@@ -18,8 +18,6 @@ from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
     from compat.results.judged import JudgedRun
     from compat.results.record import Capability, Record
 
@@ -77,8 +75,6 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
     A cell that the matrix cannot read any more, or of a lane, has no place in a grid, so it has a
     line.
     """
-    from rich.table import Table
-
     from compat.cli.grid import print_grid
 
     out, known = console(), workspace.known_places
@@ -91,24 +87,19 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
         cells = lost
     if not cells:
         return
-    table = Table.grid(padding=(0, 2, 0, 0))
+    rows = []
     for cell in cells:
         columns = _columns(workspace, cell)
         del columns["outcome"]
         entry = known.by_id.get(cell)
-        table.add_row(_cell_sign(workspace, entry), *columns.values())
-    out.print(table)
+        rows.append((_cell_sign(workspace, entry), *columns.values()))
+    table(("", "cell", "verdict", "score", "latest"), rows)
 
 
 def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
     """Print the verdicts of cells as a table, with what each came to."""
-    from rich.table import Table
-
     rows = [_columns(workspace, cell) for cell in cells]
-    table = Table(*(rows[0] if rows else ("cell",)))
-    for columns in rows:
-        table.add_row(*columns.values())
-    console().print(table)
+    table([*rows[0]] if rows else ("cell",), [[*columns.values()] for columns in rows])
 
 
 class RunWords:
@@ -167,24 +158,19 @@ class RunWords:
 
 def print_failures(outcomes: Mapping[str, str]) -> None:
     """Print in words why cells did not pass, by cell, equal causes once."""
-    from rich.text import Text
-
     cells_by_cause: dict[str, list[str]] = {}
     for cell, text in outcomes.items():
         outcome = parse_outcome(text)
         if isinstance(outcome, Failed):
             cells_by_cause.setdefault(one_line(cause_sentence(outcome)), []).append(cell)
-    out = console()
     for cause, cells in sorted(cells_by_cause.items(), key=lambda item: -len(item[1])):
         named = listed(sorted(cells), _NAMED)
-        out.print(Text(f"{count(len(cells), 'cell')}: {cause}"), soft_wrap=False)
-        out.print(Text(f"  {named}"), soft_wrap=False)
+        say(f"{count(len(cells), 'cell')}: {cause}")
+        say(f"  {named}")
 
 
-def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
+def _columns(workspace: Workspace, cell: str) -> dict[str, str]:
     """What is said of a cell, by column: a further column is one more line here."""
-    from rich.text import Text
-
     verdict = workspace.verdict(cell)
     last = _last_outcome(workspace, cell)
     outcome = f"last run: {last}" if last else ""
@@ -192,23 +178,21 @@ def _columns(workspace: Workspace, cell: str) -> dict[str, Text]:
         outcome = RunWords(workspace, [cell]).of(cell, verdict.outcome, verdict.capabilities)
     latest = f"{verdict.latest}{' (stale)' if verdict.stale else ''}" if verdict.latest else "never"
     return {
-        "cell": Text(cell, overflow="fold"),
-        "verdict": Text(verdict_words(workspace, cell)),
-        "score": Text(verdict.score.words),
-        "latest": Text(latest),
-        "outcome": Text(one_line(outcome), overflow="fold"),
+        "cell": cell,
+        "verdict": verdict_words(workspace, cell),
+        "score": verdict.score.words,
+        "latest": latest,
+        "outcome": outcome,
     }
 
 
-def _cell_sign(workspace: Workspace, entry: Answer | None) -> Text:
-    from rich.text import Text
-
+def _cell_sign(workspace: Workspace, entry: Answer | None) -> str:
     from compat.cli.grid import sign_text
 
     if entry is None:
-        return Text()  # A cell that the matrix cannot read any more is not on the site either.
+        return ""  # A cell that the matrix cannot read any more is not on the site either.
     style = style_of(entry, beside(workspace.at_hand, entry))
-    return sign_text(console(), style, is_stale=entry.verdict.stale)
+    return sign_text(console(), style, is_stale=entry.verdict.stale).plain
 
 
 def _last_outcome(workspace: Workspace, cell: str) -> str | None:

@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from compat.cli import arguments as typer
 from compat.cli.options import Json
 from compat.cli.output import envelope, report, say
 from compat.errors import UsageError

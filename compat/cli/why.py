@@ -4,22 +4,18 @@ beside the matrix.
 
 from typing import Annotated
 
-import typer
 from packaging.version import Version
 
+from compat.cli.arguments import Argument, Option, given
 from compat.cli.options import (
     At,
-    ExtraIndexUrl,
-    IndexUrl,
     IsolationLevel,
-    Json,
     MatrixName,
-    Root,
     kept_version,
     needs_extra,
     workspace_of,
 )
-from compat.cli.output import envelope, prose, say
+from compat.cli.output import envelope, prose, say, table
 from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, PackageAxis
 from compat.errors import UsageError
@@ -49,16 +45,14 @@ from compat.site.wording import count
 from compat.workspace import Workspace
 
 _OWN: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
-AxisName = Annotated[str, typer.Argument(metavar="AXIS", help="The axis, for example python.")]
+AxisName = Annotated[str, Argument(metavar="AXIS", help="The axis, for example python.")]
 Write = Annotated[
     bool,
-    typer.Option(
-        "--write", help="Read the wheels that were not read yet, and keep what they need."
-    ),
+    Option("--write", help="Read the wheels that were not read yet, and keep what they need."),
 ]
 Try = Annotated[
     bool,
-    typer.Option("--try", help="Run a cell below with annotations postponed in a changed copy."),
+    Option("--try", help="Run a cell below with annotations postponed in a changed copy."),
 ]
 
 
@@ -69,10 +63,6 @@ def why_command(
     write: Write = False,
     try_it: Try = False,
     isolation: IsolationLevel = "",
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Explain what pins an axis's minimum version.
 
@@ -85,7 +75,7 @@ def why_command(
 
     Examples: compat find reason tff python --at tff=0.36.0
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url)
+    workspace = workspace_of(matrix)
     versions = dict(map(kept_version, at or ()))
     chosen = _axis(workspace, axis, versions)
     known = workspace.known
@@ -93,7 +83,7 @@ def why_command(
     if isinstance(chosen, PackageAxis):
         if write or try_it:
             raise UsageError.of("--write and --try are for the Python axis", path=f"--at {axis}")
-        _tell_package(known, chosen, release, as_json)
+        _tell_package(known, chosen, release)
         return
     needs = kept_needs(workspace.folder)
     if write or try_it:
@@ -106,7 +96,7 @@ def why_command(
         from compat.cli.why_needs import needs_tried
 
         needs = needs_tried(workspace, needs, versions, isolation)
-    _tell_python(known, needs, release, as_json)
+    _tell_python(known, needs, release)
 
 
 def _axis(
@@ -138,10 +128,10 @@ def _release(snapshot: Snapshot, versions: dict[str, Version]) -> Version | None
     return asked
 
 
-def _tell_python(snapshot: Snapshot, needs: Needs, release: Version | None, as_json: bool) -> None:
+def _tell_python(snapshot: Snapshot, needs: Needs, release: Version | None) -> None:
     coordinates = subject_coordinates(snapshot) if release is None else (release,)
     floors = [python_floor(snapshot, needs, version) for version in coordinates]
-    if as_json:
+    if given.as_json:
         from compat.site.api.why_documents import python_document
 
         documents = [python_document(floor) for floor in floors]
@@ -179,24 +169,9 @@ def _print_python(floor: PythonFloor, subject: str) -> None:
 
 
 def _print_table(floors: list[PythonFloor]) -> None:
-    rows: list[tuple[str, ...]] = [
-        (
-            "release",
-            "declared",
-            "code",
-            "types",
-            "annotations (places/files)",
-            "guards",
-            "kept by",
-            "works on",
-            "below",
-            "postponed, below",
-        )
-    ]
-    rows += [_row(floor) for floor in floors]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
+    more = ("kept by", "works on", "below", "postponed, below")
+    table((*names, *more), map(_row, floors))
 
 
 def _row(floor: PythonFloor) -> tuple[str, ...]:
@@ -219,12 +194,10 @@ def _need(floor: PythonFloor, kind: Keeper) -> str:
     return f"{series} ({groups[0].places}/{groups[0].files})" if groups else series
 
 
-def _tell_package(
-    snapshot: Snapshot, axis: PackageAxis, release: Version | None, as_json: bool
-) -> None:
+def _tell_package(snapshot: Snapshot, axis: PackageAxis, release: Version | None) -> None:
     coordinates = subject_coordinates(snapshot) if release is None else (release,)
     floors = [package_floor(snapshot, axis, version) for version in coordinates]
-    if as_json:
+    if given.as_json:
         from compat.site.api.why_documents import package_document
 
         envelope({"releases": [package_document(floor) for floor in floors]})

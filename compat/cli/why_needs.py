@@ -2,12 +2,12 @@
 Questions that are answered from what is kept do not import it.
 """
 
-import typer
 from packaging.version import Version
 
 from compat import pipeline
-from compat.cli.machine_search import MachineSearch
+from compat.cli.arguments import Exit
 from compat.cli.output import note
+from compat.cli.this_machine import MachineSearch
 from compat.errors import NothingToDo, UsageError
 from compat.fleet.wheel_needs import (
     WheelNeeds,
@@ -54,7 +54,7 @@ def needs_tried(
     search.exit_if_interrupted()
     if run is None:
         note(f"{cell.id} could not be run, so nothing was learnt")
-        raise typer.Exit(3)
+        raise Exit(3)
     # Minutes have passed, in which another command may have kept something.
     needs = kept_needs(workspace.folder).with_changed(run)
     keep_needs(workspace, needs)

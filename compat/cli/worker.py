@@ -1,22 +1,26 @@
-"""The commands that lend machines to runs elsewhere: worker and cluster."""
+"""Runs on several machines: the workers of a cluster, and a run that uses them."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib.util
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
-import typer
 from packaging.version import Version
 
-from compat.cli.fleet_machine import address_of
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.machine import (
     bench_of,
+    cache_folder,
     disk_mb,
     environ,
     forget_environment,
@@ -27,14 +31,98 @@ from compat.cli.machine import (
     now,
     sandbox_folder,
 )
-from compat.cli.options import ExtraIndexUrl, IndexUrl, IsolationLevel, Json
+from compat.cli.options import IsolationLevel, index_settings
 from compat.cli.output import envelope, note, say
-from compat.index.settings import settings
+from compat.cli.this_machine import ThisMachine
+from compat.errors import UsageError
+from compat.fleet.batch import RunOptions
+from compat.fleet.local import Fleet
+from compat.lock.lockfile import Lock
+from compat.results.redact import redacted
 from compat.run.job import Bench, Job
 from compat.run.scratch import Scratch, remove_dead_folders
+from compat.workspace import Workspace
 
 if TYPE_CHECKING:
     from compat.fleet.cluster import ClusterAddress, WorkerMachine
+    from compat.fleet.remote import Remote
+
+
+def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddress:
+    """Return the address of a cluster; raise UsageError without Dask, or for another text.
+
+    Without `tls`, the user's own certificates are meant; who `serves` makes them.
+    """
+    if importlib.util.find_spec("distributed") is None:
+        hint = "pip install 'compat-matrix[fleet]'"
+        raise UsageError.of("a fleet needs Dask, which is not installed here", hint=hint)
+    from compat.fleet.cluster import cluster_address, make_certificates
+
+    own = cache_folder() / "fleet"
+    if serves and tls is None:
+        make_certificates(own, now().timestamp())
+    return cluster_address(text, tls, own)
+
+
+class FleetMachine(ThisMachine):
+    """The workers of a cluster; cells are locked on this machine, and recorded here."""
+
+    def __init__(self, workspace: Workspace, address: ClusterAddress) -> None:
+        # Cells run at the workers' levels; what locking builds, it builds here.
+        super().__init__(workspace, level_of(""))
+        self._address = address
+        self._remote: Remote | None = None
+
+    def workers(self, options: RunOptions, cancel: threading.Event) -> int:
+        """Return how many workers there are, waiting for the first; raise CompatError when none
+        comes, or no scheduler answers.
+        """
+        from compat.fleet.cell_order import ClusterLost
+        from compat.fleet.cluster import Cluster
+        from compat.fleet.remote import Remote
+
+        topic = f"compat-{uuid.uuid4().hex}"
+        remote = Remote(
+            partial(Cluster, self._address, topic),
+            topic,
+            cancel,
+            attempts=options.attempts,
+            merged=self._workspace.index.merged,
+        )
+        self._remote, number = remote, remote.size()
+        if not number and not cancel.is_set():
+            hint = f"compat fleet worker {self._address.text} starts one"
+            raise ClusterLost.of("the cluster has no workers", hint=hint)
+        return max(1, number)
+
+    @property
+    def means(self) -> str:
+        return f"on the workers of {self._address.url}"
+
+    def fleet(
+        self,
+        benches: Callable[[int, Job], Bench],
+        cancel: threading.Event,
+        options: RunOptions,
+    ) -> Fleet:
+        """Return the cluster; the benches stay unused, as each worker has its own."""
+        if self._remote is None:
+            self.workers(options, cancel)
+        assert self._remote is not None
+        return self._remote
+
+    def missing_interpreter(self, lock: Lock) -> Version | None:
+        """Return the series that the lock needs and no worker has; None when one has it."""
+        version = lock.inputs.python
+        if self._remote is None or self._remote.has_python(version):
+            return None
+        return Version(f"{version.major}.{version.minor}")
+
+    def redacted(self, text: str) -> str:
+        """Return the text as it may be published from this machine and those of the workers."""
+        places = () if self._remote is None else self._remote.places
+        return redacted(text, places=(*machine_places(), *sorted(places)))
+
 
 # The series that a worker looks for: CPython 3.6 is the oldest that cells were made with, and the
 # newest is some years ahead of 2026.
@@ -42,29 +130,25 @@ _SERIES = range(6, 20)
 # A scheduler that is started anew is back within minutes; a worker that nobody calls ends then.
 PATIENCE_SECONDS = 600.0
 
-Address = Annotated[
-    str, typer.Argument(metavar="dask://HOST:PORT", help="Where the scheduler listens.")
-]
+Address = Annotated[str, Argument(metavar="dask://HOST:PORT", help="Where the scheduler listens.")]
 Workers = Annotated[
-    int, typer.Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
+    int, Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
 ]
 ClusterWorkers = Annotated[
     int,
-    typer.Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none."),
+    Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none."),
 ]
 Share = Annotated[
     int,
-    typer.Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N."),
+    Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N."),
 ]
 Tls = Annotated[
     Path | None,
-    typer.Option(
-        "--tls", metavar="FOLDER", help="Certificates: ca.pem, cert.pem, key.pem. Encrypts."
-    ),
+    Option("--tls", metavar="FOLDER", help="Certificates: ca.pem, cert.pem, key.pem. Encrypts."),
 ]
-Host = Annotated[str, typer.Option("--host", help="The address to listen at.")]
+Host = Annotated[str, Option("--host", help="The address to listen at.")]
 Port = Annotated[
-    int, typer.Option("--port", min=0, max=65535, help="The port to listen at; 0 takes a free one.")
+    int, Option("--port", min=0, max=65535, help="The port to listen at; 0 takes a free one.")
 ]
 
 
@@ -74,9 +158,6 @@ def worker_command(
     share: Share = 1,
     tls: Tls = None,
     isolation: IsolationLevel = "",
-    as_json: Json = False,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
 ) -> None:
     """Run cells for another machine's `compat run --fleet`.
 
@@ -95,11 +176,11 @@ def worker_command(
     if workers > 1:
         words = [
             *_option("--isolation", isolation),
-            *_option("--index-url", index_url),
-            *(word for url in extra_index_url or () for word in ("--extra-index-url", url)),
+            *_option("--index-url", given.index_url),
+            *(w for url in given.extra_index_url or () for w in ("--extra-index-url", url)),
         ]
-        raise typer.Exit(_all_ended(start_workers(where, workers, words)))
-    index = settings(index_url=index_url, extra_index_urls=tuple(extra_index_url or ()))
+        raise Exit(_all_ended(start_workers(where, workers, words)))
+    index = index_settings()
     level, resources = level_of(isolation), offered(share)
     cells = sandbox_folder(level) / "cells"
     remove_dead_folders(cells)
@@ -114,7 +195,7 @@ def worker_command(
     suites = level_folder(level) / "suites"
     try:
         machine = WorkerMachine(machine_places(), scratch.folder, suites, bench, now)
-        raise typer.Exit(_served(where, machine, resources, as_json))
+        raise Exit(_served(where, machine, resources))
     finally:
         scratch.close()
 
@@ -125,7 +206,6 @@ def cluster_command(
     port: Port = 8786,
     tls: Tls = None,
     isolation: IsolationLevel = "",
-    as_json: Json = False,
 ) -> None:
     """Start a scheduler and local workers for `compat run --fleet`.
 
@@ -143,7 +223,7 @@ def cluster_command(
     def ready(bound: int) -> None:
         bound_address = msgspec.structs.replace(where, port=bound)
         processes.extend(start_workers(bound_address, workers, _option("--isolation", isolation)))
-        if as_json:
+        if given.as_json:
             envelope({"address": bound_address.text, "workers": workers})
         else:
             say(bound_address.text)
@@ -205,9 +285,7 @@ def _all_ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:
     return max(3 if code < 0 else code for code in codes)
 
 
-def _served(
-    where: ClusterAddress, machine: WorkerMachine, resources: dict[str, float], as_json: bool
-) -> int:
+def _served(where: ClusterAddress, machine: WorkerMachine, resources: dict[str, float]) -> int:
     from compat.fleet.cluster import CellHost, serve_cells
 
     host, folder = CellHost(machine), machine.scratch / "dask"
@@ -223,7 +301,7 @@ def _served(
             loop.add_signal_handler(number, stop, number)
         return await serve_cells(where, host, folder, resources, PATIENCE_SECONDS, note)
 
-    if as_json:
+    if given.as_json:
         envelope({"address": where.text, "resources": resources})
         sys.stdout.flush()
     why = asyncio.run(serve())

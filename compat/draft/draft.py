@@ -1,32 +1,671 @@
-"""The draft of a matrix: what a project declares and the index has -> texts that are sound
-together, and the reason of each choice.
+"""A first matrix for a library: what its project and the index say of it, the axes that are likely
+to break it, its tests, and the text of the declarations with the reason of each choice.
 """
 
+import contextlib
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
-from packaging.requirements import Requirement
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from compat.declare.load import load
-from compat.declare.matrix import Matrix
+from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.patches import patch_of
-from compat.draft.declaration_text import DraftAxis, DraftMatrix, matrix_text, policy_text
-from compat.draft.library import KnownLibrary, pythons
-from compat.draft.naming import axis_name, short_name
-from compat.draft.smoke_cells import has_wheels, smoke_cells
-from compat.draft.suite_draft import SuiteDraft
-from compat.draft.weighed import Target, Weighed, lower_bound, minor_series_from, weighed
-from compat.errors import NoPage
+from compat.declare.project import PYPROJECT, Project
+from compat.declare.selector import Selector
+from compat.declare.suite_imports import distribution_of, modules_of
+from compat.errors import NoPage, UsageError
 from compat.index.discover import THREADS, discover
 from compat.index.kept import encode_catalogue
-from compat.index.release import Package
+from compat.index.pypi import PyPISource
+from compat.index.release import Catalogue, Package, Published, Release
 from compat.index.source import ReleaseSource
+from compat.index.wheel_sources import wheel_to_read
+from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
+from compat.plan.platform import accepted_tags
+from compat.policy.window import PYTHONS
 from compat.value import Value
+
+_LONGEST = 12
+# What stands at the top of many wheels besides the library itself.
+_BESIDE = {"tests", "test", "testing", "docs", "examples", "benchmarks", "scripts"}
+
+
+def axis_name(package: str, taken: Collection[str] = ()) -> str:
+    """Return the name of a package as an axis may have it, none of those that are taken."""
+    plain = re.sub(r"[^a-z0-9_-]", "", canonicalize_name(package))
+    plain = plain if plain[:1].isalpha() else f"p{plain}"
+    return _free(plain[:36], "-2", taken)
+
+
+def short_name(package: str, taken: Collection[str]) -> str:
+    """Return a short name made of the letters of a package's name, none of those that are taken."""
+    letters = re.sub(r"[^a-z]", "", canonicalize_name(package)) or "dep"
+    return next(
+        name
+        for length in range(_LONGEST)
+        if (name := letters[: _LONGEST - length] + "x" * length) not in taken
+    )
+
+
+def module_of(package: str, paths: Iterable[str]) -> str:
+    """Return the module that a wheel with these files brings: the one that is called like the
+    package, else the public one with the most files; empty where there is none.
+
+    A folder without `__init__` is a namespace, which other packages share (PEP 420), so
+    what is in it is named with its dots: `google.cloud.storage`.
+    """
+    files = [parts for parts in map(_importable, paths) if parts is not None]
+    packages = {parts[:-1] for parts in files if parts[-1] == "__init__"}
+    roots = Counter(_root(parts, packages) for parts in files)
+    expected = _squashed(package)
+    alike = [parts for parts in roots.keys() | packages if _squashed(".".join(parts)) == expected]
+    public = [parts for parts in roots if parts[0] not in _BESIDE and not _is_private(parts)]
+    if alike:
+        plainest = min(alike, key=lambda parts: (_is_private(parts), len(parts), parts))
+        return ".".join(plainest)
+    by_size = {".".join(parts): roots[parts] for parts in public or roots}
+    return min(by_size, key=lambda name: (-by_size[name], len(name), name), default="")
+
+
+def _importable(path: str) -> tuple[str, ...] | None:
+    *folders, name = path.split("/")
+    stem, _, kind = name.partition(".")
+    parts = *folders, stem
+    is_module = kind == "py" or kind.endswith(("so", "pyd"))
+    is_named = all(map(str.isidentifier, parts)) and parts != ("__init__",)
+    return parts if is_module and is_named else None
+
+
+def _root(parts: tuple[str, ...], packages: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+    within = (parts[:depth] for depth in range(1, len(parts)))
+    return next((outer for outer in within if outer in packages), parts)
+
+
+def _is_private(parts: tuple[str, ...]) -> bool:
+    return any(part.startswith("_") for part in parts)
+
+
+def _squashed(name: str) -> str:
+    return re.sub(r"[-_.]", "", name).lower()
+
+
+def _free(name: str, more: str, taken: Collection[str]) -> str:
+    while name in taken:
+        name += more
+    return name
+
+
+class SuiteDraft(Value, frozen=True, kw_only=True):
+    """A suite as it is proposed: the first lines of `[suite]`, what it asks for besides, the lines
+    after that, its files by their path below the matrix's folder, and why it is this one.
+
+    `is_own` says that it is the library's own tests, which are those of one release.
+    """
+
+    lines: tuple[str, ...]
+    requirements: tuple[str, ...]
+    remarks: tuple[str, ...]
+    texts: Mapping[str, str]
+    because: str
+    is_own: bool = False
+
+    def table(self, packages: Collection[str]) -> tuple[str, ...]:
+        # Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
+        # version of each, so none is asked for again.
+        normalised = set(map(canonicalize_name, packages))
+        asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
+        return (*self.lines, *([toml_line("requirements", asked)] if asked else ()), *self.remarks)
+
+
+# What projects call the dependencies of their tests, most usual first.
+_GROUPS = ("tests", "test", "testing", "dev")
+
+
+def own_suite(project: Project, module: str, tests: str) -> SuiteDraft:
+    """Return a suite of the project's own tests, with the first group or extra that brings pytest;
+    without one that brings it pytest alone is asked for.
+    """
+    groups = [name for name in _named(project.groups) if _brings_pytest(_of_group(project, name))]
+    extras = [name for name in _named(project.extras) if _brings_pytest(project.of_extra(name))]
+    texts: Sequence[str] = ()
+    where, lines = "", [toml_line("tests", tests), toml_line("module", module)]
+    named = {"groups": groups[:1], "extras": [] if groups else extras[:1]}
+    if groups:
+        where = f", with what the dependency group {groups[0]} asks for"
+        texts = _of_group(project, groups[0])
+    elif extras:
+        where = f", with what the extra {extras[0]} asks for"
+        texts = project.of_extra(extras[0])
+    lines += [toml_line(key, names) for key, names in named.items() if names]
+    return SuiteDraft(
+        lines=tuple(lines),
+        requirements=() if "pytest" in _names(texts) else ("pytest",),
+        remarks=(
+            "# Arguments of pytest, for example to leave tests out that need a network:",
+            '# arguments = ["-m", "not network"]',
+        ),
+        texts={},
+        because=f"Suite: the project's own tests in {tests}{where}",
+        is_own=True,
+    )
+
+
+def bringing(module: str, project: Project) -> str:
+    """Return a requirement that brings a module: one of the project's groups and extras, else a
+    distribution that is known to have it; empty where neither is. A module's name alone names none:
+    the package that is called so on an index may be anybody's.
+    """
+    for key, table in (("groups", project.groups), ("extras", project.extras)):
+        for name in table:
+            for requirement in _requirements(project, key, name):
+                if module in modules_of(canonicalize_name(requirement.name)):
+                    return f"{requirement.name}{requirement.specifier}"
+    return distribution_of(module)
+
+
+def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement]:
+    try:
+        texts = project.of_extra(name) if key == "extras" else project.of_group(name)
+        for text in texts:
+            yield Requirement(text)
+    except (InvalidRequirement, ValueError):
+        return
+
+
+def _named(table: Mapping[str, object]) -> list[str]:
+    by_name = {str(canonicalize_name(name)): name for name in table}
+    return [by_name[name] for name in _GROUPS if name in by_name]
+
+
+def _of_group(project: Project, name: str) -> Sequence[str]:
+    try:
+        return project.of_group(name)
+    except ValueError:
+        return ()
+
+
+def _brings_pytest(texts: Sequence[str]) -> bool:
+    return any(name.partition("-")[0] == "pytest" for name in _names(texts))
+
+
+def _names(texts: Sequence[str]) -> set[str]:
+    names = set()
+    for text in texts:
+        with contextlib.suppress(InvalidRequirement):
+            names.add(str(canonicalize_name(Requirement(text).name)))
+    return names
+
+
+def import_suite(module: str, title: str, because: str) -> SuiteDraft:
+    remarks = (
+        "# What `compat run --tier smoke` asks for: few capabilities that every release has.",
+        'core = ["import"]',
+    )
+    return SuiteDraft(
+        lines=('path = "suite"', toml_line("module", module)),
+        requirements=("pytest",),
+        remarks=remarks,
+        texts={"suite/test_import.py": import_test(module, title)},
+        because=because,
+    )
+
+
+_OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have in 2026
+
+
+class KnownLibrary(Value, frozen=True, kw_only=True):
+    """A library on the index.
+
+    `releases` are its final ones, oldest first. `requires_python` and `requirements` are what its
+    checkout declares, else its newest release, and `source` says which of the two, as the start of
+    a sentence. `module` is what imports; empty where no wheel tells.
+    """
+
+    name: str
+    releases: tuple[Release, ...]
+    requires_python: SpecifierSet | None
+    requirements: tuple[Requirement, ...]
+    source: str
+    module: str
+
+
+def library_of(package: str, project: Project | None, source: PyPISource) -> KnownLibrary:
+    # Return what is known of a package; raise UsageError where the index has no final release of it
+    # that can be installed.
+    try:
+        releases = settled_releases(source.package(canonicalize_name(package)))
+    except NoPage as error:
+        message = f"the package index has no package {package!r}"
+        hint = "check the name; a library needs a release on the index before it has a matrix"
+        raise UsageError.of(message, hint=hint) from error
+    if not releases:
+        raise UsageError.of(f"the package index has no final release of {package!r}")
+    newest = releases[-1]
+    wheel = wheel_to_read(newest)
+    published = None if wheel is None else source.published(wheel)
+    if published is None:
+        published = Published(requires_python=None, requires_dist=())
+    texts, whose = published.requires_dist, f"{package} {newest.version}"
+    python = published.requires_python
+    paths = {} if wheel is None else source.contents(wheel)
+    module = module_of(package, paths)
+    if paths and not module:
+        message = f"{whose} brings no module, so there is nothing to import and test"
+        hint = "name the library that it is for, as stubs and lists of dependencies have none"
+        raise UsageError.of(message, hint=hint)
+    if project is not None and project.dependencies is not None:
+        texts, whose = project.dependencies, PYPROJECT
+    if project is not None and project.requires_python is not None:
+        python = project.requires_python
+    return KnownLibrary(
+        name=package,
+        releases=releases,
+        requires_python=python,
+        requirements=_plain(texts, package),
+        source=whose,
+        module=module,
+    )
+
+
+def pythons(library: KnownLibrary, day: datetime.date) -> tuple[tuple[Version, ...], str]:
+    """Return the series of Python that a library admits and that are out, and the reason."""
+    admitted = library.requires_python
+    out = [s.version for s in PYTHONS if s.released <= day and s.version >= _OLDEST_PYTHON]
+    series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
+    if not series:
+        message = f"{library.source} requires Python {admitted}, and no series of today is that"
+        raise UsageError.of(message, hint=f"series that are out: {', '.join(map(str, out))}")
+    because = f"{library.source} requires Python {admitted}"
+    if not admitted:
+        because = f"{library.source} names no Python, so these are all since {series[0]}"
+    return tuple(series), because
+
+
+def _plain(texts: tuple[str, ...], package: str) -> tuple[Requirement, ...]:
+    requirements: dict[str, Requirement] = {}
+    for text in texts:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        name = canonicalize_name(requirement.name)
+        if name != canonicalize_name(package) and "extra" not in str(requirement.marker or ""):
+            requirements.setdefault(name, requirement)
+    return tuple(requirements.values())
+
+
+def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version]) -> tuple[str, ...]:
+    # Return the newest release of the subject with the newest of everything, and with the oldest of
+    # everything; on Pythons of this machine as far as that goes.
+    fresh = [cell for cell in cells if cell.recipe == "fresh"]
+    on_this = [cell for cell in fresh if _python(matrix, cell) in here] or fresh
+    if not on_this:
+        return ()
+    newest = max(on_this, key=_order(matrix, oldest=False))
+    oldest = max(on_this, key=_order(matrix, oldest=True))
+    return tuple(dict.fromkeys((newest.id, oldest.id)))
+
+
+def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
+    python, platform = _python(matrix, cell), matrix.platform
+    return all(
+        any(wheel_for(release, python, platform) for release in _members(catalogue, axis, cell))
+        for axis in matrix.packages
+    )
+
+
+def _members(catalogue: Catalogue, axis: PackageAxis, cell: Cell) -> tuple[Release, ...]:
+    return catalogue.members(axis, cell.on(axis.name).version)
+
+
+def _python(matrix: Matrix, cell: Cell) -> Version:
+    return cell.on(matrix.interpreters.name).version
+
+
+def _order(
+    matrix: Matrix, *, oldest: bool
+) -> Callable[[Cell], tuple[Version, tuple[tuple[int, ...], ...]]]:
+    def key(cell: Cell) -> tuple[Version, tuple[tuple[int, ...], ...]]:
+        others = [c.version for c in cell.coordinates if c.axis != matrix.subject]
+        numbers = tuple(_number(version, -1 if oldest else 1) for version in reversed(others))
+        return cell.on(matrix.subject).version, numbers
+
+    return key
+
+
+def _number(version: Version, sign: int) -> tuple[int, ...]:
+    padded = (version.epoch, *version.release, 0, 0, 0)
+    return tuple(sign * part for part in padded[:4])
+
+
+# So many versions of a dependency tell where it starts and stops to work, and a first matrix stays
+# one that runs within minutes. Chosen on 2026-11-23.
+MOST_SERIES = 4
+_LOWER = (">=", ">", "~=", "==", "===")
+_UPPER = ("<", "<=", "~=", "==", "===")
+
+
+class Weighed(Value, frozen=True, kw_only=True):
+    """A dependency as a possible axis.
+
+    `requirement` is what the library declares. `selector` selects the `coordinates`, oldest first;
+    `moves` are the reasons why it may break the library, most telling first, and none where there
+    is only one version to ask about. `left_out` says why it is no axis in any case; else it is
+    empty. `is_bounded` says that what is declared shuts some of the coordinates out as too new.
+    """
+
+    name: str
+    requirement: str = ""
+    selector: Selector = Selector()
+    coordinates: tuple[Version, ...] = ()
+    moves: tuple[str, ...] = ()
+    left_out: str = ""
+    weight: int = 0
+    is_bounded: bool = False
+
+    @property
+    def because(self) -> str:
+        return self.left_out or ", ".join(self.moves)
+
+
+def settled_releases(package: Package) -> tuple[Release, ...]:
+    selector = Selector()
+    return tuple(
+        release
+        for release in package.selected(selector)
+        if release.has_usable_file and not release.yanked
+    )
+
+
+class Target(Value, frozen=True, kw_only=True):
+    """Where cells run: the series of Python, and the platform."""
+
+    series: tuple[Version, ...]
+    platform: str
+
+    def has_wheel(self, release: Release) -> bool:
+        return any(wheel_for(release, series, self.platform) for series in self.series)
+
+
+def wheel_for(release: Release, series: Version, platform: str) -> bool:
+    """Return whether a Python on a platform finds a wheel of a release, that is not withdrawn."""
+    accepted = accepted_tags(series, platform)
+    wheels = (a for a in release.artifacts if a.is_wheel and not a.yanked and not a.set_aside)
+    return any(not accepted.isdisjoint(wheel.tags) for wheel in wheels)
+
+
+def weighed(requirement: Requirement, package: Package | None, target: Target) -> Weighed:
+    """Return how much a dependency matters; None for a package that the index does not have.
+
+    Releases without a wheel for the target are passed over: a cell builds nothing unasked.
+    """
+    name, text = canonicalize_name(requirement.name), str(requirement)
+    if requirement.url is not None:
+        return Weighed(name=name, requirement=text, left_out="it is no release of the index")
+    if package is None:
+        return Weighed(name=name, requirement=text, left_out="the package index does not have it")
+    if any(
+        part.operator in ("==", "===") and "*" not in part.version for part in requirement.specifier
+    ):
+        return Weighed(name=name, requirement=text, left_out="it is pinned to one version")
+    lowest = lower_bound(requirement.specifier)
+    later = [
+        release
+        for release in settled_releases(package)
+        if (lowest is None or release.version >= lowest) and target.has_wheel(release)
+    ]
+    # What lies between the lower bound and the oldest wheel is not to be had.
+    lowest = max(lowest, later[0].version) if lowest is not None and later else lowest
+    selector = newest_series([release.version for release in later], lowest)
+    coordinates = tuple(sorted({selector.coordinate(r.version) for r in later if _in(selector, r)}))
+    if len(coordinates) < 2:
+        return Weighed(
+            name=name,
+            requirement=text,
+            selector=selector,
+            coordinates=coordinates,
+            left_out="only one series of it meets what is declared",
+        )
+    moves, weight = _moves(requirement, later)
+    return Weighed(
+        name=name,
+        requirement=text,
+        selector=selector,
+        coordinates=coordinates,
+        moves=moves,
+        weight=weight,
+        is_bounded=bool(_shut_out(requirement, later)),
+    )
+
+
+def lower_bound(specifier: SpecifierSet) -> Version | None:
+    """Return the version that a requirement starts at; None where it has no lower bound."""
+    versions = []
+    for part in specifier:
+        if part.operator in _LOWER:
+            try:
+                versions.append(Version(part.version.removesuffix(".*")))
+            except InvalidVersion:
+                continue
+    return max(versions, default=None)
+
+
+def newest_series(
+    versions: Sequence[Version], lowest: Version | None = None, most: int = MOST_SERIES
+) -> Selector:
+    # Return the selector of a few series: all minor ones from the lower bound on, else the major
+    # ones, else the newest minor ones.
+    minors, majors = _series("minor", versions), _series("major", versions)
+    if len(minors) <= most:
+        return _from(lowest or min(minors, default=None), "minor")
+    if len(majors) >= 2 and len(majors) <= most:
+        return _from(lowest or majors[0], "major")
+    newest = majors if len(majors) > most else minors
+    return _from(newest[-most], "major" if newest is majors else "minor")
+
+
+def minor_series_from(versions: Sequence[Version], most: int) -> Selector:
+    return _from(_series("minor", versions)[-most:][0], "minor")
+
+
+def _from(lowest: Version | None, keep: str) -> Selector:
+    specifier = SpecifierSet("" if lowest is None else f">={lowest}")
+    return Selector(specifier=specifier, keep="major" if keep == "major" else "minor")
+
+
+def _series(keep: str, versions: Iterable[Version]) -> list[Version]:
+    selector = _from(None, keep)
+    return sorted({selector.coordinate(version) for version in versions})
+
+
+def _in(selector: Selector, release: Release) -> bool:
+    return selector.keeps(release.version)
+
+
+def _moves(requirement: Requirement, later: Sequence[Release]) -> tuple[tuple[str, ...], int]:
+    moves: list[str] = []
+    weight = 0
+    versions = [release.version for release in later]
+    shut_out = _shut_out(requirement, later)
+    if shut_out:
+        moves.append(f"{shut_out[-1].version} is shut out by what is declared")
+        weight += 40
+    elif any(part.operator in (*_UPPER, "!=") for part in requirement.specifier):
+        moves.append("what is declared shuts versions out")
+        weight += 30
+    majors = _series("major", versions)
+    if len(majors) > 1:
+        moves.append(f"{len(majors)} major versions since {versions[0]}")
+        weight += 20
+    if any("any" not in {tag.platform for tag in a.tags} for a in later[-1].artifacts if a.tags):
+        moves.append("it is compiled for each Python")
+        weight += 10
+    minors = _series("minor", versions)
+    if len(majors) == 1:
+        moves.append(f"{len(minors)} series since {versions[0]}")
+    return tuple(moves), weight + min(len(minors), 9)
+
+
+def _shut_out(requirement: Requirement, later: Sequence[Release]) -> list[Release]:
+    admitted = [r.version for r in later if requirement.specifier.contains(r.version)]
+    return [r for r in later if admitted and r.version > max(admitted)]
+
+
+class DraftAxis(Value, frozen=True, kw_only=True):
+    """A package axis as it is proposed, with its floor (None for the subject) and the reasons."""
+
+    name: str
+    short: str
+    package: str
+    selector: Selector
+    because: str
+    floor: Version | None = None
+    floor_because: str = ""
+    is_bounded: bool = False
+
+
+class DraftMatrix(Value, frozen=True, kw_only=True):
+    """A matrix as it is proposed; `suite` are the lines of its table `[suite]`."""
+
+    name: str
+    title: str
+    subject: str
+    platform: str
+    pythons: tuple[Version, ...]
+    python_because: str
+    axes: tuple[DraftAxis, ...]
+    suite: tuple[str, ...]
+    quick: tuple[str, ...] = ()
+    relaxed: tuple[str, ...] = ()
+
+
+def matrix_text(matrix: DraftMatrix, day: str) -> str:
+    quick = [f"  {_quoted(cell)}," for cell in matrix.quick]
+    lines = [
+        f"# Proposed by `compat init` on {day}. All of it is yours to change;",
+        "# `compat check` names what does not fit.",
+        f"name = {_quoted(matrix.name)}",
+        f"title = {_quoted(matrix.title)}",
+        f"subject = {_quoted(matrix.subject)}",
+        "# Locks install on this and every newer glibc.",
+        f"platform = {_quoted(matrix.platform)}",
+        "margin_days = 30",
+        *(
+            ["# The smoke cells of `compat run --quick`.", "quick = [", *quick, "]"]
+            if quick
+            else []
+        ),
+        "",
+        "[suite]",
+        *matrix.suite,
+        "",
+        f"# {matrix.python_because}.",
+        "[[axes]]",
+        'kind = "interpreter"',
+        'name = "python"',
+        'short = "py"',
+        f"releases = {_array(map(str, matrix.pythons))}",
+    ]
+    for axis in matrix.axes:
+        lines += _axis(axis)
+    lines += _floor("python", matrix.pythons[0], matrix.python_because)
+    for axis in matrix.axes:
+        if axis.floor is not None:
+            lines += _floor(axis.name, axis.floor, axis.floor_because)
+    for axis in matrix.axes:
+        if axis.name in matrix.relaxed:
+            lines += _rule(axis)
+    return "\n".join(lines) + "\n"
+
+
+def policy_text() -> str:
+    return "\n".join(
+        [
+            "# How the floors move: `compat propose` does the arithmetic aloud.",
+            "default_months = 24      # how long an axis keeps a version",
+            'cadence = "quarterly"    # floors rise on the first day of a quarter',
+            "notice_days = 60         # how long before that day a move is announced",
+            "witnesses = 2            # passing runs, on different days, that a move needs",
+            "",
+            "[[windows]]",
+            'axis = "python"',
+            "end_of_life = true",
+            'because = "A Python without security fixes upstream is not supported."',
+            "",
+        ]
+    )
+
+
+def import_test(module: str, title: str) -> str:
+    # Return the text of a suite that asks for the import alone, and whether what the module offers
+    # by `__all__` is there.
+    return f'''\
+"""What every release of {title} promises. Add what your users count on: one test a capability."""
+
+import importlib
+
+import pytest
+
+
+@pytest.mark.capability("import", title="Import", says="The package imports.")
+def test_the_package_imports():
+    importlib.import_module({_quoted(module)})
+
+
+@pytest.mark.capability("import.names", title="Names", says="What `__all__` names can be used.")
+def test_what_it_offers_is_there():
+    package = importlib.import_module({_quoted(module)})
+    missing = [name for name in getattr(package, "__all__", ()) if not hasattr(package, name)]
+    assert not missing
+'''
+
+
+def toml_line(key: str, value: str | Sequence[str]) -> str:
+    return f"{key} = {_quoted(value) if isinstance(value, str) else _array(value)}"
+
+
+def _axis(axis: DraftAxis) -> Iterator[str]:
+    specifier = str(axis.selector.specifier)
+    select = [f"specifier = {_quoted(specifier)}"] if specifier else []
+    select.append(f"keep = {_quoted(axis.selector.keep)}")
+    yield from ("", f"# {axis.because}.", "[[axes]]", 'kind = "package"')
+    yield toml_line("name", axis.name)
+    yield toml_line("short", axis.short)
+    yield toml_line("package", axis.package)
+    yield f"select = {{ {', '.join(select)} }}"
+
+
+def _floor(axis: str, at: Version, because: str) -> Iterator[str]:
+    yield from ("", "[[floors]]", toml_line("axis", axis), toml_line("at", str(at)))
+    yield toml_line("because", because)
+
+
+def _rule(axis: DraftAxis) -> Iterator[str]:
+    because = f"Relaxed cells ask the code, not the metadata, whether a newer {axis.package} works."
+    yield from ("", "[[rules]]", toml_line("name", f"newer-{axis.name}"[:40]), 'effect = "relax"')
+    yield toml_line("because", because)
+    yield f'when = {{ {axis.name} = "newer" }}'
+    yield f'relaxations = [{{ package = {_quoted(axis.package)}, to = "any" }}]'
+
+
+def _array(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(_quoted, texts))}]"
+
+
+def _quoted(text: str) -> str:
+    # A JSON string is a TOML basic string, but for the delete character.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
 
 # A first matrix runs within minutes: at five seconds a cell, which is usual for a small library,
 # this is a quarter of an hour on one worker. Chosen on 2026-11-23.

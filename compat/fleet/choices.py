@@ -40,11 +40,14 @@ class CellToRun(Value, frozen=True, kw_only=True):
 
 
 class CellsToRun(Value, frozen=True, kw_only=True):
-    """The cells to run, the infeasible ones that were meant, too, and what else is to be said."""
+    """The cells to run, the infeasible ones that were meant, too, and what else is to be said.
+    `is_fresh` says that there are none because all that is due has a fresh result.
+    """
 
     cells: tuple[CellToRun, ...]
     infeasible: tuple[Infeasible, ...] = ()
     remarks: tuple[str, ...] = ()
+    is_fresh: bool = False
 
 
 def choose(
@@ -162,7 +165,12 @@ def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
         remarks.append("nothing else is due" if gone or infeasible else up_to_date(workspace))
         remarks += _never_locked(workspace)
     cells = tuple(CellToRun(cell=entry.cell, reason=entry.reason) for entry in entries)
-    return CellsToRun(cells=cells, infeasible=tuple(infeasible), remarks=tuple(remarks))
+    return CellsToRun(
+        cells=cells,
+        infeasible=tuple(infeasible),
+        remarks=tuple(remarks),
+        is_fresh=not (cells or infeasible or gone),
+    )
 
 
 def _newer_than_kept(

@@ -1,8 +1,10 @@
-"""Cells without an answer, probed within a budget: locks beside running cells, the probe first that
-is expected to answer most cells a second.
+"""A budget of time, spent where an answer is worth most: locks beside running cells. Results that
+are due are renewed first; then comes the probe that is expected to answer most cells a second. A
+tenth of the time verifies a random sample of what was inferred.
 """
 
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -12,10 +14,12 @@ from compat.errors import CompatError
 from compat.plan.cell import Cell
 from compat.results.answer import Answer, Kind
 from compat.results.coverage import Coverage, CoverageCount
+from compat.results.due import agenda
 from compat.results.infer import signature_of
+from compat.results.learnt import AuditedCell
 from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import is_spurious, lacks_instruction
+from compat.run.outcome import Failed, Outcome, is_spurious, lacks_instruction
 from compat.search.exploration import Exploration, ExploreProbe, ProbeKind
 from compat.search.run_reach import RunReach
 from compat.value import Value
@@ -27,6 +31,8 @@ _LOOK_SECONDS = 1.0
 # What a probe is expected to take before one of its kind came: a lock of a large tree took 2 to 8
 # seconds, a cell of a small library 5 to 20 (November 2026).
 _FIRST_SECONDS: dict[ProbeKind, float] = {"lock": 6.0, "smoke": 30.0, "suite": 120.0}
+# The share of the time that verifies what was inferred. Where nothing else is left, all of it does.
+_AUDIT_SHARE = 0.1
 
 
 class LockAnswer(Value, frozen=True):
@@ -43,13 +49,15 @@ class ExploreSteps(Value, frozen=True, kw_only=True):
 
     `ask` asks a resolver about a cell; `inferred` tells what follows for a cell from all that was
     heard, None where nothing does; `run` runs a cell at a tier, and returns its verdict then, None
-    where it came to nothing. `can_run` says whether this machine has its interpreter.
+    where it came to nothing. `can_run` says whether this machine has its interpreter. `audit`
+    verifies an inferred answer.
     """
 
     ask: Callable[[Cell], LockAnswer]
     inferred: Callable[[Cell], LockAnswer | None]
     run: Callable[[Cell, Tier], Answer | None]
     can_run: Callable[[Cell], bool]
+    audit: Callable[[Answer], AuditedCell]
 
 
 class ExploreLimits(Value, frozen=True, kw_only=True):
@@ -71,14 +79,15 @@ class ExploreLimits(Value, frozen=True, kw_only=True):
 
 
 class ExploreTotals(Value, frozen=True, kw_only=True):
-    """What exploring came to: probes and seconds by kind, what they left without an answer, and how
-    much has an answer now.
+    """What exploring came to: probes and seconds by kind, what they left without an answer, how
+    much has an answer now, and what of the inferred answers was verified, in the order of chance.
     """
 
     probes: dict[ProbeKind, int]
     seconds: dict[ProbeKind, float]
     failed: tuple[str, ...]
     coverage: Coverage
+    audited: tuple[AuditedCell, ...] = ()
 
 
 @dataclass
@@ -87,10 +96,14 @@ class _Begun:
 
     probe: ExploreProbe
     since: float
+    entry: Answer | None = None
+
+
+_Answer = LockAnswer | AuditedCell | Answer | None
 
 
 class Explorer:
-    """The cells of a snapshot without an answer, and the probes of one session."""
+    """The cells of a snapshot whose answer is missing or due, and the probes of one session."""
 
     def __init__(
         self,
@@ -99,7 +112,14 @@ class Explorer:
         limits: ExploreLimits,
         clock: Callable[[], float],
         cancel: threading.Event,
+        inferred: Iterable[Answer] = (),
+        lessons: Iterable[Cell] = (),
+        only: Callable[[Cell], bool] = lambda cell: True,
     ) -> None:
+        """Take what is known, what is asked of others, and the order to stop. `inferred` are the
+        answers to verify, in the order of chance, `lessons` refused cells whose reason is not known
+        yet; `only` says which cells are meant.
+        """
         self._steps = steps
         self._limits = limits
         self._clock = clock
@@ -109,9 +129,18 @@ class Explorer:
         self._seconds: dict[ProbeKind, float] = {"lock": 0.0, "smoke": 0.0, "suite": 0.0}
         self._failed: list[str] = []
         self._in_vain: dict[str, int] = {"lock": 0, "run": 0}
-        self._pending: dict[Future[LockAnswer | Answer | None], _Begun] = {}
+        self._pending: dict[Future[_Answer], _Begun] = {}
         self._reach = RunReach(snapshot)
-        self._exploration = _exploration(snapshot, self._expected, limits.kinds, self._answers)
+        left = open_work(snapshot, only)
+        self._exploration = _exploration(
+            snapshot, left, self._expected, limits.kinds, self._answers
+        )
+        # What is due is known already; what has no answer at all is explored.
+        self._due = deque(cell for cell in due_cells(snapshot, left) if only(cell))
+        self._lessons = deque(cell for cell in lessons if only(cell))
+        self._waiting = deque(inferred)
+        self._audited: dict[str, AuditedCell | None] = {}
+        self._audit_seconds = 0.0
 
     @property
     def totals(self) -> ExploreTotals:
@@ -120,6 +149,7 @@ class Explorer:
             seconds={kind: round(seconds, 1) for kind, seconds in self._seconds.items()},
             failed=tuple(self._failed),
             coverage=self._count.coverage,
+            audited=tuple(cell for cell in self._audited.values() if cell is not None),
         )
 
     @property
@@ -151,7 +181,11 @@ class Explorer:
         free_runs = self._limits.workers - is_lock.count(False)
         free_locks = self._limits.lockers - is_lock.count(True)
         while free_runs > 0 and self._may("run", left):
-            probe = self._exploration.next_run(left)
+            if self._is_audit_due(left) and not is_lock_enough(self._waiting[0]):
+                self._audit(runners)
+                free_runs -= 1
+                continue
+            probe = self._next_due(left) or self._exploration.next_run(left)
             if probe is None:
                 break
             tier: Tier = "smoke" if probe.kind == "smoke" else "full"
@@ -159,7 +193,14 @@ class Explorer:
             self._begin(runners.submit(self._steps.run, probe.cell, tier), probe)
             free_runs -= 1
         while free_locks > 0 and self._may("lock", left):
+            if self._is_audit_due(left) and is_lock_enough(self._waiting[0]):
+                self._audit(resolvers)
+                free_locks -= 1
+                continue
+            lesson = self._lessons.popleft() if self._lessons else None
             probe = self._exploration.next_lock(left)
+            if lesson is not None:
+                probe = ExploreProbe(lesson, "lock")
             if probe is None:
                 break
             self._begin(resolvers.submit(self._steps.ask, probe.cell), probe)
@@ -168,13 +209,48 @@ class Explorer:
     def _may(self, hand: str, left: float) -> bool:
         return left > 0 and not self._cancel.is_set() and self._in_vain[hand] < MOST_WITHOUT_ANSWER
 
+    def _next_due(self, left: float) -> ExploreProbe | None:
+        while self._due and self._expected(self._due[0], "suite") <= left:
+            if self._steps.can_run(cell := self._due.popleft()):
+                return ExploreProbe(cell, "suite")
+        return None
+
+    def _is_audit_due(self, left: float) -> bool:
+        """Whether the next inferred answer is verified now. What comes before it is a sample, too:
+        they begin in the order of chance, and none is passed over.
+        """
+        if not self._waiting:
+            return False
+        kind: ProbeKind = "lock" if is_lock_enough(self._waiting[0]) else "suite"
+        if self._expected(self._waiting[0].cell, kind) > left:
+            return False
+        work = self._exploration.unlocked or self._exploration.is_running_left or self._due
+        return not work or self._audit_seconds < _AUDIT_SHARE * sum(self._seconds.values())
+
+    def _audit(self, pool: ThreadPoolExecutor) -> None:
+        entry = self._waiting.popleft()
+        self._audited[entry.cell.id] = None
+        kind: ProbeKind = "lock" if is_lock_enough(entry) else "suite"
+        begun = _Begun(ExploreProbe(entry.cell, kind), self._clock(), entry)
+        # It weighs before it ends, so that no second one begins beside it.
+        self._audit_seconds += self._expected(entry.cell, kind)
+        self._pending[pool.submit(self._steps.audit, entry)] = begun
+
     def _begin(
         self, future: "Future[LockAnswer] | Future[Answer | None]", probe: ExploreProbe
     ) -> None:
         self._pending[future] = _Begun(probe, self._clock())  # type: ignore[index]
 
-    def _settle(self, future: "Future[LockAnswer | Answer | None]") -> None:
+    def _settle(self, future: "Future[_Answer]") -> None:
         begun = self._pending.pop(future)
+        if begun.entry is not None:
+            try:
+                audited = future.result()
+                assert isinstance(audited, AuditedCell), "an audit ends so"
+                self._audited[begun.entry.cell.id] = audited
+            except CompatError as error:
+                self._failed.append(f"{begun.entry.cell.id}: {error}")
+            return
         cell, kind = begun.probe.cell, begun.probe.kind
         self._probes[kind] += 1
         self._seconds[kind] += self._clock() - begun.since
@@ -193,7 +269,7 @@ class Explorer:
         self._in_vain[hand] = 0
         if isinstance(result, LockAnswer):
             self._learn(cell, result)
-        else:
+        elif isinstance(result, Answer):
             self._ran(begun.probe, result)
 
     def _ran(self, probe: ExploreProbe, found: Answer) -> None:
@@ -240,11 +316,11 @@ class Explorer:
 
 def _exploration(
     snapshot: Snapshot,
+    left: "OpenWork",
     seconds: Callable[[Cell, ProbeKind], float],
     kinds: Sequence[ProbeKind],
     answers: Callable[[Cell, ProbeKind], float],
 ) -> Exploration:
-    left = open_work(snapshot)
     exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds, answers)
     for cell in left.lockable:
         exploration.known(cell, is_refused=False)
@@ -264,7 +340,7 @@ class OpenWork(Value, frozen=True, kw_only=True):
     lockable: tuple[Cell, ...]
 
 
-def open_work(snapshot: Snapshot) -> OpenWork:
+def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: True) -> OpenWork:
     unlocked: list[Cell] = []
     locked: list[Cell] = []
     smoked: list[Cell] = []
@@ -275,6 +351,8 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         if has_lock:
             lockable.append(entry.cell)
         if not entry.planned or (entry.obstacle is not None and not has_lock):
+            continue
+        if not only(entry.cell):
             continue
         if entry.verdict.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
@@ -290,6 +368,35 @@ def open_work(snapshot: Snapshot) -> OpenWork:
         smoked=tuple(smoked),
         lockable=tuple(lockable),
     )
+
+
+def due_cells(snapshot: Snapshot, left: OpenWork) -> list[Cell]:
+    """Return the cells whose result is due, in the order of the agenda; those that are open work,
+    too, are not among them.
+    """
+    explored = {cell.id for cell in (*left.locked, *left.smoked, *left.unlocked)}
+    due = (snapshot.by_id.get(due.cell) for due in agenda(snapshot).cells)
+    return [entry.cell for entry in due if entry is not None and entry.cell.id not in explored]
+
+
+def refused_once(snapshot: Snapshot) -> list[Cell]:
+    """Return a cell of each cause of a known resolution failure, on each Python: what it teaches
+    may answer others.
+    """
+    python = snapshot.matrix.interpreters.name
+    outcomes: dict[Cell, Outcome | None]
+    outcomes = {cell: snapshot.plain[cell.id].refusal for cell in _refused(snapshot)}
+    outcomes |= {e.cell: e.runs[-1].outcomes[-1] for e in snapshot.entries if e.runs}
+    by_cause: dict[tuple[str, str], Cell] = {}
+    for cell, outcome in outcomes.items():
+        if isinstance(outcome, Failed) and outcome.stage == "lock" and not is_spurious(outcome):
+            by_cause.setdefault((str(outcome), cell.on(python).text), cell)
+    return list(by_cause.values())
+
+
+def is_lock_enough(entry: Answer) -> bool:
+    """Return whether a lock alone tells if what is inferred of a cell is right."""
+    return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 
 def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:

@@ -16,7 +16,7 @@ from compat.plan.plan import Infeasible, fate_of
 from compat.results.answer import Answer
 from compat.run.outcome import Failed, is_spurious, parse_outcome
 from compat.search.boundary import Boundary, BoundarySearch, Probe
-from compat.search.repetition import may_be_chance
+from compat.search.trials import may_be_chance
 from compat.site.wording import count
 from compat.value import Value
 from compat.workspace import Workspace

@@ -217,7 +217,7 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
         if keys != sorted(set(keys)) or file_keys != sorted(set(file_keys)):
             raise ValueError("clauses must stand in order, each once")
     except (ValueError, RecursionError) as fault:
-        hint = "compat matrix learn MATRIX makes it anew once it is deleted"
+        hint = "compat run MATRIX --budget 20m makes it again once it is deleted"
         raise DeclarationError.of(f"has no clauses: {fault}", path=source, hint=hint) from fault
     if document.platform != matrix.platform or not set(matrix.builds) <= set(document.builds):
         return KeptClauses(files=document.files)

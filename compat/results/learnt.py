@@ -130,11 +130,11 @@ def decode_answers(
         for answer in document.answers:
             _refuse_unsound_answer(answer, is_any_recipe)
     except (ValueError, RecursionError) as fault:
-        command = "learn MATRIX" if is_any_recipe else "lock MATRIX --plain"
+        command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
         raise DeclarationError.of(
             f"has no answers of a resolver: {fault}",
             path=source,
-            hint=f"compat matrix {command} makes it anew once it is deleted",
+            hint=f"compat {command} makes it again once it is deleted",
         ) from fault
     return answers
 
@@ -304,7 +304,7 @@ def decode_audit(text: str, source: str) -> Audit:
         if len(ids) > audit.inferred:
             raise ValueError("it has more cells than there were to choose from")
     except (ValueError, RecursionError) as fault:
-        hint = "compat matrix audit MATRIX makes it anew once it is deleted"
+        hint = "compat run MATRIX --budget 20m makes it again once it is deleted"
         raise DeclarationError.of(f"has no audit: {fault}", path=source, hint=hint) from fault
     return audit
 

@@ -8,9 +8,8 @@ from compat.lock.mixed import exchanged, exchanges_between, repinned
 from compat.run.outcome import Failed
 from compat.search.dates import DatedLock, narrowed
 from compat.search.lock_pair import BlamedPackage, LockPair
-from compat.search.repetition import may_be_chance
 from compat.search.shrink import Culprits, Unblamed
-from compat.search.trials import Laboratory, SearchStopped, Trials
+from compat.search.trials import Laboratory, SearchStopped, Trials, may_be_chance
 from compat.value import Value
 
 # So many packages that the failure's text names are tried alone before anything else.

@@ -145,6 +145,11 @@ class Exploration:
     def unlocked(self) -> tuple[Cell, ...]:
         return tuple(self._unlocked.values())
 
+    @property
+    def is_running_left(self) -> bool:
+        """Whether cells wait for a run."""
+        return bool(self._run_kinds and (self._locked or self._smoked))
+
     def _in_time(self, probe: ExploreProbe | None, left: float) -> ExploreProbe | None:
         is_long = probe is not None and self._seconds(probe.cell, probe.kind) > left
         return None if is_long else probe

@@ -1,18 +1,154 @@
 """What locks say of one failure that the bad end has and the good end has not."""
 
 import datetime
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+import msgspec
 from packaging.version import Version
 
 from compat.lock.lockfile import Lock, Pin
 from compat.lock.mixed import Asks
 from compat.results.record import Record
-from compat.run.outcome import Failed
-from compat.search.repetition import FIRST_RUNS, MORE_RUNS, PATIENCE, FailureRates, may_be_chance
+from compat.run.outcome import PLACED, STAGES, Cause, Failed, Outcome, is_spurious
+from compat.search.boundary import FAILS_BELOW, FAILS_FROM, log_marginal
 from compat.search.shrink import Trial
-from compat.search.symptoms import is_of_runner, message_of, symptoms, trial_of
+from compat.value import Value
+
+# These come from what is installed, and come again: one run says it. An assertion, a crash or a
+# limit may be chance.
+STEADY: frozenset[Cause] = frozenset(
+    (
+        *("missing-module", "missing-attribute", "syntax", "type-error", "version-guard"),
+        *("binary-incompatible", "requires-python", "no-artifact", "hash-mismatch"),
+    )
+)
+# So many runs of each end, where the failure may be chance; and where it was seen to be. So often
+# is a bad end run that works at first.
+# Simulated on 2026-11-23, see tests/search/test_blame.py.
+FIRST_RUNS = 3
+MORE_RUNS = 16
+PATIENCE = 6
+ODDS = 100.0
+# Of an environment that was seen to do both, nothing says that one side is nearly always right
+# (the prior of Jeffreys).
+UNINFORMED = (0.5, 0.5)
+# Where the ends fail more alike than this, no number of runs that anybody waits for tells them
+# apart.
+LEAST_DIFFERENCE = 0.15
+
+
+class FailureRates(Value, frozen=True, kw_only=True):
+    """How often each end was seen to fail in the way that is looked into.
+
+    `is_doubted` says that some environment was seen to do both, so that one run says nothing.
+    """
+
+    good_fails: int
+    good_runs: int
+    bad_fails: int
+    bad_runs: int
+    is_doubted: bool = False
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the bad end always failed and the good end never did, so that one run tells."""
+        return not self.is_doubted and self.good_fails == 0 and self.bad_fails == self.bad_runs
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether the bad end fails so much more often that other environments can be judged."""
+        good, bad = (fails / sum(pair) for pair in (self._good, self._bad) for fails in pair[:1])
+        return bad - good >= LEAST_DIFFERENCE
+
+    def decision(self, fails: Sequence[bool]) -> bool | None:
+        """Return whether an environment with these results has the failure; None while it is open.
+
+        Each of `fails` says of one run whether it failed in that way.
+        """
+        if self.is_steady:
+            return fails[0] if fails and len(set(fails)) == 1 else None
+        counts = fails.count(True), fails.count(False)
+        weight = log_marginal(self._bad, *counts) - log_marginal(self._good, *counts)
+        return weight > 0 if abs(weight) >= math.log(ODDS) else None
+
+    # How often each end fails is itself known from a few runs only: so each has a distribution, as
+    # in the search for a boundary.
+
+    @property
+    def _good(self) -> tuple[float, float]:
+        fails, works = UNINFORMED if self.is_doubted else FAILS_FROM
+        return fails + self.good_fails, works + self.good_runs - self.good_fails
+
+    @property
+    def _bad(self) -> tuple[float, float]:
+        fails, works = UNINFORMED if self.is_doubted else FAILS_BELOW
+        return fails + self.bad_fails, works + self.bad_runs - self.bad_fails
+
+
+def may_be_chance(failure: Failed) -> bool:
+    return failure.cause not in STEADY
+
+
+_RAISED = re.compile(r"[\w.]+: ")
+_LINE = re.compile(r":\d+$")
+
+
+def symptoms(record: Record) -> tuple[Failed, ...]:
+    """Return what failed: the outcome first, then each capability; without places, as the lines of
+    a file move from release to release.
+    """
+    if not isinstance(record.outcome, Failed) or is_of_runner(record.outcome):
+        return ()
+    capabilities = (c.failed for c in record.capabilities)
+    failed = (record.outcome, *(failure for failure in capabilities if failure is not None))
+    return tuple(dict.fromkeys(map(_placeless, failed)))
+
+
+def is_of_runner(outcome: Outcome) -> bool:
+    """Return whether pytest itself did not start: that says nothing about what it would test."""
+    return isinstance(outcome, Failed) and outcome.cause == "test-runner"
+
+
+def message_of(record: Record, target: Failed) -> str:
+    """Return what was raised, in its own words: `Type: message`; empty where nothing was."""
+    for capability in record.capabilities:
+        if capability.failed is not None and _placeless(capability.failed) == target:
+            return capability.subject
+    first = next(iter(record.log.splitlines()), "")
+    return first if _RAISED.match(first) else ""
+
+
+def trial_of(record: Record, target: Failed, usual: Iterable[Failed]) -> Trial:
+    """Return what a run says of a failure: it is there, it is gone, or nothing can be said.
+
+    What fails in the good environment, too, is `usual`. A failure is gone where the run went past
+    its stage, or did what failed, whatever else fails then.
+    """
+    outcome = record.outcome
+    if is_spurious(outcome) or is_of_runner(outcome):
+        return "unresolved"
+    shown = symptoms(record)
+    if target in shown:
+        return "fails"
+    if not set(shown) - set(usual):
+        return "works"
+    assert isinstance(outcome, Failed)
+    if target.stage == "test":
+        done = {capability.id for capability in record.capabilities if capability.status == "yes"}
+        return "works" if target.subject in done else "unresolved"
+    is_past = STAGES.index(outcome.stage) > STAGES.index(target.stage)
+    return "works" if is_past else "unresolved"
+
+
+def _placeless(failed: Failed) -> Failed:
+    subject = failed.subject
+    if failed.stage in ("import", "collect") and failed.cause in PLACED:
+        subject = _LINE.sub("", subject)
+    return msgspec.structs.replace(failed, subject=subject, at="")
+
 
 # An environment that was run so often and still says now this, now that, says nothing.
 MOST_RUNS = 40

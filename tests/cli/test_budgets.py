@@ -72,11 +72,29 @@ def test_json_has_the_shards_and_what_was_left_out(locked: Run) -> None:
     ]
 
 
-def test_cells_that_are_named_come_first_or_alone(locked: Run) -> None:
+def test_cells_that_are_named_are_planned_alone(locked: Run) -> None:
     other = "py3.11-dep2-demo2.0+relaxed"
-    words = ("plan", "demo", "--budget", "90m", "--print", "cells")
-    assert locked(*words, "--first", other).out.split() == [other, CELL, f"{CELL}+dated"]
-    assert locked(*words, "--only", other).out.split() == [other]
+    found = locked("plan", "demo", other, "--budget", "90m", "--print", "cells")
+    assert found.out.split() == [other]
+
+
+def test_with_write_releases_are_fetched_and_what_runs_is_locked(locked: Run, root: Path) -> None:
+    folder = root / "matrices" / "demo"
+    (folder / "catalogue.json").unlink()
+    words = ("plan", "demo", "--budget", "90m", "--write", "--print", "github")
+    found = locked(*words)
+    assert found.code == 0, found.err
+    (row,) = json.loads(found.out)["include"]
+    assert row["cells"].split() == [CELL, f"{CELL}+dated"]
+    assert f"{CELL} locked" in found.err
+    assert "2 of 2 due cells run now" in found.err
+    assert (folder / "catalogue.json").is_file()
+    assert json.loads((folder / "plain.json").read_text(encoding="utf-8"))["answers"]
+
+
+def test_without_a_proposal_that_waits_only_proposed_plans_nothing(locked: Run) -> None:
+    found = locked("plan", "demo", "--budget", "90m", "--proposed", "--print", "github")
+    assert (found.code, found.out) == (0, '{"include":[]}\n')
 
 
 class TestCellsThatWaitForAFirstRun:
@@ -86,56 +104,41 @@ class TestCellsThatWaitForAFirstRun:
         matrix = root / "matrices" / "demo" / "matrix.toml"
         text = matrix.read_text(encoding="utf-8")
         matrix.write_text(text.replace('path = "suite"', 'path = "suite", core = ["*"]'))
-        assert locked("explore", "demo", "--budget", "5m", "--jobs", "0").code == 0
+        assert locked("run", "demo", "--budget", "5m", "--jobs", "0").code == 0
         probes = json.loads((matrix.parent / "probes.json").read_text(encoding="utf-8"))
         yes = {row["cell"] for row in probes["answers"] if row["outcome"] == "locked"}
         return sorted(yes - {CELL, f"{CELL}+dated"})
 
     def test_they_run_the_core_beside_what_is_due(self, locked: Run, open_cells: list[str]) -> None:
-        words = ("plan", "demo", "--budget", "90m", "--smoke", "open")
+        words = ("plan", "demo", "--budget", "90m")
         assert open_cells
-        assert sorted(locked(*words, "--print", "smoke").out.split()) == open_cells
         assert locked(*words, "--print", "cells").out.split() == [CELL, f"{CELL}+dated"]
         assert "never-run, smoke" in locked(*words).out
         (row,) = json.loads(locked(*words, "--print", "github").out)["include"]
         assert sorted(row["smoke"].split()) == open_cells
         assert row["cells"].split() == [CELL, f"{CELL}+dated"]
+        printed = locked(*words, "--print", "shell").out.strip().split("; ")
+        assert [shlex.split(line)[-2:] == ["--tier", "smoke"] for line in printed] == [False, True]
 
     def test_no_more_are_chosen_than_there_is_time_for(
         self, locked: Run, open_cells: list[str]
     ) -> None:
         # Both due cells need four minutes; of the rest a shard of eight and a half has time for
         # three, at 30 seconds each.
-        words = ("plan", "demo", "--budget", "8m", "--smoke", "open", "--print")
-        assert len(locked(*words, "cells").out.split()) == 2
-        assert 0 < len(locked(*words, "smoke").out.split()) <= 2
-        told = locked("plan", "demo", "--budget", "8m", "--smoke", "open").out
-        assert "in run 9" not in told
-
-    def test_named_ones_run_the_core_and_nothing_else_runs(
-        self, locked: Run, open_cells: list[str]
-    ) -> None:
-        words = ("plan", "demo", "--budget", "90m", "--smoke", open_cells[0])
-        printed = locked(*words, "--print", "shell").out
-        assert shlex.split(printed) == ["compat", "run", "demo", open_cells[0], "--tier", "smoke"]
-        both = locked(*words, "--only", CELL, "--print", "shell").out
-        assert both.startswith(f"compat run demo {CELL}; compat run demo {open_cells[0]}")
+        words = ("plan", "demo", "--budget", "8m", "--print", "github")
+        (row,) = json.loads(locked(*words).out)["include"]
+        assert len(row["cells"].split()) == 2
+        assert 0 < len(row["smoke"].split()) <= 2
+        assert "in run 9" not in locked("plan", "demo", "--budget", "8m").out
 
     def test_runners_without_their_python_are_not_given_them(
         self, locked: Run, open_cells: list[str]
     ) -> None:
-        words = ("plan", "demo", "--budget", "90m", "--smoke", "open", "--pythons", "3.8")
-        chosen = locked(*words, "--print", "smoke").out.split()
+        words = ("plan", "demo", "--budget", "90m", "--pythons", "3.8", "--print", "github")
+        (row,) = json.loads(locked(*words).out)["include"]
+        chosen = row["smoke"].split()
         assert chosen == [cell for cell in chosen if cell.startswith("py3.8-")]
         assert chosen
-
-
-def test_of_a_suite_without_a_core_none_waits_and_none_can_be_named(locked: Run) -> None:
-    words = ("plan", "demo", "--budget", "90m", "--print", "smoke", "--smoke")
-    assert locked(*words, "open").out.strip() == ""
-    refused = locked(*words, CELL)
-    assert refused.code == 2
-    assert "has no core" in refused.err
 
 
 def test_a_shard_is_one_command_of_a_shell(locked: Run) -> None:
@@ -164,7 +167,7 @@ def test_a_cell_whose_python_no_machine_can_get_is_left_out_and_told(locked: Run
         ["--budget", "soon"],
         ["--budget", "3m"],
         ["--budget", "90m", "--shards", "257"],
-        ["--budget", "90m", "--only", "py3.11"],
+        ["py3.11", "--budget", "90m"],
     ],
 )
 def test_what_makes_no_sense_is_told(locked: Run, words: list[str]) -> None:
@@ -205,10 +208,9 @@ def test_a_budget_into_which_no_cell_fits_is_no_success(locked: Run) -> None:
 
 
 def test_a_cell_outside_the_matrix_is_wrong_usage(locked: Run) -> None:
-    for option in ("--first", "--only"):
-        found = locked("plan", "demo", "--budget", "90m", option, "py3.11-dep9-demo1.0")
-        assert found.code == 2
-        assert "no cell of matrix 'demo' is 'py3.11-dep9-demo1.0'" in found.err
+    found = locked("plan", "demo", "py3.11-dep9-demo1.0", "--budget", "90m")
+    assert found.code == 2
+    assert "no cell of matrix 'demo' is 'py3.11-dep9-demo1.0'" in found.err
 
 
 def test_a_quick_cell_that_the_plan_rules_out_is_not_planned(locked: Run, root: Path) -> None:

@@ -389,7 +389,7 @@ def test_a_checkout_that_is_none_has_one_clear_line(
         (("diff", "zoo", "--subject-from", "nowhere"), "there is no such source to build"),
         (("diff", "zoo", "--subject-from", "git+ext::sh"), "is not an address that git can"),
         (("run", "zoo", "--keep-records"), "--keep-records goes with --subject-from"),
-        (("run", "zoo", "--due", "--subject-from", "."), "--subject-from goes without --due"),
+        (("run", "zoo", "--keep", "--subject-from", "."), "--subject-from goes without --dry-run"),
     ],
 )
 def test_what_cannot_be_asked_is_said_in_one_line(

@@ -221,8 +221,8 @@ class TestDue:
     def test_where_all_is_up_to_date_that_is_said(self, run: Run, remember: Remember) -> None:
         run("matrix", "lock", "demo", OLD)
         remember()
-        found = run("run", "demo", "--due")
-        assert (found.code, found.out) == (1, "")
+        found = run("run", "demo")
+        assert (found.code, found.out) == (0, "")
         assert found.err.splitlines() == [
             "no kept catalogue, asking the index; compat matrix discover demo --write keeps one",
             "nothing is due: the locked cell has a fresh result",
@@ -230,21 +230,31 @@ class TestDue:
                 "1 more cell is feasible and never locked: compat run demo 'py*-dep*-demo1.0' runs"
                 " the newest"
             ),
-            (
-                "error: there is no cell of demo to run (compat run demo 'GLOB' runs cells again;"
-                " --allow-empty makes this end with 0)"
-            ),
         ]
         remember(CELL, outcome="lock-fail:conflict(deep<2)")
-        said = run("run", "demo", "--due").err
+        said = run("run", "demo").err
         assert (
             "nothing is due: the locked cell has a fresh result, and so has each of 1 cell without"
             " a lock" in said
         )
         assert "never locked" not in said
-        assert run("run", "demo", "--json").json["errors"][0]["code"] == "nothing-to-do"
-        allowed = run("run", "demo", "--json", "--allow-empty")
-        assert (allowed.code, allowed.json["data"]) == (0, {"cells": []})
+        empty = run("run", "demo", "--json")
+        assert (empty.code, empty.json["data"]) == (0, {"cells": []})
+
+    def test_flags_of_the_last_release_are_taken_with_a_warning(
+        self, run: Run, remember: Remember
+    ) -> None:
+        run("matrix", "lock", "demo", OLD)
+        remember()
+        found = run("run", "demo", "--due", "--allow-empty")
+        assert found.code == 0
+        warnings = [line for line in found.err.splitlines() if line.startswith("warning: --")]
+        assert [line.split()[1] for line in warnings] == ["--due", "--allow-empty"]
+
+    def test_where_no_due_cell_could_be_chosen_it_ends_with_1(self, run: Run, root: Path) -> None:
+        run("matrix", "lock", "demo", OLD)
+        declare(root, '"3.8.18", "3.11.7"', '"3.11.7"')
+        assert run("run", "demo").code == 1
 
     def test_what_is_known_of_a_cell_that_left_the_matrix_is_no_reason_to_run_it(
         self, run: Run, root: Path, remember: Remember

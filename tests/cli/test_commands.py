@@ -127,12 +127,12 @@ def test_show_puts_the_table_of_capabilities_between_its_marks(run: Run, root: P
     run("matrix", "discover", "demo", "--write")
     page = root / "page.md"
     page.write_text("a\n<!-- capabilities -->\n<!-- /capabilities -->\nb\n")
-    assert run("show", "demo", "--write", str(page)).code == 0
+    assert run("show", "demo", "--into", str(page)).code == 0
     assert page.read_text().startswith(
         "a\n<!-- capabilities -->\nNo cell has reached the suite yet.\n"
     )
     page.write_text("no marks")
-    assert "has no <!-- capabilities -->" in run("show", "demo", "--write", str(page)).err
+    assert "has no <!-- capabilities -->" in run("show", "demo", "--into", str(page)).err
     assert page.read_text() == "no marks"
 
 

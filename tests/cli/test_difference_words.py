@@ -1,6 +1,6 @@
 """What a checkout breaks, in words: capabilities with one fate are one line, however many."""
 
-from compat.cli.difference_words import differing
+from compat.cli.diff import differing
 from compat.fleet.checkout_run import Comparison
 from compat.results.compare import CapabilityDifference, CellDifference, Difference
 from compat.results.record import Status

@@ -1,4 +1,4 @@
-"""`compat matrix explore`: what it tries, what it keeps, and what it says of how far it came."""
+"""`compat run --budget`: what it tries, what it keeps, and what it says of how far it came."""
 
 import json
 import signal
@@ -10,7 +10,7 @@ import pytest
 from support.ran import Run
 
 from compat import pipeline
-from compat.cli import explore
+from compat.cli import budget
 from compat.cli.options import workspace_of
 from compat.fleet.batch import BatchResult
 
@@ -50,7 +50,7 @@ def runs(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[st
         )
 
     monkeypatch.setattr(pipeline, "run", passing)
-    monkeypatch.setattr(explore._Session, "_can_run", lambda self, cell: True)
+    monkeypatch.setattr(budget._Session, "can_run", lambda self, cell: True)
     return began
 
 
@@ -83,7 +83,7 @@ def with_core(root: Path) -> None:
 
 
 def explored(run: Run, *words: str) -> Any:
-    answer = run("matrix", "explore", "demo", "--budget", "20m", "--json", *words)
+    answer = run("run", "demo", "--budget", "20m", "--json", *words)
     assert answer.code == 0, answer.err
     return answer.json["data"]
 
@@ -134,7 +134,7 @@ def test_an_interruption_keeps_what_was_learnt(
     run: Run, root: Path, runs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = threading.Event()
-    ask = explore._Session._ask
+    ask = budget._Session.ask
 
     def once(self: Any, cell: Any) -> Any:
         answer = ask(self, cell)
@@ -143,8 +143,8 @@ def test_an_interruption_keeps_what_was_learnt(
             signal.raise_signal(signal.SIGINT)
         return answer
 
-    monkeypatch.setattr(explore._Session, "_ask", once)
-    answer = run("matrix", "explore", "demo", "--budget", "20m", "--jobs", "0", "--lockers", "1")
+    monkeypatch.setattr(budget._Session, "ask", once)
+    answer = run("run", "demo", "--budget", "20m", "--jobs", "0")
     assert answer.code == 130
     assert "after:" in answer.out
     folder = root / "matrices" / "demo"
@@ -152,16 +152,46 @@ def test_an_interruption_keeps_what_was_learnt(
 
 
 def test_the_summary_says_the_shares_and_the_seconds(run: Run, runs: list[tuple[str, str]]) -> None:
-    answer = run("matrix", "explore", "demo", "--budget", "20m")
+    answer = run("run", "demo", "--budget", "20m")
     assert answer.out.startswith("before: ")
     assert "combinations (100.0 %)" in answer.out
     assert "by evidence: " in answer.out
     assert "runs of the suite: " in answer.out
 
 
-@pytest.mark.parametrize("budget", ["", "soon", "0m"])
-def test_what_is_no_time_is_told_in_one_line(run: Run, budget: str) -> None:
-    answer = run("matrix", "explore", "demo", "--budget", budget)
+def test_the_old_names_are_warned_about_and_do_what_they_did(
+    run: Run, runs: list[tuple[str, str]]
+) -> None:
+    for words in (("matrix", "explore"), ("explore",), ("learn",), ("matrix", "audit")):
+        answer = run(*words, "demo", "--budget", "1m", "--jobs", "0")
+        assert answer.code == 0, answer.err
+        (line,) = (line for line in answer.err.splitlines() if line.startswith("warning: "))
+        assert f"`compat {words[-1]}` is now `compat run --budget`" in line
+    assert "Nothing to do: all that can be tried here has a fresh result" in answer.out
+
+
+def test_what_is_due_is_renewed_before_anything_is_explored(
+    run: Run, root: Path, runs: list[tuple[str, str]]
+) -> None:
+    explored(run, "--jobs", "0")
+    explored(run)
+    first = [cell for cell, _ in runs]
+    runs.clear()
+    suite = root / "matrices" / "demo" / "suite" / "test_demo.py"
+    suite.write_text(MARKED + "\n\ndef test_more():\n    pass\n", encoding="utf-8")
+    data = explored(run)
+    assert {cell for cell, _ in runs} >= {*first[:1]}
+    assert data["probes"]["suite"] == len(runs)
+
+
+def test_cells_that_are_named_are_the_only_ones(run: Run, runs: list[tuple[str, str]]) -> None:
+    explored(run, "py3.11-dep1-demo1.0")
+    assert {cell for cell, _ in runs} == {"py3.11-dep1-demo1.0"}
+
+
+@pytest.mark.parametrize("text", ["soon", "0m"])
+def test_what_is_no_time_is_told_in_one_line(run: Run, text: str) -> None:
+    answer = run("run", "demo", "--budget", text)
     assert (answer.code, answer.err.count("\n")) == (2, 1)
     assert "is not a time such as 90m" in answer.err
 
@@ -180,4 +210,4 @@ def test_what_lies_between_runs_that_came_to_the_same_is_not_run(
     known = workspace_of("demo", root).snapshot
     between = [entry.verdict for entry in known.entries if entry.verdict.expected]
     assert {verdict.evidence for verdict in between} == {"inferred"}
-    assert not {verdict.cell for verdict in between} & {cell for cell, _ in runs}
+    assert not {verdict.id for verdict in between} & {cell for cell, _ in runs}

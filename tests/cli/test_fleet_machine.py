@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from compat.cli import this_machine
-from compat.cli.fleet_machine import FleetMachine, address_of
 from compat.cli.machine import level_of
 from compat.cli.options import workspace_of
+from compat.cli.worker import FleetMachine, address_of
 
 pytest.importorskip("distributed", reason="the extra fleet is not installed")
 

@@ -12,8 +12,8 @@ from support.known import DAY, SUITE, Shelf, lock_of, ran, repository, statuses
 from support.printed import every_state
 
 from compat.cli.grid import print_grid
-from compat.cli.learnt import learnt, next_step
 from compat.cli.options import workspace_of
+from compat.cli.reports import learnt, next_step
 from compat.cli.verdicts import print_failures, print_verdicts
 from compat.results.judge import EvaluationContext
 from compat.results.representative import representative

@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from compat.cli.command_table import COMMANDS, command_named
+from compat.cli.arguments import WrongUsage
+from compat.cli.command_table import COMMANDS, GROUPS, declared_by, function_of, shown_help
+from compat.cli.completion import script
 
 ROOT = Path(__file__).parents[2]
 CELL = "py3.11-tf2.14-tff0.87.0"
@@ -65,25 +67,54 @@ def test_help_and_version_import_no_command(tmp_path: Path) -> None:
         assert not modules & commands
 
 
-def test_completion_of_a_command_imports_none(tmp_path: Path) -> None:
-    variables = {
-        "_COMPAT_COMPLETE": "complete_bash",
-        "COMP_WORDS": "compat pl",
-        "COMP_CWORD": "1",
-        "PATH": "/usr/bin:/bin",
-    }
-    program = "import sys; from compat.cli.app import app\ntry:\n    app(prog_name='compat')\n"
-    program += "except SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)"
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [
+        ("compat pl", {"plan"}),
+        ("compat show tff py3.11-tf2.14-tff0.87", {"py3.11-tf2.14-tff0.87.0+relaxed"}),
+        ("compat run p", {"pip-tools"}),
+        ("compat floor tff --axis t", {"tf", "tff"}),
+        ("compat floor tff --at tff=0.36", {"tff=0.36.0"}),
+        ("compat advise tff --need import", {"import"}),
+        ("compat advise tff tf==2.14", {"tf==2.14"}),
+        ("compat show tff --platform linux", {"linux-aarch64"}),
+        ("compat plan tff --print gi", {"github"}),
+        ("compat find rea", {"reason"}),
+        ("compat matrix lock --root . tff --che", {"--check"}),
+    ],
+)
+def test_completion_imports_no_command_and_nothing_that_reads_a_matrix(
+    tmp_path: Path, line: str, found: set[str]
+) -> None:
+    assert not imported(tmp_path, "--complete", "zsh", line) & NOT_FOR_HELP
     done = subprocess.run(
-        [sys.executable, "-c", program],
+        [sys.executable, "-m", "compat", "--complete", "zsh", line],
         capture_output=True,
         text=True,
         timeout=300,
         check=True,
-        env=variables,
+        cwd=ROOT,
     )
-    assert done.stdout.split() == ["plan"]
-    assert not set(done.stderr.split()) & NOT_FOR_HELP
+    assert found <= set(done.stdout.split())
+
+
+def test_each_shell_has_its_script_and_bash_gets_what_follows_the_equals_sign() -> None:
+    for shell in ("bash", "zsh", "fish"):
+        assert f"--complete {shell}" in script(shell)
+    with pytest.raises(WrongUsage, match="bash, zsh, fish"):
+        script("csh")
+    source = script("bash") + '\nCOMP_LINE="compat floor tff --at tff=0.36"\n'
+    source += 'COMP_POINT=${#COMP_LINE}\n_compat\nprintf "%s\\n" "${COMPREPLY[@]}"'
+    done = subprocess.run(
+        ["bash", "-c", source],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+        cwd=ROOT,
+        env={"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"},
+    )
+    assert done.stdout.split() == ["0.36.0"]
 
 
 @pytest.mark.parametrize(
@@ -110,12 +141,18 @@ def test_a_question_imports_nothing_that_runs_cells_or_writes_pages(
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_says_of_a_command_what_it_says_itself(name: str) -> None:
-    command = command_named(name)
-    assert command.name == name
-    (first, *_) = inspect.cleandoc(command.help).split("\n\n")
-    words = first.split()
+    says, declared = declared_by(name)
+    words = says.split("\n\n")[0].split()
     end = next(number for number, word in enumerate(words, 1) if word.endswith("."))
     assert COMMANDS[name][1] == " ".join(words[:end])
+    function = function_of(name)
+    assert [p.name for p in declared] == list(inspect.signature(function).parameters)
+
+
+def test_no_description_is_cut_at_80_columns() -> None:
+    for group, (_, names) in GROUPS.items():
+        shown = " ".join(shown_help([group]).split())
+        assert all(COMMANDS[key][1] in shown for key in names.values())
 
 
 def test_every_command_function_stands_in_the_table() -> None:

@@ -12,8 +12,15 @@ from support.ran import Run
 from support.zoo import wheel
 
 from compat.cli.options import workspace_of
-from compat.draft.naming import axis_name, module_of, short_name
-from compat.draft.weighed import Target, minor_series_from, newest_series, weighed
+from compat.draft.draft import (
+    Target,
+    axis_name,
+    minor_series_from,
+    module_of,
+    newest_series,
+    short_name,
+    weighed,
+)
 from compat.index.release import Artifact, Package, Release
 
 LIBRARY = {

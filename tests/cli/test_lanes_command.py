@@ -144,10 +144,10 @@ def test_the_cells_of_a_lane_are_due_with_the_others(
     run: Run, with_lowest: Path, remember: Remember
 ) -> None:
     assert run("matrix", "lock", "demo", FRESH, LOWEST).code == 0
-    ended = run("run", "demo", "--due", "--dry-run")
+    ended = run("run", "demo", "--dry-run")
     assert f"{LOWEST}  never-run" in ended.out
     remember(FRESH, LOWEST)
-    assert LOWEST not in run("run", "demo", "--due", "--dry-run").out
+    assert LOWEST not in run("run", "demo", "--dry-run").out
 
 
 @pytest.fixture

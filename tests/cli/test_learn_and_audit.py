@@ -1,21 +1,21 @@
-"""`compat matrix learn` asks a resolver and keeps what refusals teach; `compat matrix audit` asks
-in earnest."""
+"""`compat run --budget --jobs 0` asks a resolver, keeps what its conflicts teach, and verifies a
+sample of what was inferred.
+"""
 
-import datetime
 import json
-import threading
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 from support.fake_index import FakeIndex
 from support.local_index import DEMO, fill
-from support.ran import Run
+from support.ran import Ran, Run
 
-from compat.cli import audit
+from compat.cli import budget
 from compat.cli.options import workspace_of
-from compat.fleet.batch import RunOptions
+from compat.cli.this_machine import MachineSearch
+from compat.results.answer import Answer
 from compat.run.outcome import parse_outcome
 
 # Whatever asks for `low` cannot be locked: it asks for a `deep` that the index does not have.
@@ -46,7 +46,7 @@ def kept(root: Path, name: str) -> dict[str, Any]:
 def learnt(run: Run) -> Run:
     """The command line after the first lesson."""
     assert run("matrix", "discover", "demo", "--write").code in (0, 1)
-    ran = run("matrix", "learn", "demo", "--minutes", "5")
+    ran = run("run", "demo", "--budget", "5m", "--jobs", "0")
     assert ran.code == 0, ran.err
     return run
 
@@ -90,106 +90,53 @@ def test_an_inferred_answer_names_its_ground(learnt: Run, root: Path) -> None:
     assert "known to fail without a run" in learnt("plan", "demo").out
 
 
-def test_learning_again_asks_nothing(learnt: Run, root: Path) -> None:
+def test_learning_again_changes_no_clause(learnt: Run, root: Path) -> None:
     before = kept(root, "clauses")
-    again = learnt("matrix", "learn", "demo", "--json").json["data"]
-    assert again["learnt"] == 0
+    assert learnt("run", "demo", "--budget", "5m", "--jobs", "0", "--json").code == 0
     assert kept(root, "clauses") == before
 
 
-def test_an_audit_that_agrees_says_how_sure_that_makes(learnt: Run, root: Path) -> None:
-    ran = learnt("matrix", "audit", "demo", "--sample", "3", "--seed", "1", "--locks-only")
+def verified(learnt: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> Ran:
+    """Verify what is inferred, with nothing else left to ask."""
+    monkeypatch.setattr(budget, "_SAMPLE", 3)
+    return learnt("run", "demo", "--budget", "5m", "--jobs", "0")
+
+
+def test_an_audit_that_agrees_says_how_sure_that_makes(
+    learnt: Run, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = verified(learnt, root, monkeypatch)
     assert ran.code == 0, ran.err
     assert "of 3 inferred cells asked on" in ran.out
-    assert "3 agree; at 95 % at most 63.2 % are wrong (seed 1" in ran.out
+    assert "3 agree; at 95 % at most 63.2 % are wrong (seed " in ran.out
     assert [cell["finding"] for cell in kept(root, "audit")["audit"]["cells"]] == ["agrees"] * 3
 
 
-def test_the_same_seed_asks_about_the_same_cells(learnt: Run, root: Path) -> None:
-    probes = (root / "matrices" / "demo" / "probes.json").read_text(encoding="utf-8")
-    first = learnt("matrix", "audit", "demo", "--sample", "2", "--seed", "4", "--json").json["data"]
-    (root / "matrices" / "demo" / "probes.json").write_text(probes, encoding="utf-8")
-    second = learnt("matrix", "audit", "demo", "--sample", "2", "--seed", "4", "--json").json[
-        "data"
-    ]
-    assert first["audit"] == second["audit"]
-    assert first["bound"] == second["bound"]
-
-
-class Machine:
-    """A machine whose runs take 40 seconds each time, of which it keeps what began."""
-
-    cancel = threading.Event()
-    moment = datetime.datetime(2026, 11, 24, tzinfo=datetime.timezone.utc)
-    began: ClassVar[list[tuple[int, list[str]]]] = []
-
-    def __init__(self, *_: object) -> None:
-        pass
-
-    def run(self, cells: list[str], options: RunOptions) -> None:
-        self.began.append((options.workers, cells))
-        Machine.moment += datetime.timedelta(seconds=40)
-
-    def exit_if_interrupted(self) -> None:
-        pass
-
-
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> type[Machine]:
-    """In place of this machine, for an audit whose cells all have to run."""
-    monkeypatch.setattr(audit, "is_lock_enough", lambda _: False)
-    monkeypatch.setattr(audit, "MachineSearch", Machine)
-    monkeypatch.setattr(audit, "now", lambda: Machine.moment)
-    monkeypatch.setattr(audit, "workers_that_fit", lambda asked, suite: asked)
-    Machine.began.clear()
-    return Machine
-
-
-def test_the_sample_ends_before_the_first_cell_that_there_is_no_time_to_run(
-    learnt: Run, root: Path, machine: type[Machine]
+def test_a_sample_goes_on_in_the_next_session_and_no_cell_is_asked_twice(
+    learnt: Run, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ("matrix", "audit", "demo", "--sample", "3", "--seed", "3", "--budget", "1m")
-    assert "the time ended after 2 cells of 3" in learnt(*words).err
-    told = kept(root, "audit")["audit"]
-    assert [(1, [cell["cell"]]) for cell in told["cells"]] == machine.began
-    assert len(machine.began) == 2
-    assert "is not a time" in learnt(*words[:-1], "soon").err
-
-
-def test_as_many_cells_run_at_once_as_were_asked_for(
-    learnt: Run, root: Path, machine: type[Machine]
-) -> None:
-    words = ("matrix", "audit", "demo", "--sample", "3", "--seed", "3", "--jobs", "2")
-    learnt(*words, "--budget", "2m")
-    told = [cell["cell"] for cell in kept(root, "audit")["audit"]["cells"]]
-    assert machine.began == [(2, told[:2]), (2, told[2:])]
-    machine.began.clear()
-    learnt(*words)
-    assert machine.began == [(2, told)]
+    verified(learnt, root, monkeypatch)
+    first = kept(root, "audit")["audit"]
+    monkeypatch.setattr(budget, "_SAMPLE", 5)
+    learnt("run", "demo", "--budget", "5m", "--jobs", "0")
+    second = kept(root, "audit")["audit"]
+    assert second["seed"] == first["seed"]
+    assert second["cells"][:3] == first["cells"]
+    assert len({cell["cell"] for cell in second["cells"]}) == len(second["cells"]) > 3
 
 
 def test_a_disproof_removes_the_clause_and_says_what_fell(
-    learnt: Run, root: Path, demo_index: FakeIndex
+    learnt: Run, root: Path, demo_index: FakeIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(demo_index, {"low": [("1.0", 1, None, ["deep==9"]), ("1.1", 1, None, [])]})
-    ran = learnt("matrix", "audit", "demo", "--sample", "2", "--seed", "1")
+    ran = verified(learnt, root, monkeypatch)
     assert ran.code == 1, ran.err
     assert "and removed: low" in ran.out
     assert "without an answer now:" in ran.out
     assert kept(root, "clauses")["clauses"] == []
     cell = kept(root, "audit")["audit"]["cells"][0]["cell"]
     assert kept(root, "audit")["audit"]["cells"][0]["finding"] == "wrong"
-    shown = learnt("show", "demo", cell)
-    assert "inferred" not in shown.out
-    assert learnt("matrix", "audit", "demo").code == 1
-
-
-def test_without_anything_inferred_there_is_nothing_to_audit(run: Run) -> None:
-    run("matrix", "discover", "demo", "--write")
-    ran = run("matrix", "audit", "demo")
-    assert ran.code == 1
-    assert "has no inferred answers to audit" in ran.err
-    assert "compat matrix learn demo" in ran.err
+    assert "inferred" not in learnt("show", "demo", cell).out
 
 
 @pytest.mark.parametrize("name", ["clauses", "probes"])
@@ -200,7 +147,7 @@ def test_a_damaged_file_is_one_line_with_its_place(learnt: Run, root: Path, name
     assert ran.code == 2
     assert len(ran.err.strip().splitlines()) == 1
     assert f"matrices/demo/{name}.json" in ran.err
-    assert "compat matrix learn MATRIX makes it anew" in ran.err
+    assert "compat run MATRIX --budget 20m makes it again" in ran.err
 
 
 def test_a_lock_that_disproves_a_clause_removes_it_and_says_what_fell(
@@ -230,8 +177,9 @@ def test_a_relaxed_cell_that_cannot_be_installed_with_other_packages_free_has_no
     workspace = workspace_of("demo", root)
     entry = workspace.snapshot.by_id["py3.11-dep2-demo1.0+relaxed"]
     outcome = parse_outcome("import-fail:error(demo/__init__.py:1)")
-    claim = replace(entry, kind="broken", evidence="inferred", outcome=outcome)
-    found = audit._freed(workspace, claim, "", [])
+    claim = Answer(cell=entry.cell.id, kind="broken", evidence="inferred", outcome=outcome)
+    session = budget._Session(workspace, MachineSearch(workspace, ""))
+    found = session.audit(replace(entry, verdict=claim))
     assert found.route == "free"
     # This index has wheels that no installer takes.
     assert (found.finding, found.outcome) == ("no-answer", "install-fail:error")

@@ -13,8 +13,7 @@ from support.zoo import Animal, Repository, pytest_and_its_needs
 
 from compat.cli.machine import now
 from compat.cli.options import workspace_of
-from compat.cli.reports import ReportFiles, junit_xml, summary_text
-from compat.cli.run_reports import released_report
+from compat.cli.reports import ReportFiles, junit_xml, released_report, summary_text
 from compat.errors import CompatError
 from compat.github.markdown import faults
 from compat.results.record import Record

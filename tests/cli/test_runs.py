@@ -37,16 +37,15 @@ def test_what_ran_is_due_no_more_until_something_changes(
     good: Repository, index: FakeIndex
 ) -> None:
     assert good.run("matrix", "lock", "zoo", good.cell)[0] == 0
-    assert good.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{good.cell}  never-run")
-    code, _, err = good.run("run", "zoo", "--due")
+    assert good.run("run", "zoo", "--dry-run")[1].startswith(f"{good.cell}  never-run")
+    code, _, err = good.run("run", "zoo")
     assert code == 0, err
     assert f"[1/1] {good.cell}  pass" in err
     index.stop()
-    code, out, _ = good.run("run", "zoo", "--due", "--dry-run", "--json", "--allow-empty")
+    code, out, _ = good.run("run", "zoo", "--dry-run", "--json")
     assert (code, json.loads(out)["data"]["cells"]) == (0, [])
-    assert good.run("run", "zoo", "--due", "--allow-empty")[0] == 0
-    code, _, err = good.run("run", "zoo", "--due")
-    assert code == 1
+    code, _, err = good.run("run", "zoo")
+    assert code == 0
     assert "nothing is due: the locked cell has a fresh result" in err
     suite = good.root / "matrices" / "zoo" / "suite" / "test_animal.py"
     suite.write_text(suite.read_text() + "\n\ndef test_more():\n    pass\n")
@@ -156,7 +155,7 @@ def test_an_interruption_keeps_what_ran_and_leaves_no_process(
     assert process.returncode == expected, err
     assert "cancelled" in err
     assert slow.alive() == []
-    assert slow.run("run", "zoo", "--due", "--dry-run")[1].startswith(f"{slow.cell}  spurious-last")
+    assert slow.run("run", "zoo", "--dry-run")[1].startswith(f"{slow.cell}  spurious-last")
 
 
 @pytest.mark.slow

@@ -86,11 +86,9 @@ def test_only_the_core_runs_and_the_whole_suite_stays_due(bird: Repository) -> N
     assert cell["capabilities"] == {"alive": "yes"}
     record = json.loads(bird.records()[0])
     assert record["tier"] == "smoke"
-    due = json.loads(bird.run("run", "zoo", "--due", "--dry-run", "--json")[1])["data"]["cells"]
+    due = json.loads(bird.run("run", "zoo", "--dry-run", "--json")[1])["data"]["cells"]
     assert [entry["reason"] for entry in due] == ["smoke-only"]
-    again = bird.run(
-        "run", "zoo", "--due", "--dry-run", "--tier", "smoke", "--json", "--allow-empty"
-    )[1]
+    again = bird.run("run", "zoo", "--dry-run", "--tier", "smoke", "--json")[1]
     assert json.loads(again)["data"]["cells"] == []
     assert bird.run("run", "zoo")[0] == 1
     cell = shown(bird)

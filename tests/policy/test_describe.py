@@ -13,8 +13,8 @@ from support.examples import examples
 from support.floors import DAY, bad, cell, declared, green, hold, policy, ran, red, seen
 
 from compat.declare.load import Declared
-from compat.github.description import requested, section, waiting
 from compat.github.markdown import faults, title_faults
+from compat.github.standing import requested, section, waiting
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
 from compat.results.record import Record

@@ -23,7 +23,7 @@ from support.floors import (
 from compat.declare.decode import decode_matrix
 from compat.declare.extended import widened_specifier
 from compat.declare.load import Declared
-from compat.github.description import requested, waiting
+from compat.github.standing import requested, waiting
 from compat.index.release import Catalogue, Package, Published
 from compat.plan.plan import plan
 from compat.policy.proposal import Proposal

@@ -11,7 +11,8 @@ from actions import ACTIONS, ELSEWHERE, EXAMPLE, HERE, OWN, WORKFLOWS, called_by
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from compat.cli.command_table import COMMANDS, called, command_named
+from compat.cli.arguments import SHARED, Option
+from compat.cli.command_table import called, declared_by
 
 try:
     import tomllib
@@ -33,7 +34,7 @@ WRITERS = {
     ("floors", "propose"),
 }
 # The commands that run cells whenever they are called, `why --try` apart.
-RUNNING = {"run", "diff", "floor", "blame", "explore", "audit"}
+RUNNING = {"run", "diff", "floor", "blame"}
 EXAMPLES = sorted((EXAMPLE / ".github" / "workflows").glob("*.yml"))
 
 
@@ -166,13 +167,12 @@ class TestEveryFile:
 
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
-        r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |git ls-files |mkdir |touch "
-        r"|rm -rf \"matrices/|sudo |--(print cells|smoke )|python -m pip install "
-        r"|PYTHONPATH=\"\$place\" python "
+        r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |rm -rf \"matrices/|mkdir |touch |sudo "
+        r"|python -m pip install |PYTHONPATH=\"\$place\" python "
     )
     shell = re.compile(
-        r"exit 1|if (grep|\[ -d|\[ -n \"\$(CELLS|SMOKE)\" \]; then compat run )|for lock|done$|fi$"
-        r"|(shards|site|token|jobs|place|own|SITE|lists)=|case|esac|[a-z |]+\) own="
+        r"exit 1|if (grep|\[ -d|\[ \"\$ONLY_PROPOSED\" = true \]; then own=)|for lock|done$|fi$"
+        r"|(shards|site|token|jobs|place|own|SITE)=|case|esac|[a-z |]+\) own="
         r"|if \[ \"\$COMMAND\" = publish"
         r"|echo \"(shards|sound|jobs|lists|::|\$PLAN\" > plan|\$lock )"
     )
@@ -185,7 +185,7 @@ def test_each_step_is_a_command_that_a_person_can_run() -> None:
 
 
 def test_each_command_and_session_in_a_workflow_exists() -> None:
-    commands = {name: command_named(name) for name in COMMANDS}
+    shared = {name for option in SHARED.values() for name in option.names}
     sessions = set(
         re.findall(
             r"^def (\w+)\(session", (HERE / "noxfile.py").read_text(encoding="utf-8"), re.MULTILINE
@@ -194,18 +194,17 @@ def test_each_command_and_session_in_a_workflow_exists() -> None:
     ran = [step.get("run", "") for path in FILES for step in steps(path)]
     typed = re.findall(r"\bcompat (\w[^|;\n]*)", "\n".join(ran))
     found = [called(words.split()) for words in typed]
-    assert {name for name, _ in found} >= {
-        "discover",
+    assert {key for key, _, _ in found} >= {
         "plan",
-        "lock",
         "run",
         "record",
         "keep",
         "watchdog",
         "health",
     }
-    for name, words in found:
-        known = {option for param in commands[name].params for option in param.opts}
+    for name, _, words in found:
+        abouts = [parameter.about for parameter in declared_by(name)[1]]
+        known = {n for about in abouts if isinstance(about, Option) for n in about.names} | shared
         assert set(re.findall(r"--[a-z-]+", " ".join(words))) <= known, f"compat {name} {words}"
     asked = set(re.findall(r"nox (?:-f \S+ )?-s (\w+)", "\n".join(ran)))
     assert asked <= sessions

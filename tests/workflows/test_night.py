@@ -162,7 +162,7 @@ def test_the_plan_packs_what_fits_into_two_shards_and_says_what_was_left_out(nig
     assert {row["pythons"] for row in rows} == {SERIES}
     # Nothing ran yet, so each cell is expected to take two minutes, of the four that a shard has.
     assert len(cells_of(night)) == 4
-    assert "in run 2" in plan.said["Say what runs, and what does not"]
+    assert "in run 2" in plan.said["Plan what runs, and lock it"]
     assert (night.artifacts / "plan" / "catalogue.json").is_file()
     locks = {path.stem for path in (night.artifacts / "plan" / "locks").iterdir()}
     assert locks == {*cells_of(night), *plain_of(night)}
@@ -381,7 +381,7 @@ def test_the_next_night_plans_what_was_left_out_and_knows_how_long_it_takes(
     assert not set(cells_of(later)) & done, later.called["plan"].said
     # Four cells of some seconds need no second machine.
     assert len(json.loads(later.called["plan"].outputs["shards"])["include"]) == 1
-    assert "left out" not in later.called["plan"].said["Say what runs, and what does not"]
+    assert "left out" not in later.called["plan"].said["Plan what runs, and lock it"]
 
 
 def test_a_cell_that_waits_for_a_first_run_runs_the_core_in_a_shard_and_no_other_tier_is_taken(

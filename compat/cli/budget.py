@@ -1,0 +1,375 @@
+"""`compat run --budget`: the time is spent where an answer is worth most."""
+
+import secrets
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from packaging.version import Version
+from rich.live import Live
+from rich.text import Text
+
+from compat import pipeline, questions
+from compat.cli.arguments import given
+from compat.cli.lockers import locker_of, probing_locker, refusing_locker
+from compat.cli.machine import interpreter, without_places
+from compat.cli.options import workspace_of
+from compat.cli.output import console, envelope, note, say, tell_disproofs
+from compat.cli.reports import Report, ReportFiles
+from compat.cli.this_machine import MachineSearch
+from compat.declare.suite_table import Tier
+from compat.errors import CompatError, UsageError
+from compat.fleet.batch import RunOptions
+from compat.fleet.explore import (
+    ExploreLimits,
+    Explorer,
+    ExploreSteps,
+    ExploreTotals,
+    LockAnswer,
+    is_lock_enough,
+    refused_once,
+)
+from compat.fleet.run_plan import seconds_of
+from compat.lock.lockfile import Refusal
+from compat.plan.cell import Cell
+from compat.plan.plan import named_cells
+from compat.results.answer import Answer
+from compat.results.clauses import KeptClauses
+from compat.results.coverage import Coverage, coverage, coverage_lines
+from compat.results.involved import involved, third_package
+from compat.results.judge import asked_about
+from compat.results.learnt import (
+    Audit,
+    AuditedCell,
+    PlainAnswer,
+    audited_free,
+    audited_run,
+    keep_audit,
+    keep_clauses,
+    keep_probes,
+    kept_audit,
+    kept_probes,
+    sampled,
+)
+from compat.run.job import Job
+from compat.run.outcome import is_spurious
+from compat.run.steps import Activity
+from compat.search.learning import RefusalLearner
+from compat.search.probing import Probed
+from compat.site.wording import count, listed
+from compat.workspace import Workspace
+
+MINUTE = 60.0
+# An interrupted session loses no more than so many answers of the resolver.
+_KEEP_EVERY = 10
+# With none wrong of 59 at most 5 % are wrong: 1 - 0.05 ** (1 / 59) = 0.0495. Sessions go on with
+# one sample until it has so many; then another begins.
+_SAMPLE = 59
+_KINDS: dict[str, tuple[str, str]] = {
+    "lock": ("lock", "locks"),
+    "smoke": ("run of the core", "runs of the core"),
+    "suite": ("run of the suite", "runs of the suite"),
+}
+
+
+def budget_seconds(text: str) -> int:
+    """Return the seconds of `--budget`; raise UsageError for what is no time."""
+    seconds = seconds_of(text)
+    if not seconds:
+        raise UsageError.of(f"{text!r} is not a time such as 90m or 1h30m", path="--budget")
+    return seconds
+
+
+def run_within(
+    workspace: Workspace,
+    words: list[str],
+    seconds: int,
+    how: tuple[int, str],
+    reports: ReportFiles,
+) -> int:
+    """Spend the seconds on cells whose answer is missing or due, all or those that words name;
+    print how far that came, and return the exit code. `how` is how many cells run at once, and at
+    which isolation level.
+    """
+    jobs, isolation = how
+    search = MachineSearch(workspace, isolation)
+    session = _Session(workspace, search)
+    named = named_cells(workspace.facts_of(workspace.kept_or_asked), words) if words else ()
+    only = {cell.id for cell in named}
+    before, snapshot = coverage(workspace.snapshot), workspace.snapshot
+    inferred = [
+        entry
+        for entry in snapshot.entries
+        if entry.planned
+        and entry.verdict.evidence == "inferred"
+        and (jobs or is_lock_enough(entry))
+        and (not only or entry.cell.id in only)
+    ]
+    earlier = kept_audit(workspace.folder)
+    if earlier is None or len(earlier.cells) >= _SAMPLE:
+        earlier = Audit(on=workspace.day, seed=secrets.randbelow(10**6), inferred=0, cells=())
+    asked = {cell.cell for cell in earlier.cells}
+    by_id = {entry.cell.id: entry for entry in inferred}
+    order = [c for c in sampled(by_id, len(by_id), earlier.seed) if c not in asked]
+    explorer = Explorer(
+        snapshot,
+        ExploreSteps(
+            ask=session.ask,
+            inferred=session.inferred,
+            run=session.run,
+            can_run=session.can_run,
+            audit=session.audit,
+        ),
+        ExploreLimits(
+            seconds=seconds,
+            lockers=2 if jobs else 4,
+            workers=jobs,
+            has_core=bool(workspace.matrix.suite.core),
+        ),
+        time.monotonic,
+        search.cancel,
+        [by_id[name] for name in order[: _SAMPLE - len(asked)]],
+        session.lessons,
+        lambda cell: not only or cell.id in only,
+    )
+    try:
+        totals = _explored(explorer, before, seconds)
+    finally:
+        session.keep()
+    failed = [*totals.failed]
+    try:
+        session.files = questions.files_learnt(workspace)
+        session.keep()
+    except CompatError as error:
+        failed.append(str(error))
+    audit = None
+    if totals.audited:
+        cells = (*earlier.cells, *totals.audited)
+        most = max(len(inferred), earlier.inferred, len(cells))
+        audit = Audit(on=workspace.day, seed=earlier.seed, inferred=most, cells=cells)
+        keep_audit(workspace.folder, audit)
+    workspace.refresh()
+    disproofs, fell = questions.settled(workspace)
+    after = coverage(workspace.snapshot)
+    if given.as_json:
+        envelope(
+            {
+                "before": before,
+                "after": after,
+                "probes": totals.probes,
+                "seconds": totals.seconds,
+                "failed": failed,
+                "audited": totals.audited,
+                "audit": audit,
+                "bound": None if audit is None else audit.bound,
+                "disproved": disproofs,
+                "fell": fell,
+            }
+        )
+    else:
+        _print(before, after, totals, audit)
+        tell_disproofs(disproofs, fell)
+    reports.write(
+        Report(
+            command=f"compat run {workspace.name}",
+            suites=(),
+            heading=f"{workspace.matrix.title}: {after.words}",
+            sentences=tuple(coverage_lines(before, after)),
+        )
+    )
+    for line in failed:
+        note(f"warning: {line}")
+    search.exit_if_interrupted()
+    wrong = any(cell.finding == "wrong" for cell in totals.audited)
+    return 1 if wrong else 3 if totals.failed else 0
+
+
+class _Session:
+    """How the probes of one command are made, and what they left that is to be kept."""
+
+    def __init__(self, workspace: Workspace, search: MachineSearch) -> None:
+        self._workspace, self._search = workspace, search
+        # What a run came to beside all others is read again after each, by one thread at a time.
+        self._looked_at, self._look = workspace_of(workspace.name), threading.Lock()
+        # What names them is read once: the threads share it.
+        self._matrix, self._context = workspace.matrix, workspace.context
+        facts = workspace.facts_of(workspace.kept_or_asked)
+        known = workspace.learnt.clauses
+        self.files = known.files
+        resolve = refusing_locker(workspace).lock
+        self._learner = RefusalLearner(
+            facts, resolve, known.conflicts, workspace.day, without_places
+        )
+        self._locker = locker_of(workspace, "uv")
+        self._prober = questions.prober(workspace, self._learner, probing_locker(workspace))
+        # What a session asked about has taught what it can.
+        asked = kept_probes(workspace.folder)
+        cells = (cell for cell in refused_once(workspace.snapshot) if cell.id not in asked)
+        self.lessons = [cell for cell in cells if not self._learner.answer(cell)]
+        self._guard = threading.Lock()
+        self._answers: list[PlainAnswer] = []
+        self._unkept = 0
+        self._pythons: dict[Version, bool] = {}
+
+    def keep(self) -> None:
+        """Write what resolvers said, and what it taught."""
+        with self._guard:
+            clauses = KeptClauses(conflicts=self._learner.clauses, files=self.files)
+            keep_clauses(self._workspace.folder, self._matrix, clauses)
+            keep_probes(self._workspace.folder, self._answers)
+            self._unkept = 0
+
+    def ask(self, cell: Cell) -> LockAnswer:
+        known = len(self._learner.clauses)
+        is_lesson = cell in self.lessons
+        probed = self._prober.learn(cell) if is_lesson else self._prober.probe(cell)
+        self._take(probed.answer)
+        return self._answer(probed, probed.is_locked or len(self._learner.clauses) > known)
+
+    def inferred(self, cell: Cell) -> LockAnswer | None:
+        probed = self._prober.known(cell)
+        if probed is None:
+            return None
+        self._take(probed.answer)
+        return self._answer(probed, False)
+
+    def _answer(self, probed: Probed, is_lesson: bool) -> LockAnswer:
+        if probed.is_locked:
+            return LockAnswer("yes", is_lesson)
+        asked = asked_about(probed.cell.id, self._context)
+        is_hard = any(not is_spurious(refusal) for refusal in probed.refusals)
+        is_refused = is_hard and not third_package(probed.involved, asked)
+        return LockAnswer("no" if is_refused else "none", is_lesson)
+
+    def _take(self, answer: PlainAnswer | None) -> None:
+        if answer is None:
+            return
+        with self._guard:
+            self._answers.append(answer)
+            self._unkept += 1
+            is_time = self._unkept >= _KEEP_EVERY
+        if is_time:
+            self.keep()
+
+    def run(self, cell: Cell, tier: Tier) -> Answer | None:
+        machine, cancel = self._search.machine, self._search.cancel
+        options = RunOptions(tier=tier)
+        result = pipeline.run(self._workspace, [cell.id], machine, options, cancel, _Unseen())
+        self._search.refuse_suite_fault(cell.id, result)
+        if cell.id not in result.outcomes or result.unanswered:
+            return None
+        with self._look:
+            self._looked_at.refresh()
+            return self._looked_at.snapshot.by_id[cell.id].verdict
+
+    def can_run(self, cell: Cell) -> bool:
+        python = cell.on(self._matrix.interpreters.name).version
+        if python not in self._pythons:
+            self._pythons[python] = interpreter(python, self._matrix.platform) is not None
+        return self._pythons[python]
+
+    def audit(self, entry: Answer) -> AuditedCell:
+        """Verify what is inferred of a cell.
+
+        One that is inferred not to install is locked, any other is run. A relaxed one that is
+        inferred to fail is locked with all other packages free, as its own lock follows the rules
+        that the inference follows; its core is run where that matters.
+        """
+        if entry.cell.recipe == "relaxed" and entry.likely == "broken":
+            return self._freed(entry)
+        if is_lock_enough(entry):
+            asked = questions.audited(self._workspace, entry.cell, self._locker, self._learner)
+            self._take(asked[1])
+            return asked[0]
+        unknown = Answer(cell=entry.cell, kind="unknown", evidence="none")
+        return audited_run(entry, self.run(entry.cell, "full") or unknown)
+
+    def _freed(self, entry: Answer) -> AuditedCell:
+        cell = entry.cell.id
+        answer = questions.freed(self._workspace, entry.cell, self._locker)
+        if isinstance(answer, Refusal) or is_lock_enough(entry):
+            return audited_free(entry, answer, None, "")
+        machine, cancel = self._search.machine, self._search.cancel
+        missing = machine.missing_interpreter(answer)
+        if missing is not None:
+            return audited_free(entry, answer, None, "", f"this machine has no Python {missing}")
+        run = questions.tried(self._workspace, cell, answer, machine, cancel, _Unseen())
+        if run is None:
+            return audited_free(entry, answer, None, "")
+        names = (package.name for package in run.evidence.installed)
+        spoken_of = involved(run.outcome, names, dict(run.evidence.owners))
+        blocker = third_package(spoken_of, asked_about(cell, self._context))
+        return audited_free(entry, answer, run.outcome, blocker)
+
+
+class _Unseen:
+    """A reporter for cells of which only the growth of the whole is shown."""
+
+    def _nothing(self, *_: Any) -> None:
+        """Say nothing."""
+
+    locking = locked = counted = began = ended = _nothing
+
+    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
+        """Say nothing."""
+
+    def tell(self, line: str) -> None:
+        note(line)
+
+    def faulted(self, worker: int, job: Job, why: str) -> None:
+        note(f"warning: {job.cell} was not run: {why}")
+
+    def stopped(self, worker: int, why: str) -> None:
+        note(f"warning: a worker stopped: {why}")
+
+
+def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTotals:
+    """Explore, and show how the share of answered cells grows: a live line, or one a minute."""
+    start = shown = time.monotonic()
+    err = console(stderr=True)
+    live = Live(console=err, transient=True) if err.is_terminal and not given.quiet else None
+
+    def show() -> None:
+        nonlocal shown
+        now = time.monotonic()
+        totals, running = explorer.totals, [f"{p.kind} {p.cell.id}" for p in explorer.running]
+        line = (
+            f"{(now - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
+            f" {totals.coverage.words}; {_probes(totals)}"
+            f"{f'; now {listed(running)}' if running else ''}"
+        )
+        if live is not None:
+            live.update(Text(line, no_wrap=True, overflow="ellipsis"))
+        elif now - shown >= MINUTE:
+            shown = now
+            note(line)
+
+    note(f"answered: {before.words}")
+    if live is None:
+        return explorer.explore(show)
+    with live:
+        return explorer.explore(show)
+
+
+def _probes(totals: ExploreTotals) -> str:
+    parts = [count(number, *_KINDS[kind]) for kind, number in totals.probes.items() if number]
+    return listed(parts) if parts else "nothing tried yet"
+
+
+def _print(before: Coverage, after: Coverage, totals: ExploreTotals, audit: Audit | None) -> None:
+    tried = sum(totals.probes.values())
+    if not tried and not totals.audited and not totals.failed:
+        say(f"Nothing to do: all that can be tried here has a fresh result. {after.words}")
+        return
+    for line in coverage_lines(before, after):
+        say(line)
+    for kind, number in totals.probes.items():
+        if number:
+            say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")
+    say(f"  {count(after.answered - before.answered, 'more cell')} answered by"
+        f" {count(tried, 'probe')}")  # fmt: skip
+    for cell in totals.audited:
+        say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
+    if audit is not None:
+        say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
