@@ -10,14 +10,14 @@ example of a key is its first value in docs/declaration.md, whose declarations a
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import tomlkit
-import typer
 
-from compat.cli.command_table import FIRST, GROUPS, command_named
+from compat.cli.arguments import SHARED, Argument, Option, Parameter, option_row
+from compat.cli.command_table import FIRST, GROUPS, declared_by
 
 ROOT = Path(__file__).parent.parent
 GENERATED = "`tools/reference.py` writes this page."
@@ -51,41 +51,47 @@ def cell_row(*texts: str) -> str:
     return f"| {' | '.join(map(cell, texts))} |"
 
 
-def command_lines(path: str, command: Any) -> Iterator[str]:
-    context = typer.Context(command, info_name=f"compat {path}")
+def command_lines(path: str, key: str) -> Iterator[str]:
+    says, parameters = declared_by(key)
+    own = [p for p in parameters if p.name not in SHARED]
     yield from (f"## compat {path}", "")
-    paragraphs = re.split(r"\n\s*\n", (command.help or "").strip())
-    for paragraph in paragraphs:
+    for paragraph in re.split(r"\n\s*\n", says):
         text = " ".join(paragraph.split())
         if text.startswith(("Example: ", "Examples: ")):
             examples = text.partition(": ")[2].removesuffix(".").split("; ")
             yield from ("```sh", *examples, "```", "")
         else:
             yield from (text, "")
-    usage = " ".join(command.collect_usage_pieces(context)).replace("{", "").replace("}", "")
-    yield from (f"Usage: `compat {path} {usage}`", "")
+    places = [p.metavar for p in own if isinstance(p.about, Argument)]
+    yield from (f"Usage: `{' '.join(['compat', path, *places, '[OPTIONS]'])}`", "")
+    yield from option_lines(own)
+
+
+def option_lines(parameters: Iterable[Parameter]) -> Iterator[str]:
     rows = [
-        found for item in command.get_params(context) if (found := item.get_help_record(context))
+        option_row(p) if isinstance(p.about, Option) else (p.metavar, p.about.help)
+        for p in parameters
     ]
-    yield from ("| option | meaning |", "|---|---|")
-    yield from (cell_row(f"`{name}`", text) for name, text in rows if "--help" not in name)
-    yield ""
+    if rows:
+        yield from ("| option | meaning |", "|---|---|")
+        yield from (cell_row(f"`{name}`", text) for name, text in rows)
+        yield ""
 
 
 def commands_page() -> str:
-    lines = ["# Commands", "", GENERATED, ""]
-    lines += [
-        "`compat COMMAND --help` prints the same. `--json` prints one object: "
-        '`{"schema": 1, "ok": ..., "data": {...}, "errors": [...]}`.',
-        "",
-        EXIT_CODES,
-    ]
+    lines = ["# Commands", "", GENERATED, "", EXIT_CODES]
+    lines += ["## Options of every command", ""]
+    lines += ["They may stand anywhere. `compat COMMAND --help` prints what is below.", ""]
+    lines += option_lines(
+        Parameter(name, about, str if about.metavar else bool, ...)
+        for name, about in SHARED.items()
+    )
     for rows in FIRST.values():
         for name in rows:
-            lines += command_lines(name, command_named(name))
+            lines += command_lines(name, name)
     for group, (_, names) in GROUPS.items():
         for name, key in names.items():
-            lines += command_lines(f"{group} {name}", command_named(key, name))
+            lines += command_lines(f"{group} {name}", key)
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -349,11 +349,11 @@ def help_of(command: str, says: str, known: Sequence[Parameter]) -> str:
     if places:
         text += ["", "Arguments:", rows([(p.metavar, p.about.help) for p in places])]
     if options:
-        text += ["", "Options:", rows([_option_row(p) for p in options])]
+        text += ["", "Options:", rows([option_row(p) for p in options])]
     return "\n".join([*text, "", "Options of every command:", shared_rows()])
 
 
-def _option_row(parameter: Parameter) -> tuple[str, str]:
+def option_row(parameter: Parameter) -> tuple[str, str]:
     option = parameter.about
     assert isinstance(option, Option)
     names = ", ".join(sorted(option.names, key=len)) if not option.off else "/".join(option.names)
