@@ -84,7 +84,7 @@ def wrapped(
     # As it was called it may name folders that a sandbox does not have: ../.venv/bin/python.
     python = Path(sys.executable).parent.resolve() / Path(sys.executable).name
     argv = [str(python), "-I", "-S", "-B", "-c", _KEEPER, place, level, network, bounds]
-    argv += command
+    argv += [str(len(room.writable)), *map(str, room.writable), *command]
     match level:
         case "L3":
             program = Path(command[0])
