@@ -47,8 +47,9 @@ class Room(Value, frozen=True):
     """What a command finds around it.
 
     `variables` are all that its environment holds. `log` takes its standard output and standard
-    error; it is never a pipe, so an orphan cannot hold its reader. At L3 only `writable` can be
-    written, and only that, what is `readable` and `SYSTEM` can be seen.
+    error; it is never a pipe, so an orphan cannot hold its reader. Only `writable` can be
+    written: at L3 with nothing but that, what is `readable` and `SYSTEM` to be seen; below it by
+    Landlock, which leaves the machine's folders for temporary files open.
     `temporary`, a folder of the command's own, then stands at /tmp and /var/tmp, too: programs
     write there by name; without one there is memory. Without `network` there is still the loopback
     device (L3 and L2).
@@ -84,7 +85,7 @@ def wrapped(
     # As it was called it may name folders that a sandbox does not have: ../.venv/bin/python.
     python = Path(sys.executable).parent.resolve() / Path(sys.executable).name
     argv = [str(python), "-I", "-S", "-B", "-c", _KEEPER, place, level, network, bounds]
-    argv += command
+    argv += [str(len(room.writable)), *map(str, room.writable), *command]
     match level:
         case "L3":
             program = Path(command[0])

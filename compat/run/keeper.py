@@ -18,6 +18,7 @@ import os
 import resource
 import select
 import signal
+import stat
 import struct
 import time
 
@@ -59,15 +60,26 @@ _NO_SUID_NO_DEV = 6
 # move files between folders, abstract sockets and signals.
 _CREATE_RULES, _ADD_RULE, _RESTRICT, _ASK_VERSION, _BELOW = 444, 445, 446, 1, 1
 _MOVE, _SCOPES = 1 << 13, 3
+# Below L3 a command changes files only in folders of its own and in these. It never makes a device
+# (bits 6 and 11): root could write to a disk through one. A file has bits 1 and 14 alone.
+_GOVERNED, _TRUNCATE = 0x1FF2, 1 << 14
+_GRANTED, _OF_A_FILE = _GOVERNED & ~(1 << 6 | 1 << 11) | _TRUNCATE, 1 << 1 | _TRUNCATE
+_WRITABLE = (
+    *("/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/ptmx", "/dev/tty"),
+    *("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"),
+)
 
 
 class Start:
-    """What the command is started with: its priority as nice(2) counts, and RLIMIT_NPROC, 0 for
-    none.
+    """What the command is started with: its priority as nice(2) counts, RLIMIT_NPROC, 0 for none,
+    and the folders that it may write to; None leaves that to the root that it has (L3).
     """
 
-    def __init__(self, priority: int, tasks: int, command: list[str]) -> None:
-        self.priority, self.tasks, self.command = priority, tasks, command
+    def __init__(
+        self, priority: int, tasks: int, writable: list[str] | None, command: list[str]
+    ) -> None:
+        self.priority, self.tasks, self.writable = priority, tasks, writable
+        self.command = command
 
 
 class Keeper:
@@ -225,7 +237,7 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
         ctypes.CDLL(None).prctl(_CAPBSET_DROP, capability, 0, 0, 0)
     if is_init:
         _drop_capabilities()
-    _confine()
+    _confine(start.writable)
     os.execvpe(start.command[0], start.command, variables)
 
 
@@ -233,9 +245,10 @@ def _set_dumpable(is_dumpable: bool) -> None:
     ctypes.CDLL(None).prctl(_DUMPABLE, int(is_dumpable), 0, 0, 0)
 
 
-def _confine() -> None:
+def _confine(writable: list[str] | None) -> None:
     """Keep the command, by Landlock, from what is outside of it at every level: the memory and the
-    environment of other processes, signals to them, their abstract sockets; and from mounts.
+    environment of other processes, signals to them, their abstract sockets; from mounts; and from
+    changing files, but in these folders.
 
     A kernel before 5.19 does none of it, one before 6.12 neither signals nor sockets.
     """
@@ -244,15 +257,21 @@ def _confine() -> None:
     if version < 2:
         return
     # A set of rules must govern something: moving files, which is then allowed everywhere.
-    scopes = _SCOPES if version >= 6 else 0
-    known = struct.pack("QQQ", _MOVE, 0, scopes)[: 24 if scopes else 8]
+    scopes, governed = _SCOPES if version >= 6 else 0, _MOVE
+    if writable is not None:
+        governed |= _GOVERNED | (_TRUNCATE if version >= 3 else 0)
+    known = struct.pack("QQQ", governed, 0, scopes)[: 24 if scopes else 8]
     rules = libc.syscall(_CREATE_RULES, known, len(known), 0)
-    root = os.open("/", os.O_PATH)
-    libc.syscall(_ADD_RULE, rules, _BELOW, struct.pack("=Qi", _MOVE, root), 0)
+    for path in ("/", *([] if writable is None else (*writable, *_WRITABLE))):
+        with contextlib.suppress(FileNotFoundError):
+            place = os.open(path, os.O_PATH)
+            is_folder = stat.S_ISDIR(os.fstat(place).st_mode)
+            granted = _MOVE if path == "/" else governed & (_GRANTED if is_folder else _OF_A_FILE)
+            libc.syscall(_ADD_RULE, rules, _BELOW, struct.pack("=Qi", granted, place), 0)
+            os.close(place)
     if libc.syscall(_RESTRICT, rules, 0) != 0:
         raise OSError(0, "Landlock refuses its rules")
     os.close(rules)
-    os.close(root)
 
 
 def _drop_capabilities() -> None:
@@ -305,17 +324,20 @@ def _report(keeper: Keeper, survivors: int) -> bytes:
     ).encode() + f" {survivors}\n".encode()
 
 
-def supervise_command(level: str, network: str, bounds: str, *command: str) -> None:
-    """Run the command at the level, with the network "on" or "off", within the bounds, see
-    `supervise._bounds`.
+def supervise_command(level: str, network: str, bounds: str, folders: str, *words: str) -> None:
+    """Run a command at the level, with the network "on" or "off", within the bounds, see
+    `supervise._bounds`. The words are so many folders that it may write to, and the command.
     """
+    count = int(folders)
+    writable = None if level == "L3" else list(words[:count])
     seconds, priority, tasks, shared_mb, *groups = bounds.split(":")
     _settle_in(level, network, shared_mb)
     for group in groups:
         os.write(int(group), b"0")
         os.close(int(group))
     os.write(1, READY)
-    keeper = Keeper(level, float(seconds), Start(int(priority), int(tasks), list(command)))
+    start = Start(int(priority), int(tasks), writable, list(words[count:]))
+    keeper = Keeper(level, float(seconds), start)
     keeper.wait()
     survivors = keeper.end()
     with contextlib.suppress(BrokenPipeError):
