@@ -190,12 +190,16 @@ def problems_of_message(
             yield _found(finding, known.snapshot.matrix, rules)
 
 
+def _speaks_of_subject(known: KnownFacts, message: Message) -> bool:
+    matrix = known.snapshot.matrix
+    return any(map(message.names, (matrix.subject_axis.package, matrix.suite.module or "-")))
+
+
 def findings_about(known: KnownFacts, message: Message) -> Iterator[Finding]:
     """What the doctor finds in a message that is about a matrix, under the names that it knows: the
     message speaks of its subject, or the matrix knows a package in question.
     """
-    matrix = known.snapshot.matrix
-    speaks = any(map(message.names, (matrix.subject_axis.package, matrix.suite.module or "-")))
+    speaks = _speaks_of_subject(known, message)
     is_known = _recogniser(known)
     for finding in message.findings:
         placed = _under_full_names(finding, known)
