@@ -172,8 +172,12 @@ def problems_of_message(
         named = named_packages(outcome) & pins.keys() & packages.versions.keys()
         return any(packages.versions[name] != pins[name] for name in named)
 
+    matrix = known.snapshot.matrix
+    # In a list without the subject, what is not said of the subject is another package's failure.
+    subject, listed = str(matrix.subject_axis.normalised_name), packages.versions
+    concerns = not listed or subject in listed or _speaks_of_subject(known, message)
     shown: dict[str, Entry] = {}
-    for entry in sorted(known.snapshot.known, key=likeness, reverse=True):
+    for entry in sorted(known.snapshot.known if concerns else (), key=likeness, reverse=True):
         outcome = entry.verdict.outcome
         if not isinstance(outcome, Failed) or not message.shows(signs(outcome)):
             continue
@@ -186,12 +190,16 @@ def problems_of_message(
             yield _found(finding, known.snapshot.matrix, rules)
 
 
+def _speaks_of_subject(known: KnownFacts, message: Message) -> bool:
+    matrix = known.snapshot.matrix
+    return any(map(message.names, (matrix.subject_axis.package, matrix.suite.module or "-")))
+
+
 def findings_about(known: KnownFacts, message: Message) -> Iterator[Finding]:
     """What the doctor finds in a message that is about a matrix, under the names that it knows: the
     message speaks of its subject, or the matrix knows a package in question.
     """
-    matrix = known.snapshot.matrix
-    speaks = any(map(message.names, (matrix.subject_axis.package, matrix.suite.module or "-")))
+    speaks = _speaks_of_subject(known, message)
     is_known = _recogniser(known)
     for finding in message.findings:
         placed = _under_full_names(finding, known)
