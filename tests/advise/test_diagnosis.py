@@ -247,6 +247,21 @@ def test_what_could_be_anybodys_is_held_against_nobody(
     assert answer.state == "unproven"
 
 
+def test_in_a_list_without_the_subject_a_run_says_nothing_of_anothers_failure(
+    derived: Callable[[datetime.date], Path],
+) -> None:
+    failure = "AttributeError: module 'tensorflow' has no attribute 'is_symbolic_tensor'\n"
+    packages = read_list("demo==1.0\n", Version("3.11"))
+    day = datetime.date(2026, 11, 26)
+    tff = known_facts(Workspace(MATRICES / "tff", day, lambda: derived(day)))
+    grounds = []
+    for package in ("demo", "tensorflow_federated"):
+        frame = f'  File "/v/lib/python3.11/site-packages/{package}/a.py", line 3, in <module>\n'
+        message = msgspec.structs.replace(read_message(frame + failure), findings=())
+        grounds.append([problem.ground for problem in diagnosis(tff, packages, message).problems])
+    assert grounds == [[], ["run"]]
+
+
 def test_a_release_that_is_long_out_of_date_is_noted(known: dict[str, KnownFacts]) -> None:
     packages = read_list("tensorflow==2.8.4\ntensorflow-federated==0.20.0\n", Version("3.9"))
     notes = diagnosis(known["tff"], packages).notes
