@@ -47,6 +47,7 @@ from compat.results.runs import (
     is_whole,
 )
 from compat.run.outcome import (
+    CRASHES,
     Failed,
     Outcome,
     Passed,
@@ -368,7 +369,14 @@ class RunGroup:
         if _reached_tests(outcome) and "yes" in statuses:
             is_excused = all(fault.fault in EXCUSED for fault in self.faults)
             return "works" if is_excused and self.is_finished else "partial"
-        return "unknown" if self.blocked_by else "broken"
+        return "unknown" if self.blocked_by or self._is_nobodys else "broken"
+
+    @property
+    def _is_nobodys(self) -> bool:
+        """Whether nothing shows that a crash of a relaxed cell is the asked packages' own."""
+        last = self.outcomes[-1]
+        crashed = isinstance(last, Failed) and last.cause in CRASHES
+        return bool(self._asked) and crashed and not self.newest.involved
 
     @property
     def blocked_by(self) -> str:
@@ -409,7 +417,9 @@ class RunGroup:
                     ),
                 )
             case "unknown":
-                return (f"blocked by {self.blocked_by}: it came to {self.outcome} on {day}",)
+                blocker = f"blocked by {self.blocked_by}"
+                cause = blocker if self.blocked_by else "nothing shows whose code crashed"
+                return (f"{cause}: it came to {self.outcome} on {day}",)
             case "partial":
                 return (f"it imports, and came to {self.outcome} on {day}{self._by_fault()}", *core)
             case "works" if self.faults and not core:

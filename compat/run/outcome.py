@@ -68,6 +68,8 @@ SPURIOUS: frozenset[Cause] = frozenset(
 # Spurious until two runs of the same lock and suite end so: a machine that is slow or short of
 # memory does this once; a library that always raises MemoryError or kills itself does it again.
 DOUBTFUL: frozenset[Cause] = frozenset(("wall-time", "silence", "memory", "killed"))
+# The process ended by itself; whose code did that only a place in its trace tells.
+CRASHES: frozenset[Cause] = frozenset(("segfault", "abort", "fatal-python", "premature-exit"))
 # Of these the subject is the place itself, unless a test is; those name a thing.
 PLACED: frozenset[Cause] = frozenset(("syntax", "type-error", "error"))
 NAMING: frozenset[Cause] = frozenset(

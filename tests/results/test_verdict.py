@@ -199,6 +199,13 @@ class TestInTheWay:
     ) -> None:
         assert self.judged(*involved).kind == "broken"
 
+    @pytest.mark.parametrize("outcome", ["import-fail:segfault", "test-fail:abort(demo.sum)"])
+    def test_a_crash_that_shows_no_code_has_no_answer(self, outcome: str) -> None:
+        found = self.judged(outcome=outcome)
+        assert (found.kind, found.evidence, found.blocked_by) == ("unknown", "none", "")
+        assert self.judged("demo", outcome=outcome).kind == "broken"
+        assert self.judged(outcome=outcome, cell=f"{CELL}+dated").kind == "broken"
+
     @pytest.mark.parametrize("recipe", ["", "+dated"])
     def test_a_cell_that_asks_about_the_published_pins_is_broken_by_any_package(
         self, recipe: str
