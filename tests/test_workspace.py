@@ -88,7 +88,10 @@ def test_a_question_about_all_cells_reads_no_runs_where_nothing_has_changed(
     def answers(root: Path) -> tuple[object, ...]:
         demo = workspace(root, tmp_path)
         advisor = advisor_of(demo)
-        known = [(entry.cell.id, entry.verdict) for entry in demo.snapshot.known]
+        known = [
+            (answer.id, answer.kind, answer.outcome, answer.reasons, answer.score, answer.stale)
+            for answer in demo.snapshot.known
+        ]
         return known, agenda(demo.snapshot), advisor.answer(Request()), advisor.proofs
 
     locks = [lock_of(cell) for cell in (NEW, "py3.8-dep1-demo2.0", OLD)]

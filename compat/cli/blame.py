@@ -12,7 +12,6 @@ from compat.cli.machine import cache_folder, install_variables
 from compat.cli.options import (
     IsolationLevel,
     MatrixName,
-    needs_extra,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
@@ -201,7 +200,6 @@ def blame_command(
     Examples: compat blame tff py3.9-tf2.8-tff0.20.0+dated py3.9-tf2.8-tff0.20.0; compat blame tff
     py3.9-tf2.8-tff0.20.0 --budget 90m; compat blame tff old.txt new.txt
     """
-    needs_extra("sources", "griffe")
     workspace = workspace_of(matrix)
     ends = _ends(workspace, good, bad)
     search, began = MachineSearch(workspace, isolation), time.monotonic()

@@ -10,7 +10,7 @@ from support.ran import Run
 
 from compat.cli import machine
 from compat.lock.lock_text import decode_lock, read_digest
-from compat.results.record import Capability, Record
+from compat.results.record import Attempt, Capability, Record
 from compat.results.record_files import RecordFiles
 from compat.run.evidence import Installed
 from compat.run.outcome import Passed
@@ -22,6 +22,7 @@ CELL = "py3.11-dep1-demo1.0"
 def made(root: Path, days_ago: int = 0, **more: str) -> Record:
     """A sound record of the locked cell, as another machine would make it."""
     folder = root / "matrices" / "demo"
+    started = machine.now() - datetime.timedelta(days=days_ago, seconds=60)
     lock = (folder / "locks" / f"{CELL}.txt").read_text(encoding="utf-8")
     return Record(
         cell=CELL,
@@ -36,7 +37,8 @@ def made(root: Path, days_ago: int = 0, **more: str) -> Record:
         ),
         suite_digest=suite_digest(folder / "suite"),
         host="linux-x86_64-2cpu-8gb",
-        started=machine.now() - datetime.timedelta(days=days_ago, seconds=60),
+        started=started,
+        attempts=(Attempt(outcome=Passed(), seconds=3.0, started=started, isolation="L3"),),
         **more,
     )
 

@@ -15,7 +15,6 @@ from support.ran import Ran, Run
 from compat.cli import budget
 from compat.cli.options import workspace_of
 from compat.cli.this_machine import MachineSearch
-from compat.results.answer import Answer
 from compat.run.outcome import parse_outcome
 
 # Whatever asks for `low` cannot be locked: it asks for a `deep` that the index does not have.
@@ -177,9 +176,8 @@ def test_a_relaxed_cell_that_cannot_be_installed_with_other_packages_free_has_no
     workspace = workspace_of("demo", root)
     entry = workspace.snapshot.by_id["py3.11-dep2-demo1.0+relaxed"]
     outcome = parse_outcome("import-fail:error(demo/__init__.py:1)")
-    claim = Answer(cell=entry.cell.id, kind="broken", evidence="inferred", outcome=outcome)
     session = budget._Session(workspace, MachineSearch(workspace, ""))
-    found = session.audit(replace(entry, verdict=claim))
+    found = session.audit(replace(entry, kind="broken", evidence="inferred", outcome=outcome))
     assert found.route == "free"
     # This index has wheels that no installer takes.
     assert (found.finding, found.outcome) == ("no-answer", "install-fail:error")

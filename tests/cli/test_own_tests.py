@@ -129,7 +129,7 @@ def test_the_tests_run_on_what_is_installed_and_are_capabilities_by_their_ids(
     ]
     shown = repository.run("show", "zoo", repository.cell)[1]
     assert "pytest tests -m 'not slow'" in shown
-    assert repository.run("run", "zoo", "--dry-run")[0] == 1
+    assert repository.run("run", "zoo", "--dry-run")[0] == 0
     # A change of what is asked, be it a test or an argument, is due.
     helper = tmp_path / "tests" / "help.py"
     helper.write_text("ONE = 1  # as before\n", encoding="utf-8")

@@ -76,7 +76,7 @@ def proven(folder: Path) -> None:
 def test_nothing_proven_is_nothing_open(demo: Path, run: Run) -> None:
     came = run("propose", "demo")
     assert came.code == 0
-    assert run("propose", "demo", "--check").code == 1
+    assert run("propose", "demo", "--check").code == 0
     assert came.out.startswith("Demo on 2026-06-15: 0 open, ")
     assert f"to run: {cell('3.9', '1.4')}" in came.out
 
@@ -339,7 +339,7 @@ class TestTheSchedule:
         came = run("matrix", "schedule", "demo")
         assert came.code == 0
         assert "first release after 2026-04-01" in came.out
-        assert "minimum by the rules" in came.out
+        assert "minimum may rise" in came.out
 
     def test_is_json_too(self, demo: Path, run: Run) -> None:
         data = run("matrix", "schedule", "demo", "--json").json["data"]

@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 from support.known import DAY, SUITE, ran
 from support.world import FRAME_MATRIX, catalogue_of, matrix_of
@@ -223,6 +224,7 @@ def test_a_run_that_ended_without_a_verdict_runs_no_longer() -> None:
         inferred=lambda cell: None,
         run=lambda cell, tier: None,
         can_run=lambda cell: True,
+        audit=lambda entry: pytest.fail("nothing is inferred here"),
     )
     limits = ExploreLimits(seconds=600, has_core=False)
     explorer = Explorer(of, steps, limits, lambda: 0.0, threading.Event())

@@ -42,6 +42,9 @@ def corrected(package: str, version: Version, name: str) -> str:
     known = index(package)
     published = known.days.get(version, "") if known is not None else ""
     for releases, day, what, bound in _data("bounds").get(package, ()):
+        # Without a version or a day, a row says nothing about which releases it corrects.
+        if not (releases or day):
+            continue
         is_of = SpecifierSet(releases).contains(version, prereleases=True)
         if what == name and is_of and (not day or "" < published < day):
             return str(bound)

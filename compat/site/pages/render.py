@@ -175,8 +175,8 @@ def documentation_html(text: str, path: str) -> Markup:
 
 
 def _about_view(text: str, contents: str, path: str) -> dict[str, Markup]:
-    parts = {"text": text, "contents": contents}
-    return {name: documentation_html(part, path) for name, part in parts.items()}
+    sidebar = re.sub(r' id="[^"]*"', "", documentation_html(contents, path))
+    return {"text": documentation_html(text, path), "contents": Markup(sidebar)}
 
 
 def heading_id(heading: str) -> str:
