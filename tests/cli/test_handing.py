@@ -91,7 +91,7 @@ class TestAPlan:
         over: nothing yet.
         """
         path = tmp_path / "plan.json"
-        printed = run("plan", "demo", "--budget", "90m", "--only", CELL, "--print", "github")
+        printed = run("plan", "demo", CELL, "--budget", "90m", "--print", "github")
         ago = machine.now() - datetime.timedelta(minutes=2)
         rows = [{**row, "since": ago.isoformat()} for row in json.loads(printed.out)["include"]]
         path.write_text(json.dumps({"include": rows}), encoding="utf-8")
@@ -143,7 +143,9 @@ class TestAPlan:
         words: tuple[str, ...],
         is_kept: bool,
     ) -> None:
-        record = msgspec.structs.replace(made(root, run_url=URL), isolation="L1")
+        sound = made(root, run_url=URL)
+        attempts = tuple(msgspec.structs.replace(one, isolation="L1") for one in sound.attempts)
+        record = msgspec.structs.replace(sound, isolation="L1", attempts=attempts)
         shards = self.hand_over(tmp_path, record)
         found = run("ci", "record", "demo", "--from", str(shards), "--plan", str(plan), *words)
         assert (found.code == 0) is is_kept
