@@ -168,7 +168,8 @@ class TestEveryFile:
 def test_each_step_is_a_command_that_a_person_can_run() -> None:
     tools = re.compile(
         r"\"\$GITHUB_ACTION_PATH/|compat |nox |gh auth |rm -rf \"matrices/|mkdir |touch |sudo "
-        r"|git ls-files |uv run --group knowledge |python -m pip install |PYTHONPATH=\"\$place\" python "
+        r"|git ls-files |uv run --group knowledge |python -m pip install "
+        r"|PYTHONPATH=\"\$place\" python "
     )
     shell = re.compile(
         r"exit 1|if (grep|\[ -d|\[ \"\$ONLY_PROPOSED\" = true \]; then own=)|for lock|done$|fi$"
