@@ -153,7 +153,7 @@ def check(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
     session.run("compat", "check")
-    session.run("compat", "schema")
+    session.run("compat", "matrix", "schema")
     example = "tests/workflows/example"
     session.run("zizmor", "--quiet", "--offline", "--pedantic", ".github", "action.yml", example)
     for schema, *patterns in (
