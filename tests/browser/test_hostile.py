@@ -172,4 +172,8 @@ def test_no_page_holds_a_sign_that_turns_or_hides_text(content: dict[str, bytes]
     )
     for path, text in content.items():
         if path.endswith(".html"):
-            assert not hidden.search(text.decode()), path
+            found = hidden.search(text.decode())
+            assert not found, (
+                path,
+                found and text.decode()[found.start() - 400 : found.end() + 60],
+            )

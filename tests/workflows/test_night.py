@@ -494,7 +494,7 @@ def test_the_action_checks_and_plans(weekly: Forge) -> None:
     result, out = by_action(weekly, command="plan", matrix="fairy")
     assert (result, "did you mean ferry?" in out) == ("failure", True)
     result, out = by_action(weekly, command="walk")
-    assert (result, "error: No such command" in out) == ("failure", True)
+    assert (result, "error: compat has no command" in out) == ("failure", True)
 
 
 def test_the_action_runs_cells_and_leaves_a_summary(weekly: Forge) -> None:

@@ -133,13 +133,12 @@ def printable(value: Any) -> Any:
     """Return what a template prints, without the characters that a page cannot hold or that lie
     about their order.
     """
-    if isinstance(value, str) and not isinstance(value, Markup):
-        return (
-            value
-            if value.isascii() and value.isprintable()
-            else value.translate(_UNPRINTABLE | _BIDI)
-        )
-    return value
+    if isinstance(value, Markup):
+        return value
+    # What is no text becomes one here, so that an outcome is cleaned, too.
+    text = str(value)
+    is_plain = text.isascii() and text.isprintable()
+    return text if is_plain else text.translate(_UNPRINTABLE | _BIDI)
 
 
 def html_of_markdown(text: str) -> Markup:
