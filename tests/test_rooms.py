@@ -144,7 +144,7 @@ EDGES = {
 }
 CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}
 # Lines of compat/ that have landed. Lower it with each landing; it is never raised.
-CEILING = 66817
+CEILING = 66778
 TEXTS = {path: path.read_text(encoding="utf-8") for path in sorted(HOUSE.rglob("*.py"))}
 TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
 

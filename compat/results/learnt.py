@@ -24,7 +24,6 @@ from compat.files import read_if_there, write
 from compat.lock.lockfile import Lock, Refusal
 from compat.results.answer import Answer
 from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses
-from compat.results.involved import involved_in_refusal
 from compat.results.record import is_cell_id
 from compat.run.outcome import Failed, Outcome, Passed, is_of_machine, is_spurious, parse_outcome
 from compat.value import StrictValue, encode
@@ -62,44 +61,6 @@ def answer_of(
     failed = Failed(stage="lock", cause=result.cause, subject=redacted(result.subject))
     because = redacted(result.because)
     return PlainAnswer(cell=cell, on=day, outcome=str(failed), because=because)
-
-
-class KnownRefusal(StrictValue, frozen=True, kw_only=True):
-    """That a cell cannot be installed, though nothing of it ran, and from what that is known.
-
-    `ground` is `asked` where a resolver refused this cell, `clause` where it refused another one,
-    the `witness`, by `facts` that hold in this cell, too, and `file` where the witness failed by a
-    file that this cell has, too: its path is the only one of `facts`.
-    """
-
-    outcome: Failed
-    because: str
-    on: datetime.date
-    ground: Literal["asked", "clause", "file"]
-    witness: str
-    facts: tuple[str, ...] = ()
-
-    @property
-    def involved(self) -> tuple[str, ...]:
-        """The packages that the resolver speaks of; none where a file of the subject fails."""
-        if self.ground == "file":
-            return ()
-        return involved_in_refusal(self.outcome.subject, self.because)
-
-    @property
-    def sentence(self) -> str:
-        if self.ground == "asked":
-            return f"a resolver refused it on {self.on}: {self.because}"
-        if self.ground == "file":
-            return (
-                f"inferred: its wheel holds the same {self.facts[0]} that fails in {self.witness}"
-                f" at import, on this Python or a newer one, run on {self.on}: {self.outcome}"
-            )
-        together = "" if len(self.facts) == 1 else " together"
-        return (
-            f"inferred: it asks for {' and '.join(self.facts)}, for which{together} a resolver"
-            f" refused {self.witness} on {self.on}: {self.because}"
-        )
 
 
 class _Kept(StrictValue, frozen=True, kw_only=True):
