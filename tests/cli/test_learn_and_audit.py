@@ -57,7 +57,10 @@ def test_the_reason_of_a_refusal_answers_the_cells_that_have_it(learnt: Run, roo
     assert "deep==9" in clause["outcome"]
     rows = [learnt("show", "demo", cell, "--json").json["data"]["cells"][0] for cell in REFUSED]
     assert {row["verdict"] for row in rows} == {"broken"}
-    assert {row["evidence"] for row in rows} <= {"asked", "inferred"}
+    # Which cell a resolver is asked about first depends on time: it may be a dated one.
+    names = [f"{cell}{recipe}" for cell in REFUSED for recipe in ("", "+dated")]
+    shown = [learnt("show", "demo", name, "--json").json["data"]["cells"][0] for name in names]
+    assert {row["evidence"] for row in shown} == {"asked", "inferred"}
 
 
 def test_what_was_asked_is_kept_and_names_no_index_and_no_folder(
