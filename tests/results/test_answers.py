@@ -66,7 +66,8 @@ def table(folder: Path, store: RecordFiles) -> Iterator[AnswerTable]:
 
 
 def every(table: AnswerTable) -> tuple[Run, ...]:
-    return tuple(run for cell in sorted(table.runs) for run in table.runs[cell])
+    runs = table.runs
+    return tuple(run for cell in sorted(runs) for run in runs[cell])
 
 
 def outcomes(table: AnswerTable) -> list[str]:
