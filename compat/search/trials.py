@@ -152,6 +152,9 @@ def _placeless(failed: Failed) -> Failed:
 
 # An environment that was run so often and still says now this, now that, says nothing.
 MOST_RUNS = 40
+# So many mixes in a row that cannot be installed end the search: their locks are whole, so
+# something else is in the way.
+MOST_UNINSTALLED = 12
 
 
 class SearchStopped(Exception):
@@ -214,6 +217,7 @@ class Trials:
         `is_doubted` says that the failure was seen to come and go.
         """
         self._is_doubted = is_doubted
+        self._uninstalled = 0
         self._laboratory = laboratory
         self._ends = ((good, "GOOD"), (bad, bad_name))
         self.target: Failed | None = None
@@ -250,7 +254,21 @@ class Trials:
                 return "fails" if decision else "works"
             record = self._laboratory.run(lock, what)
             runs.append(trial_of(record, self.target, self._usual))
+            self._stop_if_nothing_installs(record, runs[-1])
         return "unresolved"
+
+    def _stop_if_nothing_installs(self, record: Record, trial: Trial) -> None:
+        # A cache that cannot be written, say, ends each of thousands of mixes in the same way.
+        outcome = record.outcome
+        is_early = isinstance(outcome, Failed) and outcome.stage in STAGES[: STAGES.index("import")]
+        if trial != "unresolved" or not is_early:
+            self._uninstalled = 0
+            return
+        self._uninstalled += 1
+        if self._uninstalled == MOST_UNINSTALLED:
+            raise SearchStopped(
+                f"{MOST_UNINSTALLED} mixes in a row could not be installed, the last with {outcome}"
+            )
 
     def is_chance(self, fails: tuple[Lock, str], works: tuple[Lock, str]) -> bool:
         """Return whether a failure that may come and go does so, although the ends did not show it:

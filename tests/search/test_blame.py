@@ -300,3 +300,16 @@ class TestASearchThatIsStopped:
         assert finished == blame(GOOD, BAD, whole)
         assert len(lab.ran) == len(whole.ran)
         assert isinstance(finished.causes[0].failure, Failed)
+
+    def test_a_machine_on_which_nothing_installs_any_more_ends_the_search(self) -> None:
+        def outcome(versions: Versions, chance: random.Random) -> Outcome:
+            news = sum(versions[name] >= Version("2.0") for name in PACKAGES)
+            if news == len(PACKAGES):
+                return WRONG
+            return parse_outcome("install-fail:error") if news else Passed()
+
+        lab = laboratory(outcome)
+        answer = blame(GOOD, BAD, lab)
+        assert not answer.causes
+        assert not answer.is_finished
+        assert len(lab.ran) < 30
