@@ -246,18 +246,17 @@ def _more(others: int) -> str:
 def _failure(
     snapshot: Snapshot, entry: Answer, request: Request, proof: TestedCombination | None
 ) -> str:
-    verdict = entry
-    if verdict.kind in ("works", "partial"):
+    if entry.kind in ("works", "partial"):
         if entry.lock_digest is None:
             return "worked, but has no lock that could be installed"
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
         pins = () if is_goal_met(proof, request) else ("with changed dependency pins",)
-        differs = (*pins, *_lacking(verdict, request), *_other_versions(proof, request))
-        return f"{verdict_clause(verdict)}, but {', '.join(differs)}"
+        differs = (*pins, *_lacking(entry, request), *_other_versions(proof, request))
+        return f"{verdict_clause(entry)}, but {', '.join(differs)}"
     issue = snapshot.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
-    return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}{because}"
+    return f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}{because}"
 
 
 def _lacking(verdict: Answer, request: Request) -> Iterator[str]:

@@ -51,12 +51,11 @@ def _as_resolved(command: str, install: Install) -> AsPublished:
 
 
 def _failure(entry: Answer) -> str:
-    verdict = entry
-    if verdict.kind == "infeasible" or verdict.outcome is None:
-        return f"cannot work: {'; '.join(verdict.reasons)}"
-    if verdict.kind == "partial" and verdict.score.words:
-        return f"{verdict_clause(verdict)}: {verdict.score.words}; tested on {verdict.latest}"
-    return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}"
+    if entry.kind == "infeasible" or entry.outcome is None:
+        return f"cannot work: {'; '.join(entry.reasons)}"
+    if entry.kind == "partial" and entry.score.words:
+        return f"{verdict_clause(entry)}: {entry.score.words}; tested on {entry.latest}"
+    return f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}"
 
 
 def _pin(axis: PackageAxis, cell: Cell) -> str:

@@ -57,10 +57,9 @@ class TestedSet(Value, frozen=True):
     @property
     def mostly_works(self) -> bool:
         """Whether at most a small share of the capabilities fails by the combination."""
-        verdict = self.entry
-        failing = len(verdict.failing("combination", "unexplained"))
-        return verdict.kind == "works" or (
-            verdict.score.finished and mostly_works(failing, len(verdict.capabilities))
+        failing = len(self.entry.failing("combination", "unexplained"))
+        return self.entry.kind == "works" or (
+            self.entry.score.finished and mostly_works(failing, len(self.entry.capabilities))
         )
 
     def can(self, capability: str) -> bool:

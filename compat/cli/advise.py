@@ -146,7 +146,7 @@ def _lacking(workspace: Workspace, answer: Recommended) -> str:
     proof = answer.best.proof
     if proof.kind == "works" or answer.request.needs:
         return ""
-    outcome = workspace.snapshot.by_id[proof.id].verdict.outcome
+    outcome = workspace.snapshot.by_id[proof.id].outcome
     verb = "fail" if proof.faults[1:] else "fails"
     what = f"{listed(proof.faults)} {verb}" if proof.faults else f"it came to {outcome}"
     return f"this works only in part: {what} (--need CAPABILITY asks for no more than you need)"
@@ -205,7 +205,7 @@ def _evidence(workspace: Workspace, card: Card) -> str:
 
 def _failing(workspace: Workspace, card: Card) -> tuple[str, ...]:
     titles = {capability.id: capability.title for capability in workspace.described}
-    verdict = workspace.snapshot.by_id[card.proof.id].verdict
+    verdict = workspace.snapshot.by_id[card.proof.id]
     return failing_words(verdict, lambda name: titles.get(name, name))
 
 

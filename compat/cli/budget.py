@@ -102,7 +102,7 @@ def run_within(
         entry
         for entry in snapshot.entries
         if entry.planned
-        and entry.verdict.evidence == "inferred"
+        and entry.evidence == "inferred"
         and (jobs or is_lock_enough(entry))
         and (not only or entry.cell.id in only)
     ]
@@ -261,7 +261,7 @@ class _Session:
             return None
         with self._look:
             self._looked_at.refresh()
-            return self._looked_at.snapshot.by_id[cell.id].verdict
+            return self._looked_at.snapshot.by_id[cell.id]
 
     def can_run(self, cell: Cell) -> bool:
         python = cell.on(self._matrix.interpreters.name).version

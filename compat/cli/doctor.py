@@ -241,11 +241,7 @@ def _elsewhere(workspace: Workspace, asked: _Asked, platform: str) -> dict[Platf
 
 def works(answer: Diagnosis) -> bool:
     """Whether the command ends with 0: a run of exactly this set passed."""
-    return (
-        answer.state == "proven"
-        and answer.proof is not None
-        and answer.proof.verdict.kind == "works"
-    )
+    return answer.state == "proven" and answer.proof is not None and answer.proof.kind == "works"
 
 
 def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
@@ -356,9 +352,8 @@ def _place(workspace: Workspace, asked: _Asked) -> str:
 
 
 def _proof_words(entry: Answer) -> str:
-    verdict = entry.verdict
-    score = f": {verdict.score.words}" if verdict.score.words else ""
-    return f"{entry.cell.id} {verdict_clause(verdict)}{score}; tested on {verdict.latest}"
+    score = f": {entry.score.words}" if entry.score.words else ""
+    return f"{entry.cell.id} {verdict_clause(entry)}{score}; tested on {entry.latest}"
 
 
 def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:

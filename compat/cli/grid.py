@@ -94,7 +94,7 @@ def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Te
 
 def _sign(entries: Sequence[Answer], known: Snapshot) -> Sign:
     best = representative(entries)
-    return style_of(best, beside(known, best)), best.verdict.stale
+    return style_of(best, beside(known, best)), best.stale
 
 
 def _boards(

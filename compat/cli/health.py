@@ -54,17 +54,17 @@ def health_command(
 
 
 def _figures(workspace: Workspace, tested: list[Answer]) -> dict[str, int | str]:
-    kinds = [entry.verdict.kind for entry in workspace.snapshot.known]
+    kinds = [entry.kind for entry in workspace.snapshot.known]
     cells = cell_count(workspace.snapshot)
     never_run = cells.refused + cells.expected + cells.untried
     states = (cells.ruled_out, cells.tested, cells.undecided, never_run)
-    days = sorted(entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
+    days = sorted(entry.latest for entry in tested if entry.latest is not None)
     return {
         "planned cells": cells.planned,
         **{f"planned cells {words}": number for words, number in zip(STATES, states, strict=True)},
         "tested cells": len(tested),
-        "tested with the core alone": sum(e.verdict.evidence == "smoke" for e in tested),
-        "stale verdicts": sum(entry.verdict.stale for entry in tested),
+        "tested with the core alone": sum(e.evidence == "smoke" for e in tested),
+        "stale verdicts": sum(entry.stale for entry in tested),
         "flaky cells": kinds.count("flaky"),
         "oldest verdict": str(days[0]) if days else "none",
         "newest verdict": str(days[-1]) if days else "none",
@@ -76,5 +76,5 @@ def _can_run(entry: Answer) -> bool:
 
 
 def _age(workspace: Workspace, entry: Answer) -> int:
-    latest = entry.verdict.latest
+    latest = entry.latest
     return 0 if latest is None else (workspace.context.day - latest).days

@@ -192,7 +192,7 @@ def _cell_sign(workspace: Workspace, entry: Answer | None) -> str:
     if entry is None:
         return ""  # A cell that the matrix cannot read any more is not on the site either.
     style = style_of(entry, beside(workspace.at_hand, entry))
-    return sign_text(console(), style, is_stale=entry.verdict.stale).plain
+    return sign_text(console(), style, is_stale=entry.stale).plain
 
 
 def _last_outcome(workspace: Workspace, cell: str) -> str | None:

@@ -243,11 +243,6 @@ class Answer(StrictValue, frozen=True, kw_only=True):
         return self.cell.id
 
     @property
-    def verdict(self) -> "Answer":
-        """The same, for readers of what is known beside the runs."""
-        return self
-
-    @property
     def likely(self) -> Kind:
         """What it is, and where that is unknown what it is expected to be."""
         return self.expected or self.kind

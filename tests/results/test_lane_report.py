@@ -112,7 +112,7 @@ def test_what_does_not_show_that_the_lane_is_at_fault_is_no_alert(runs: list[Rec
 
 def test_a_lane_colours_no_place_and_is_no_part_of_the_grid() -> None:
     known = pictured(ran("pass", cell=LOWEST, capabilities=WORKS))
-    assert known.by_id[LOWEST].verdict.kind == "works"
+    assert known.by_id[LOWEST].kind == "works"
     assert all(not entry.cell.is_in_lane for entry in known.entries)
     assert all(not entry.cell.is_in_lane for entry in known.known)
     assert LOWEST not in [entry.cell.id for entry in beside(known, known.by_id[LOWEST])]

@@ -296,9 +296,9 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
     coordinates = {axis.name: version}
     entries, answer = report.entries_at(coordinates), advice(report, coordinates)
     failed = [
-        (cause_anchor(entry.verdict.outcome), cause_sentence(entry.verdict.outcome))
+        (cause_anchor(entry.outcome), cause_sentence(entry.outcome))
         for entry in entries
-        if entry.is_tested and isinstance(entry.verdict.outcome, Failed)
+        if entry.is_tested and isinstance(entry.outcome, Failed)
     ]
     kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
     return Doc(
