@@ -32,7 +32,6 @@ def guards_of(records: Iterable[Record]) -> tuple[ImportGuard, ...]:
 
 
 def is_guard(outcome: Outcome) -> bool:
-    """Return whether a run ended because a package refuses the version of another one."""
     return isinstance(outcome, Failed) and outcome.cause == "version-guard"
 
 

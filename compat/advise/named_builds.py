@@ -33,7 +33,6 @@ class NamedBuild(Value, frozen=True):
 
     @property
     def day(self) -> datetime.date | None:
-        """The day that its version names, as nightly builds do."""
         match = _DAY.search(str(self.version))
         try:
             return None if match is None else datetime.datetime.strptime(match[1], "%Y%m%d").date()
@@ -105,5 +104,4 @@ def base_of(name: str, short: Mapping[str, str]) -> str:
 
 
 def short_names(matrix: Matrix) -> dict[str, str]:
-    """Return the packages of a matrix by the short names of their axes."""
     return {axis.short: axis.normalised_name for axis in matrix.packages}

@@ -84,7 +84,6 @@ def problems_of_runs(
 
 
 def problems_of_blames(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
-    """What the releases that are there were seen to break, by runs with their neighbours."""
     for blame in known.blames:
         if packages.python is None or not blame.includes(packages.python, packages.versions):
             continue
@@ -138,7 +137,6 @@ def _opposite(condition: str) -> str:
 
 
 def problems_of_fallbacks(fallbacks: Sequence[Fallback]) -> Iterator[Problem]:
-    """Yield the releases that a resolver went back to, as no later one takes what is installed."""
     for fallback in fallbacks:
         if fallback.refusal:
             yield Problem(
@@ -201,8 +199,21 @@ def findings_about(known: KnownFacts, message: Message) -> Iterator[Finding]:
     """
     speaks = _speaks_of_subject(known, message)
     is_known = _recogniser(known)
+    # Programs import its subjects by their short names; inner modules are called `demo_core`.
+    matrix = known.snapshot.matrix
+    names, short = _names(known), short_names(matrix)
+    subject = str(matrix.subject_axis.normalised_name)
+    # The subject's module may have another name than its package.
+    modules: dict[str, str] = {canonicalize_name(matrix.suite.module or subject): subject}
+
+    def full(name: str) -> str:
+        base = short.get(name, name.removesuffix("-core"))
+        return modules.get(name, base if name not in names and base in names else name)
+
     for finding in message.findings:
-        placed = _under_full_names(finding, known)
+        placed = msgspec.structs.replace(
+            finding, packages=tuple(dict.fromkeys(map(full, finding.packages)))
+        )
         if finding.is_fault and (speaks or any(map(is_known, placed.packages))):
             yield placed
 
@@ -224,27 +235,7 @@ def refutation(finding: Finding, packages: PackageList) -> str:
     )
 
 
-def _under_full_names(finding: Finding, known: KnownFacts) -> Finding:
-    """A finding under the names that a matrix knows its packages by: programs import its subjects
-    by their short names, and inner modules are called `demo_core`.
-    """
-    matrix = known.snapshot.matrix
-    names, short = _names(known), short_names(matrix)
-    subject = str(matrix.subject_axis.normalised_name)
-    # The subject's module may have another name than its package.
-    modules: dict[str, str] = {canonicalize_name(matrix.suite.module or subject): subject}
-
-    def full(name: str) -> str:
-        base = short.get(name, name.removesuffix("-core"))
-        return modules.get(name, base if name not in names and base in names else name)
-
-    return msgspec.structs.replace(
-        finding, packages=tuple(dict.fromkeys(map(full, finding.packages)))
-    )
-
-
 def _recogniser(known: KnownFacts) -> Callable[[str], bool]:
-    """Whether a name is of a package that a matrix knows, of a build of one, or of its module."""
     matrix = known.snapshot.matrix
     names = _names(known) | {canonicalize_name(matrix.suite.module or PYTHON)}
     short = short_names(matrix)
@@ -283,7 +274,6 @@ def problems_of_builds(known: KnownFacts, packages: PackageList) -> Iterator[Pro
 
 
 def problems_of_guards(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
-    """Yield what an installed release was seen to refuse when it was imported in a run."""
     for guard, name, installed in refused_by(known.guards, packages):
         yield Problem(
             cause="version-guard",

@@ -56,7 +56,6 @@ class TestedCombination(Value, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id of the cell."""
         return self.cell.id
 
     @property
@@ -79,34 +78,26 @@ class TestedCombination(Value, frozen=True):
 
     @property
     def changed(self) -> int:
-        """How many packages are not as published, Python among them."""
         return sum(len(requirement.packages) for requirement in self.lifted)
 
     @property
     def is_published(self) -> bool:
-        """Whether nothing was lifted: all that the release publishes is kept."""
         return not self.lifted
 
     def version(self, axis: str) -> Version:
-        """Return what the lock installs on an axis."""
         return dict(self.versions)[axis]
 
     def unmet(self, request: Request) -> tuple[Want, ...]:
-        """Return the wants that it does not meet."""
         return tuple(want for want in request.wants if not want.is_met_by(*self.on(want.axis.name)))
 
     def lacking(self, request: Request) -> tuple[str, ...]:
-        """Return the needed capabilities that it was not seen to have."""
         return tuple(need for need in request.needs if need not in self.has)
 
     def on(self, axis: str) -> tuple[Version, Version]:
-        """Return the coordinate on an axis, and what the lock installs there."""
         return self.cell.on(axis).version, self.version(axis)
 
 
 def tested_capabilities(snapshot: Snapshot) -> frozenset[str]:
-    """Return the ids of the capabilities that any run reported."""
-
     every = {id(e.capabilities): e.capabilities for e in snapshot.known}
     return frozenset(c.id for capabilities in every.values() for c in capabilities)
 
@@ -126,7 +117,11 @@ def proofs(
 
     read_versions = versions or of_lock
     packages = [_package(axis) for axis in snapshot.matrix.axes]
-    proven = [entry for entry in snapshot.known if _proves(entry)]
+    proven = [
+        entry
+        for entry in snapshot.known
+        if (entry.kind in ("works", "partial") and is_current(entry))
+    ]
 
     def read() -> dict[str, _Locked]:
         return {
@@ -139,7 +134,15 @@ def proofs(
             for entry in proven
         }
 
-    locked, todays = snapshot.kept("locked", dict[str, _Locked], read), _asked_today(snapshot)
+    by_identity = {
+        id(entry.capabilities): entry.capabilities
+        for entry in snapshot.known
+        if entry.overview is not None and entry.overview.asks_as_today
+    }
+    locked, todays = (
+        snapshot.kept("locked", dict[str, _Locked], read),
+        frozenset(c.id for capabilities in by_identity.values() for c in capabilities),
+    )
     # Cells with the same results share one object, which the snapshot holds.
     capabilities = {id(e.capabilities): e.capabilities for e in proven}
     statuses = {key: _by_status(every) for key, every in capabilities.items()}
@@ -154,10 +157,6 @@ class _Locked(Value, frozen=True, array_like=True):
 
     versions: tuple[str, ...]
     lifted: tuple[Lifted, ...]
-
-
-def _proves(entry: Answer) -> bool:
-    return entry.kind in ("works", "partial") and is_current(entry)
 
 
 def _proof(
@@ -215,17 +214,7 @@ def mostly_works(failing: int, asked: int) -> bool:
 
 
 def is_current(entry: Answer) -> bool:
-    """Return whether the newest run that counts was on the lock that the cell has now."""
     return entry.overview is not None and entry.overview.proof is not None
-
-
-def _asked_today(snapshot: Snapshot) -> frozenset[str]:
-    by_identity = {
-        id(entry.capabilities): entry.capabilities
-        for entry in snapshot.known
-        if entry.overview is not None and entry.overview.asks_as_today
-    }
-    return frozenset(c.id for capabilities in by_identity.values() for c in capabilities)
 
 
 def _by_status(capabilities: Iterable[Capability]) -> dict[Status, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from typing import Literal
 from compat.declare.matrix import PackageAxis
 from compat.plan.cell import Cell, readable_cell
 from compat.results.answer import Answer
-from compat.results.installs import Install, plain_of_cell
+from compat.results.installs import plain_of_cell
 from compat.results.snapshot import Snapshot
 from compat.results.state_words import verdict_clause
 from compat.value import Value
@@ -22,14 +22,20 @@ class AsPublished(Value, frozen=True):
 
 
 def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
-    """Return what a plain install of the cell's versions does, by the fresh cell of its place."""
     command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
     fresh = cell.id.partition("+")[0]
     entry = snapshot.by_id.get(fresh)
     asked = readable_cell(fresh, snapshot.matrix) if entry is None else entry.cell
     install = None if asked is None else next(plain_of_cell(snapshot, asked), None)
     if install is not None and install.ground in ("resolver", "clause"):
-        return _as_resolved(command, install)
+        if install.state == "resolves":
+            sentence = f"resolves on {install.on}, and was not run"
+            return AsPublished(command=command, state="unknown", sentence=sentence)
+        if install.state == "needs-build":
+            sentence = f"needs a build from source, asked on {install.on}: {install.because}"
+            return AsPublished(command=command, state="unknown", sentence=sentence)
+        sentence = f"is refused: {install.outcome}, asked on {install.on}"
+        return AsPublished(command=command, state="fails", sentence=sentence)
     kind = "unknown" if entry is None else entry.kind
     if entry is None or kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")
@@ -37,17 +43,6 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
         sentence = f"{verdict_clause(entry)}, tested on {entry.latest}"
         return AsPublished(command=command, state="works", sentence=sentence)
     return AsPublished(command=command, state="fails", sentence=_failure(entry))
-
-
-def _as_resolved(command: str, install: Install) -> AsPublished:
-    if install.state == "resolves":
-        sentence = f"resolves on {install.on}, and was not run"
-        return AsPublished(command=command, state="unknown", sentence=sentence)
-    if install.state == "needs-build":
-        sentence = f"needs a build from source, asked on {install.on}: {install.because}"
-        return AsPublished(command=command, state="unknown", sentence=sentence)
-    sentence = f"is refused: {install.outcome}, asked on {install.on}"
-    return AsPublished(command=command, state="fails", sentence=sentence)
 
 
 def _failure(entry: Answer) -> str:

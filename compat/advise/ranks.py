@@ -26,7 +26,6 @@ class Ranks:
     """
 
     def __init__(self, snapshot: Snapshot, proofs: tuple[TestedCombination, ...]) -> None:
-        """Take all proofs of the snapshot; what is asked about later must be one of these."""
         self.positions = positions(snapshot)
         subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
         axes = (
@@ -69,7 +68,6 @@ class Ranks:
         return ranks[id(proof)]
 
     def order(self, proof: TestedCombination, request: Request) -> tuple[object, ...]:
-        """Return what proofs are sorted by."""
         return tier_of(proof, request), *self._key(request.goal, proof)
 
     def criteria(self, proof: TestedCombination, request: Request) -> tuple[int, ...]:

@@ -74,7 +74,6 @@ _KINDS: dict[str, tuple[str, str]] = {
 
 
 def budget_seconds(text: str) -> int:
-    """Return the seconds of `--budget`; raise UsageError for what is no time."""
     seconds = seconds_of(text)
     if not seconds:
         raise UsageError.of(f"{text!r} is not a time such as 90m or 1h30m", path="--budget")
@@ -213,7 +212,6 @@ class _Session:
         self._pythons: dict[Version, bool] = {}
 
     def keep(self) -> None:
-        """Write what resolvers said, and what it taught."""
         with self._guard:
             clauses = KeptClauses(conflicts=self._learner.clauses, files=self.files)
             keep_clauses(self._workspace.folder, self._matrix, clauses)
@@ -325,7 +323,6 @@ class _Unseen:
 
 
 def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTotals:
-    """Explore, and show how the share of answered cells grows: a live line, or one a minute."""
     start = shown = time.monotonic()
     err = console(stderr=True)
     live = Live(console=err, transient=True) if err.is_terminal and not given.quiet else None

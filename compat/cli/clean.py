@@ -97,7 +97,6 @@ def _bytes(text: str) -> int:
 
 
 def _kinds(items: Sequence[CacheItem], unused: Sequence[CacheItem]) -> dict[str, dict[str, int]]:
-    """What there is of each kind, and what of it goes; sizes in bytes."""
     return {
         kind: {
             "items": sum(item.kind == kind for item in items),

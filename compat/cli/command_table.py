@@ -110,20 +110,15 @@ TAKEN_IN = {
 
 
 def declared_by(key: str) -> tuple[str, list[Parameter]]:
-    """Return what the command of that key says of itself, and its parameters."""
     return declared(f"compat.cli.{COMMANDS[key][0]}", f"{key}_command")
 
 
 def function_of(key: str) -> Callable[..., Any]:
-    """Return the function of that key, its module imported."""
     module = importlib.import_module(f"compat.cli.{COMMANDS[key][0]}")
     return getattr(module, f"{key}_command")  # type: ignore[no-any-return]
 
 
 def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
-    """Return the key in COMMANDS of the command that these words call, its name, and the words
-    after it. Raises WrongUsage for words that call none.
-    """
     words = list(words)
     first = words[0]
     if first.startswith("-"):
@@ -161,9 +156,6 @@ def _warn(old: str, new: str) -> None:
 
 
 def shown_help(words: Sequence[str]) -> str:
-    """Return the help of the command or group that the words call; without words the first
-    screen.
-    """
     if words and words[0] in GROUPS and not words[1:]:
         sentence, names = GROUPS[words[0]]
         listed = rows([(name, COMMANDS[key][1]) for name, key in names.items()])

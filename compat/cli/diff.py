@@ -48,7 +48,6 @@ from compat.fleet.checkout_run import (
 )
 from compat.fleet.choices import outside
 from compat.github.markdown import code, inline
-from compat.plan.cell import Cell
 from compat.plan.platform import python_name, python_remedy
 from compat.results.answer import Answer
 from compat.results.compare import CapabilityDifference, CellDifference, Difference
@@ -122,7 +121,11 @@ def run_checkout(
         rows = [_row(verdict, result.outcomes.get(name)) for name, verdict in verdicts.items()]
         envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
     else:
-        _print_cells(choice.cells, verdicts, result)
+        width = max(len(cell.id) for cell in choice.cells)
+        for cell in choice.cells:
+            verdict = verdicts[cell.id]
+            say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
+        print_failures(result.outcomes)
     ran = [_ran(cells, verdict) for verdict in verdicts.values()]
     reports.write(run_report(workspace, _subject(cells), ran))
     print_lost(result)
@@ -175,16 +178,6 @@ def _row(verdict: Answer, outcome: str | None) -> dict[str, Any]:
         "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
         "reasons": verdict.reasons,
     }
-
-
-def _print_cells(
-    cells: Sequence[Cell], verdicts: Mapping[str, Answer], result: BatchResult
-) -> None:
-    width = max(len(cell.id) for cell in cells)
-    for cell in cells:
-        verdict = verdicts[cell.id]
-        say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
-    print_failures(result.outcomes)
 
 
 def _exit_code_of(verdicts: Iterable[Answer], result: BatchResult) -> int:
@@ -306,29 +299,6 @@ def _fate(change: CapabilityDifference) -> str:
 
 
 _MOST_CELLS = 10  # that a row names
-
-
-def diff_report(cells: CheckoutCells, comparison: Comparison, heading: str, release: str) -> Report:
-    """Return what became of each place: a suite for each cell of the checkout, a case for each
-    capability; in the summary each reason once, with its cells.
-
-    `release` is the package and the version that the checkout stands beside.
-    """
-    titles = {known.id: known.title for known in cells.workspace.described}
-    return Report(
-        command=f"compat diff {cells.workspace.name}",
-        suites=tuple(
-            _suite(known, cells.records.get(known.cell, ()), titles, release)
-            for known in comparison.differences
-        ),
-        heading=f"{heading}: {difference_counts(comparison)}",
-        columns=("", "what", "cells"),
-        rows=tuple(
-            (inline(HEADINGS[kind]), inline(sentence, 500), _cells(names))
-            for kind, sentence, names in differing(comparison, titles, release)
-        ),
-        sentences=tuple(moved_words(comparison)),
-    )
 
 
 def _cells(names: list[str]) -> str:
@@ -456,8 +426,29 @@ def diff_command(
         say(f"{heading}: {difference_counts(comparison)}")
         _print(cells, comparison, named)
     files = ReportFiles(junit=junit, summary=summary)
-    files.write(diff_report(cells, comparison, heading, named))
-    _print_last(comparison)
+    titles = {known.id: known.title for known in cells.workspace.described}
+    files.write(
+        Report(
+            command=f"compat diff {cells.workspace.name}",
+            suites=tuple(
+                _suite(known, cells.records.get(known.cell, ()), titles, named)
+                for known in comparison.differences
+            ),
+            heading=f"{heading}: {difference_counts(comparison)}",
+            columns=("", "what", "cells"),
+            rows=tuple(
+                (inline(HEADINGS[kind]), inline(sentence, 500), _cells(names))
+                for kind, sentence, names in differing(comparison, titles, named)
+            ),
+            sentences=tuple(moved_words(comparison)),
+        )
+    )
+    for batch in comparison.batches:
+        print_lost(batch)
+    if comparison.kept:
+        held = count(comparison.kept, "cell")
+        was = "was" if comparison.kept == 1 else "were"
+        note(f"Of the release {held} had a fresh result and {was} not run again.")
     raise Exit(128 + interruption.signal if interruption.signal else _exit_code(comparison))
 
 
@@ -507,15 +498,6 @@ def _print(cells: CheckoutCells, comparison: Comparison, release: str) -> None:
             say(f"    {name}")
     for line in moved_words(comparison):
         say(f"  {line}")
-
-
-def _print_last(comparison: Comparison) -> None:
-    for batch in comparison.batches:
-        print_lost(batch)
-    if comparison.kept:
-        held = count(comparison.kept, "cell")
-        was = "was" if comparison.kept == 1 else "were"
-        note(f"Of the release {held} had a fresh result and {was} not run again.")
 
 
 def _payload(cells: CheckoutCells, comparison: Comparison, release: Version) -> dict[str, Any]:

@@ -253,11 +253,53 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
     faults_told = _general(asked, answers)
     if faults_told or asked.message is not None or not answers:
-        _print_findings(asked, faults_told, is_alone=not answers)
+        if faults_told:
+            say(f"broken: {faults_told[0].packages[0]}")
+        elif asked.message is not None:
+            say("unknown: no problem of versions was recognised in this message")
+        else:
+            read = count(len(asked.packages.versions) + len(asked.packages.ranges), "package")
+            say(
+                f"unproven: {read} read, nothing is known against them, and no matrix here"
+                " covers them"
+            )
+        for finding in faults_told[:_PROBLEMS]:
+            place = f" (line {finding.lines[0]})" if any(finding.lines) and asked.message else ""
+            say(f"  {finding.sentence}{place}")
+            if finding.advice:
+                say(f"    {finding.advice}")
+        if len(faults_told) > _PROBLEMS:
+            say(f"  and {count(len(faults_told) - _PROBLEMS, 'more problem')}: --json has all")
+        for finding in asked.read.findings:
+            if not finding.is_fault:
+                say(f"  Note: {finding.sentence}")
+        command = _remedy(asked, faults_told[0]) if faults_told else ""
+        if command:
+            say("  Smallest known fix (untested):")
+            say(f"    {command}")
     for workspace, answer in answers:
         if faults_told or asked.message is not None:
             say()
-        _print_answer(workspace, asked, answer)
+        say(f"{workspace.matrix.title}: {answer.state}")
+        say(f"  {_place(workspace, asked)}")
+        if answer.proof is not None:
+            say(f"  {_proof_words(answer.proof)}")
+        elif answer.state == "unproven":
+            say("  This exact set is untested.")
+        known = [
+            problem for problem in answer.problems if problem.ground not in ("message", "index")
+        ]
+        for problem in known[:_PROBLEMS]:
+            say(f"  {problem.sentence}")
+            if problem.because:
+                say(f"    {' '.join(problem.because.split())}")
+        more = len(known) - _PROBLEMS
+        if more > 0:
+            say(f"  and {count(more, 'more problem')}: --json has all")
+        for line in answer.notes[:_NOTES]:
+            say(f"  Note: {line}")
+        if not works(answer):
+            _print_change(workspace, asked, answer)
 
 
 def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple[Finding, ...]:
@@ -275,30 +317,6 @@ def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple
     return tuple(finding for finding in faults if not stated & set(finding.packages[:1]))
 
 
-def _print_findings(asked: _Asked, told: tuple[Finding, ...], is_alone: bool) -> None:
-    if told:
-        say(f"broken: {told[0].packages[0]}")
-    elif asked.message is not None:
-        say("unknown: no problem of versions was recognised in this message")
-    else:
-        read = count(len(asked.packages.versions) + len(asked.packages.ranges), "package")
-        say(f"unproven: {read} read, nothing is known against them, and no matrix here covers them")
-    for finding in told[:_PROBLEMS]:
-        place = f" (line {finding.lines[0]})" if any(finding.lines) and asked.message else ""
-        say(f"  {finding.sentence}{place}")
-        if finding.advice:
-            say(f"    {finding.advice}")
-    if len(told) > _PROBLEMS:
-        say(f"  and {count(len(told) - _PROBLEMS, 'more problem')}: --json has all")
-    for finding in asked.read.findings:
-        if not finding.is_fault:
-            say(f"  Note: {finding.sentence}")
-    command = _remedy(asked, told[0]) if told else ""
-    if command:
-        say("  Smallest known fix (untested):")
-        say(f"    {command}")
-
-
 def _remedy(asked: _Asked, finding: Finding) -> str:
     """The command that mends a finding: a release that was checked against the index, else the
     range, or another Python.
@@ -314,29 +332,7 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
     return f"{asked.installer} {quote(finding.needs)}"
 
 
-def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:
-    say(f"{workspace.matrix.title}: {answer.state}")
-    say(f"  {_place(workspace, asked)}")
-    if answer.proof is not None:
-        say(f"  {_proof_words(answer.proof)}")
-    elif answer.state == "unproven":
-        say("  This exact set is untested.")
-    known = [problem for problem in answer.problems if problem.ground not in ("message", "index")]
-    for problem in known[:_PROBLEMS]:
-        say(f"  {problem.sentence}")
-        if problem.because:
-            say(f"    {' '.join(problem.because.split())}")
-    more = len(known) - _PROBLEMS
-    if more > 0:
-        say(f"  and {count(more, 'more problem')}: --json has all")
-    for line in answer.notes[:_NOTES]:
-        say(f"  Note: {line}")
-    if not works(answer):
-        _print_change(workspace, asked, answer)
-
-
 def _place(workspace: Workspace, asked: _Asked) -> str:
-    """What is looked at, by axis: `Python 3.9.7, dep 2.1, demo 1.0; 41 packages read`."""
     packages = asked.packages
     parts = []
     for axis in workspace.matrix.axes:

@@ -81,9 +81,6 @@ def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
 
 
 def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Text:
-    """Return the sign of a style, with that of a stale result where it is one; in ASCII where the
-    terminal cannot show it.
-    """
     name = next(name for name, known in STYLES.items() if known == style)
     if _can_show(out):
         sign = style.symbol + (STALE[0] if is_stale else "")
@@ -129,7 +126,6 @@ def _label(versions: tuple[Version, ...]) -> str:
 
 
 def _blocks(rows: Sequence[str], columns: Sequence[str], width: int) -> Iterator[list[str]]:
-    """The columns in as many blocks as the width needs, in their order; at least one a block."""
     first = len(_INDENT) + max(map(len, rows))
     block: list[str] = []
     used = first
@@ -171,7 +167,6 @@ def _lines(
 
 
 def _legend(out: Console, signs: Iterable[Sign]) -> Iterator[Text]:
-    """The signs in use with their words and how many places have them, in lines that fit."""
     signs = list(signs)
     counts = Counter(style for style, _ in signs)
     parts = [

@@ -35,7 +35,9 @@ def health_command(
     tested = [entry for entry in workspace.snapshot.known if entry.is_tested]
     waited = workspace.context.fresh_days + days
     overdue = [
-        entry.cell.id for entry in tested if _can_run(entry) and _age(workspace, entry) > waited
+        entry.cell.id
+        for entry in tested
+        if (entry.planned and entry.obstacle is None) and _age(workspace, entry) > waited
     ]
     damaged = workspace.damaged(now())
     figures = _figures(workspace, tested) | {
@@ -69,10 +71,6 @@ def _figures(workspace: Workspace, tested: list[Answer]) -> dict[str, int | str]
         "oldest verdict": str(days[0]) if days else "none",
         "newest verdict": str(days[-1]) if days else "none",
     }
-
-
-def _can_run(entry: Answer) -> bool:
-    return entry.planned and entry.obstacle is None
 
 
 def _age(workspace: Workspace, entry: Answer) -> int:

@@ -65,7 +65,6 @@ MOST_DAYS = 7
 
 
 def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_json: bool) -> int:
-    """Ask, keep and print each answer, and return the exit code."""
     cells = _plain_in_turn(workspace, _cells(workspace))[:most]
     if not cells:
         because = "no release admits a Python and coordinates of it"
@@ -110,9 +109,6 @@ def ask_platforms(
     most: int,
     as_json: bool,
 ) -> int:
-    """Ask a resolver what metadata leaves open, keep and print each answer, and return the exit
-    code.
-    """
     from compat import questions
 
     open_installs = _open_in_turn(workspace, platforms, words)[:most]
@@ -153,8 +149,6 @@ def _asked_each(
     keep: Callable[[T, Asked], None],
     errors: list[CompatError],
 ) -> list[Fault]:
-    """Ask about each, so many at a time, and keep what was answered; return what went wrong."""
-
     def asked(question: T) -> Asked | CompatError:
         try:
             return ask(question)
@@ -193,7 +187,6 @@ def _plain_in_turn(workspace: Workspace, cells: Iterable[Cell]) -> list[Cell]:
 
 
 def show_plain(workspace: Workspace, as_json: bool) -> None:
-    """Print what is known of plain installs: each cause once, or with JSON each install too."""
     installs = plain_installs(workspace.snapshot)
     causes = install_causes(installs)
     if as_json:
@@ -218,9 +211,6 @@ def _days(days: tuple[datetime.date, datetime.date]) -> str:
 
 
 def advised_plain(workspace: Workspace, request: Request) -> list[str]:
-    """Return what a plain install does of the one release that a request names, a line for each
-    answer; nothing where it names none.
-    """
     snapshot = workspace.snapshot
     wanted = {want.axis.name for want in request.wants}
     subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
@@ -335,7 +325,6 @@ def untimely(answer: PlainAnswer, before: PlainAnswer | None, day: datetime.date
 
 
 def republished(answer: PlainAnswer) -> PlainAnswer:
-    """An answer of another machine, its words redacted here once more."""
     refusal = answer.refusal
     if refusal is None:
         return PlainAnswer(cell=answer.cell, on=answer.on, outcome=LOCKED)
@@ -345,7 +334,6 @@ def republished(answer: PlainAnswer) -> PlainAnswer:
 
 
 def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]:
-    """Return the platforms that an option names, or all that the matrix declares."""
     declared = workspace.matrix.platforms
     if not declared:
         hint = f"`platforms = [...]` in matrices/{workspace.name}/matrix.toml declares some"
@@ -366,12 +354,10 @@ def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]
 
 
 def installs_on(workspace: Workspace, platforms: Collection[PlatformName]) -> tuple[Install, ...]:
-    """Return what is known of plain installs on these platforms."""
     return tuple(i for i in workspace.snapshot.platform_installs if i.platform in platforms)
 
 
 def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName], as_json: bool) -> None:
-    """Print each answer once, by platform; with JSON each install, too."""
     installs = installs_on(workspace, platforms)
     causes = install_causes(installs)
     if as_json:
@@ -383,11 +369,19 @@ def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName], as_j
         say(f"{platform_title(name)}: {installable_words(installs, name, package)}")
         for cause in causes:
             if cause.platform == name:
-                _print_cause(cause, releases)
+                word = INSTALL_STYLES[cause.state].word
+                evidence = cause.example.evidence
+                reason = install_reason(cause.example)
+                such = ", such as" if cause.is_example else ""
+                say(f"  {count(cause.count, 'plain install')}: {word} ({evidence}){such}: {reason}")
+                alike: dict[str, list[str]] = {}
+                for python, versions in cause.releases.items():
+                    alike.setdefault(ranges(versions, releases), []).append(python)
+                for versions_said, pythons in alike.items():
+                    say(f"    Python {listed(pythons)}: {versions_said}")
 
 
 def show_platform_cell(workspace: Workspace, cell: str, as_json: bool) -> None:
-    """Print what is known of one cell of another platform."""
     _, name = split_platform(cell)
     (platform,) = platforms_named(workspace, name)
     known = {install.cell: install for install in installs_on(workspace, (platform,))}
@@ -406,7 +400,6 @@ def show_platform_cell(workspace: Workspace, cell: str, as_json: bool) -> None:
 def plan_platforms(
     workspace: Workspace, platforms: Sequence[PlatformName], as_json: bool, is_github: bool
 ) -> None:
-    """Print how many plain installs have which answer, or the jobs for GitHub's runners."""
     installs = installs_on(workspace, platforms)
     if is_github:
         _print_jobs(workspace, platforms, installs)
@@ -480,15 +473,16 @@ def platform_lines(
     releases: Collection[Version],
     pythons: Collection[Version] | None = None,
 ) -> list[str]:
-    """Return what releases come to on a platform, a line for each answer, then the newest release
-    that installs there.
-    """
     installs = installs_on(workspace, (platform,))
     lines: dict[str, list[str]] = {}
     for install in installs:
         is_python = pythons is None or Version(install.python) in pythons
         if is_python and Version(install.release) in releases:
-            lines.setdefault(_without_python(install), []).append(install.python)
+            # The line of an install with its Python left open, so that those alike are told once.
+            line = install_line(install)
+            for tail in (f", not {install.python}", f" for Python {install.python}"):
+                line = line.replace(tail, "", 1)
+            lines.setdefault(line, []).append(install.python)
     package = workspace.matrix.subject_axis.package
     return [
         *(f"Python {listed(alike)}: {line}" for line, alike in lines.items()),
@@ -527,7 +521,6 @@ def advised_elsewhere(
 def known_elsewhere(
     workspace: Workspace, release: Version | None, python: Version | None, text: str
 ) -> dict[PlatformName, list[str]]:
-    """Return what is known of an installed release, else of the newest, on platforms by name."""
     known = {Version(install.release) for install in workspace.snapshot.platform_installs}
     newest = max(known, default=None)
     releases = {release} & known if release is not None else {newest} - {None}
@@ -539,32 +532,10 @@ def known_elsewhere(
 
 
 def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
-    """Print what is known of a release on other platforms."""
     for name, sentences in lines.items():
         say(f"on {platform_title(name)}, where nothing was run:")
         for line in sentences:
             say(f"  {line}")
-
-
-def _without_python(install: Install) -> str:
-    """The line of an install with its Python left open, so that those alike are told once."""
-    line = install_line(install)
-    for tail in (f", not {install.python}", f" for Python {install.python}"):
-        line = line.replace(tail, "", 1)
-    return line
-
-
-def _print_cause(cause: InstallCause, releases: Sequence[str]) -> None:
-    word = INSTALL_STYLES[cause.state].word
-    evidence = cause.example.evidence
-    reason = install_reason(cause.example)
-    such = ", such as" if cause.is_example else ""
-    say(f"  {count(cause.count, 'plain install')}: {word} ({evidence}){such}: {reason}")
-    alike: dict[str, list[str]] = {}
-    for python, versions in cause.releases.items():
-        alike.setdefault(ranges(versions, releases), []).append(python)
-    for versions_said, pythons in alike.items():
-        say(f"    Python {listed(pythons)}: {versions_said}")
 
 
 def _print_jobs(

@@ -139,6 +139,10 @@ def _checkout(
             f"the plan was made at {stale.isoformat()}, and one of the last {OLDEST.days} days is"
             " taken"
         )
+    tiers: dict[str, Tier] = {}
+    for row in rows:
+        tiers |= dict.fromkeys(row.smoke.split(), "smoke")
+        tiers |= dict.fromkeys(row.cells.split(), "full")
     return Checkout(
         matrix=workspace.name,
         cells=frozenset(
@@ -162,22 +166,11 @@ def _checkout(
                 for cell in (*row.cells.split(), *row.smoke.split())
             }
         ),
-        tiers=_tiers(rows),
+        tiers=tiers,
     )
 
 
-def _tiers(rows: Iterable[Shards.Row]) -> dict[str, Tier]:
-    tiers: dict[str, Tier] = {}
-    for row in rows:
-        tiers |= dict.fromkeys(row.smoke.split(), "smoke")
-        tiers |= dict.fromkeys(row.cells.split(), "full")
-    return tiers
-
-
 def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
-    """Keep the sound locks of the folder, tell what is wrong with the others, and return the exit
-    code.
-    """
     _refuse_no_folder(folder, "--locks takes the folder that holds the locks")
     planned = {cell.id: cell for cell in lockable_cells(workspace.feasibility)}
     taken: list[str] = []
@@ -409,7 +402,12 @@ class _PlatformIntake:
         self.faults: list[Fault] = []
         files_of = workspace.platforms
         facts = files_of.facts(workspace.matrix, workspace.kept_or_asked, platform)
-        planned = self._open_cells()
+        planned = {
+            cell: parse_cell(cell, self._workspace.matrix)
+            for install in self._workspace.snapshot.platform_installs
+            if install.platform == self._platform and install.is_open
+            for cell in (split_platform(install.cell)[0],)
+        }
         before = files_of.answers(platform)
         source = f"{platform}/{ANSWERS}"
         text = files.read(folder / ANSWERS).decode(errors="replace")
@@ -433,14 +431,6 @@ class _PlatformIntake:
             except DeclarationError as error:
                 place = f"{source}: {answer.cell}"
                 self.faults += (replace(f, path=f.path or place) for f in error.faults)
-
-    def _open_cells(self) -> dict[str, Cell]:
-        return {
-            cell: parse_cell(cell, self._workspace.matrix)
-            for install in self._workspace.snapshot.platform_installs
-            if install.platform == self._platform and install.is_open
-            for cell in (split_platform(install.cell)[0],)
-        }
 
     def _refuse_unsound(
         self, answer: PlainAnswer, before: Mapping[str, PlainAnswer], planned: Mapping[str, Cell]

@@ -127,7 +127,10 @@ def lock_command(
         envelope({"cells": lines, "disproved": disproofs, "fell": fell}, faults)
     else:
         tell_disproofs(disproofs, fell)
-        _tell_counts(lines, errors)
+        tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
+        tally += Counter({"without an answer": len(errors)})
+        counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
+        note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")
     of_suite = any(line.outcome.startswith("lock-fail:suite-fault") for line in lines)
     code = 2 if of_suite else int(len(locked) < len(lines))
     raise typer.Exit(max((error.exit_code for error in errors), default=code))
@@ -175,7 +178,6 @@ def _lock_all(
 
 
 def _locked(workspace: Workspace) -> tuple[Cell, ...]:
-    """Return the planned cells that have a lock; a lock of another cell is told and left alone."""
     planned = {cell.id: cell for cell in lockable_cells(workspace.feasibility)}
     names = [cell_id for cell_id, _ in workspace.lock_paths()]
     for name in names:
@@ -245,10 +247,3 @@ def _print(line: LockLine) -> None:
         say(f"    {change}")
     for reason in line.reasons:
         say(f"    because of {reason}")
-
-
-def _tell_counts(lines: list[LockLine], errors: list[CompatError]) -> None:
-    tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
-    tally += Counter({"without an answer": len(errors)})
-    counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
-    note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")

@@ -99,7 +99,6 @@ def _uv(workspace: Workspace, build: Build | None, shown: Sequence[SourceRelease
 
 
 def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Workshop:
-    """Return what a build for a Python gets here; raise ToolFailed where that is missing."""
     python = interpreter(patch, workspace.matrix.platform)
     suite = workspace.matrix.suite
     if python is None:

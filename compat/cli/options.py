@@ -97,14 +97,10 @@ def needs_extra(extra: str, module: str) -> None:
 
 
 def index_settings() -> IndexSettings:
-    """Return the index that the options name, else pip's."""
     return settings(index_url=given.index_url, extra_index_urls=tuple(given.extra_index_url or ()))
 
 
 def matrices_folder(root: Path | None = None) -> Path:
-    """Return the folder `matrices/` under `root` or --root, or under the nearest folder upwards
-    from here that has one.
-    """
     root = given.root if root is None else root
     starts = [root] if root is not None else [Path.cwd(), *Path.cwd().parents]
     for start in starts:
@@ -140,7 +136,6 @@ def workspace_of(
     refresh: bool = False,
     day: datetime.date | None = None,
 ) -> Workspace:
-    """Return the workspace of the matrix of that name; raise UsageError when there is none."""
     matrices = matrices_folder(root)
     known = matrix_names(matrices)
     if name not in known:
@@ -177,7 +172,6 @@ def policy_day(text: str, workspace: Workspace) -> datetime.date:
 
 
 def kept_version(text: str) -> tuple[str, Version]:
-    """Return the axis and the version of an `--at`; raise UsageError for anything else."""
     name, sign, version = text.partition("=")
     if not sign or not name:
         raise UsageError.of(f"{text!r} is not AXIS=VERSION", path="--at", hint="--at python=3.9")

@@ -282,7 +282,6 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
 
 
 def _say_evidence(workspace: Workspace) -> None:
-    """Print how many cells and combinations are answered in all."""
     if workspace.kept_catalogue is None:
         return
     known = coverage(workspace.snapshot)
@@ -355,7 +354,6 @@ def _remarks(workspace: Workspace, run_plan: RunPlan) -> Iterator[str]:
 
 
 def _commands(matrix: str, run_plan: RunPlan, shard: Shard) -> Iterator[list[str]]:
-    """The commands that run a shard: one for each tier that it has."""
     cells = [task.cell for task in shard.tasks]
     options: dict[Tier, list[str]] = {"full": [], "smoke": ["--tier", "smoke"]}
     for tier, words in options.items():
@@ -429,10 +427,6 @@ def _print_table(run_plan: RunPlan) -> None:
             f"warning: {packing.alone.cell} alone takes longer than a mean shard, so they cannot be"
             " balanced"
         )
-    _print_later(run_plan)
-
-
-def _print_later(run_plan: RunPlan) -> None:
     kinds = Counter(
         (run, run_plan.due[cell].place, run_plan.due[cell].reason)
         for cell, run in run_plan.later.items()

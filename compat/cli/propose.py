@@ -13,7 +13,7 @@ from compat.cli.options import MatrixName, PolicyDay, policy_day, workspace_of
 from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
 from compat.pipeline import ProposedMoves
-from compat.policy.calendar import Schedule, missing_command, outlooks, schedule
+from compat.policy.calendar import missing_command, outlooks, schedule
 from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import affected_words, floors
 
@@ -39,12 +39,6 @@ def schedule_command(
     if given.as_json:
         envelope(msgspec.structs.asdict(coming))
         return
-    _print_schedule(coming)
-    for outlook in outlooks(snapshot, when):
-        say(f"  {outlook.sentence}.")
-
-
-def _print_schedule(coming: Schedule) -> None:
     say(f"{coming.title}: coming moves of its minimum versions, {coming.day} to {coming.until}")
     for package, rule in dict.fromkeys((move.package, move.rule) for move in coming.moves):
         say(f"  {package}: the minimum may rise to {rule}")
@@ -62,6 +56,8 @@ def _print_schedule(coming: Schedule) -> None:
                 say(f"  {move.package} {move.to}: {because}")
     names = ("from", "minimum by the rules", "with the moves that are proven now")
     table(names, [(m.on, _versions(m.floors), _versions(m.proven)) for m in coming.minimums])
+    for outlook in outlooks(snapshot, when):
+        say(f"  {outlook.sentence}.")
 
 
 def _versions(pairs: Sequence[tuple[str, Any]]) -> str:

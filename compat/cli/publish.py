@@ -16,7 +16,7 @@ from compat.site.edition import Edition
 from compat.site.pages.render import assets
 from compat.site.serve import Preview, watch
 from compat.site.wording import count
-from compat.site.writer import URLS, Weight, Written, weights
+from compat.site.writer import URLS, Written, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[
@@ -76,7 +76,10 @@ def publish_command(
         changed, moved = count(len(written.changed), "file"), count(len(written.moved), "redirect")
         say(f"{out}: {changed} written, {written.unchanged} as before, {moved}")
     for kind in kinds:
-        note(_figure(kind))
+        note(
+            f"{kind.kind}: {kind.count}, heaviest {kind.size / 1024:.1f} of"
+            f" {kind.most // 1024} KiB gzipped"
+        )
     note(f"{count(len(written.files), 'file')} in {seconds:.1f} s")
     for kind in heavy:
         note(
@@ -169,13 +172,6 @@ def _repository(text: str) -> str:
     # names one.
     named = text or environ().get("GITHUB_REPOSITORY", "")
     return owner_and_name(named) if named else ""
-
-
-def _figure(kind: Weight) -> str:
-    return (
-        f"{kind.kind}: {kind.count}, heaviest {kind.size / 1024:.1f} of"
-        f" {kind.most // 1024} KiB gzipped"
-    )
 
 
 def _a_second_later() -> bool:

@@ -77,11 +77,9 @@ class _Answers:
             self.places.append([best, *(entry for entry in chosen if entry is not best)])
 
     def works(self, entry: Answer) -> bool:
-        """Return whether the cell works, if only in part, and did so in this run."""
         return entry.kind in ("works", "partial") and not self._is_refused(entry)
 
     def sentence(self, entries: Sequence[Answer]) -> str:
-        """Say what is known of a place by its cells that ran, the best first."""
         best, *others = entries
         place = place_words(best.cell, self.workspace.matrix)
         verb, detail = self._said(best)
@@ -156,7 +154,6 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
 
 
 def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
-    """Return what to type next: advice where something works, else how to see what failed."""
     answers, name = _Answers(workspace, outcomes), workspace.name
     cells = [entries[0] for entries in answers.places]
     cell = cells[0].cell.id if cells else "CELL"
@@ -195,7 +192,6 @@ class RanCell(Value, frozen=True, kw_only=True):
 def released_report(
     workspace: Workspace, cells: Sequence[str], records: Sequence[Record]
 ) -> Report:
-    """Return what cells of releases came to that were to run, by what was recorded of them."""
     title = workspace.matrix.title
     if not cells:
         heading = f"{title}: nothing was due"

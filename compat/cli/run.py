@@ -194,7 +194,6 @@ def _run_shard(
     machine: ThisMachine,
     reports: ReportFiles,
 ) -> int:
-    """Run the cells of a shard: those of the whole suite, then those of its core alone."""
     try:
         rows = msgspec.json.decode(read(path), type=Shards).include
     except ValueError as fault:
@@ -225,7 +224,6 @@ def _workers(suite: Suite, jobs: int, dry_run: bool) -> int:
 
 
 def _finder(workspace: Workspace) -> Callable[[Version], bool]:
-    """What tells whether this machine has a Python of a series, of the build of the matrix."""
     platform = workspace.matrix.platform
     return lambda series: interpreter(series, platform) is not None
 

@@ -53,7 +53,6 @@ class MachineSearch:
         return Progress(dict.fromkeys(cells), workers)
 
     def run(self, cells: Sequence[str], options: RunOptions | None = None) -> BatchResult:
-        """Run cells of the plan, one at a time unless `options` say otherwise, and record them."""
         options = options or RunOptions()
         with self.progress(cells, options.workers) as progress:
             return pipeline.run(
@@ -83,9 +82,6 @@ class ThisMachine:
     def __init__(
         self, workspace: Workspace, level: Isolation, shown: Sequence[SourceRelease] = ()
     ) -> None:
-        """Take the matrix whose cells run, and how far they are isolated; resolvers are `shown`
-        releases that no index has.
-        """
         self._workspace = workspace
         self._shown = shown
         self.level: Isolation = level
@@ -93,36 +89,28 @@ class ThisMachine:
         self.run_url = run_url()
 
     def clock(self) -> datetime.datetime:
-        """Return the moment, in UTC."""
         return now()
 
     def cells(self) -> Path:
-        """Return the folder in which cells are made."""
         return sandbox_folder(self.level) / "cells"
 
     def bench(self, job: Job, worker: str, keep: bool) -> Bench:
-        """Return what a worker runs the job with."""
         return bench_of(job, worker, self._workspace.index, self.level, keep)
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
-        """Return the series that the lock needs and this machine lacks; None when it is there."""
         return missing_interpreter(lock)
 
     def locker(self) -> Locker:
-        """Return what resolves requirements; what it builds, it builds at the isolation level."""
         return locker_of(self._workspace, "uv", self.level, self._shown)
 
     def redacted(self, text: str) -> str:
-        """Return the text as it may be published from this machine."""
         return without_places(text)
 
     def workers(self, options: RunOptions, cancel: threading.Event) -> int:
-        """Return how many cells run at once: as the options say."""
         return options.workers
 
     @property
     def means(self) -> str:
-        """By what means cells run here, in words."""
         return f"isolation {self.level}"
 
     def fleet(
@@ -131,7 +119,6 @@ class ThisMachine:
         cancel: threading.Event,
         options: RunOptions,
     ) -> Fleet:
-        """Return workers of this machine."""
         return Local(
             benches, self.clock, cancel, workers=options.workers, attempts=options.attempts
         )

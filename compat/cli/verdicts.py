@@ -27,7 +27,6 @@ _NAMED = 3
 
 
 def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
-    """Return a cell's verdict as machines read it."""
     verdict = workspace.verdict(cell)
     return {
         "id": cell,
@@ -51,14 +50,12 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
 
 
 def cautions_of(workspace: Workspace, cell: str) -> tuple[str, ...]:
-    """Return what is declared about a cell on other machines, or though nobody tried it."""
     known = workspace.at_hand
     entry = known.by_id.get(cell)
     return () if entry is None else known.cautions(entry)
 
 
 def verdict_words(workspace: Workspace, cell: str) -> str:
-    """Return what pages call a cell's verdict."""
     known = workspace.at_hand
     verdict, entry = workspace.verdict(cell), known.by_id.get(cell)
     siblings = [] if entry is None else beside(known, entry)
@@ -97,7 +94,6 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
 
 
 def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
-    """Print the verdicts of cells as a table, with what each came to."""
     rows = [_columns(workspace, cell) for cell in cells]
     table([*rows[0]] if rows else ("cell",), [[*columns.values()] for columns in rows])
 
@@ -108,7 +104,6 @@ class RunWords:
     """
 
     def __init__(self, workspace: Workspace, cells: Iterable[str]) -> None:
-        """Take the cells; what is known of their releases now is what counts."""
         known, self._titles = (
             workspace.at_hand,
             {capability.id: capability.title for capability in workspace.described},
@@ -132,11 +127,9 @@ class RunWords:
         return f"passed but for {self._apart(blames)}"
 
     def of_record(self, record: Record) -> str:
-        """Return what a stored run came to."""
         return self.of(record.cell, record.outcome, record.capabilities)
 
     def of_attempt(self, attempt: JudgedRun) -> str:
-        """Return what a run came to that has just ended."""
         from compat.results.judged import tried_capabilities
 
         tried = tried_capabilities(attempt.evidence, str)
@@ -157,7 +150,6 @@ class RunWords:
 
 
 def print_failures(outcomes: Mapping[str, str]) -> None:
-    """Print in words why cells did not pass, by cell, equal causes once."""
     cells_by_cause: dict[str, list[str]] = {}
     for cell, text in outcomes.items():
         outcome = parse_outcome(text)

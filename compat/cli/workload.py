@@ -17,7 +17,6 @@ from compat.workspace import Workspace
 
 
 def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> str:
-    """Say how many cells there are to run, and how long that takes as far as anybody knows."""
     unlocked = sum(cell not in workspace.lock_digests for cell in cells)
     what = f"{count(len(cells), 'cell')} to {'lock and run' if unlocked == len(cells) else 'run'}"
     if 0 < unlocked < len(cells):
@@ -34,7 +33,6 @@ def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) ->
 def expected_seconds(
     workspace: Workspace, cells: Sequence[str], options: RunOptions
 ) -> dict[str, float | None]:
-    """Return how many seconds each cell takes by its history; None where there is none."""
     durations = workspace.durations[options.tier]
     seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
     return {
@@ -69,7 +67,6 @@ def seconds_by_step(
 def seconds_together(
     workspace: Workspace, cells: Sequence[str], options: RunOptions
 ) -> float | None:
-    """Return how many seconds the cells take side by side, by their history; None without one."""
     planned = [parse_cell(cell, workspace.matrix) for cell in cells]
     return workspace.durations[options.tier].together(planned, options.workers)
 

@@ -78,7 +78,13 @@ def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None =
     """
     facts = Feasibility(matrix, catalogue)
     fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
-    return Plan(matrix=matrix.name, fates=fates, unneeded=_unneeded(facts, fates))
+    waiting = {rule.name: rule for rule in facts.matrix.rules}
+    for fate in fates:
+        if not waiting:
+            break
+        for rule in _needed(facts, fate):
+            waiting.pop(rule.name, None)
+    return Plan(matrix=matrix.name, fates=fates, unneeded=tuple(waiting))
 
 
 def every_cell(facts: Feasibility) -> Iterator[Cell]:
@@ -139,16 +145,6 @@ def _no_interpreter(matrix: Matrix, cell: Cell, versions: frozenset[Version]) ->
     return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
 
 
-def _unneeded(facts: Feasibility, fates: Iterable[Fate]) -> tuple[str, ...]:
-    waiting = {rule.name: rule for rule in facts.matrix.rules}
-    for fate in fates:
-        if not waiting:
-            break
-        for rule in _needed(facts, fate):
-            waiting.pop(rule.name, None)
-    return tuple(waiting)
-
-
 def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
     cell = fate.cell
     if isinstance(fate, Infeasible):
@@ -196,11 +192,15 @@ def extensions(facts: Feasibility) -> Iterator[Extension]:
             series = [axis.select.series(releases[-1].version)] if releases else []
         for version in series:
             if version > newest[axis.name]:
-                yield _extension(facts, axis, version)
-
-
-def extension_cells(facts: Feasibility) -> Iterator[Cell]:
-    return (extension.trial for extension in extensions(facts) if extension.trial is not None)
+                obstacles: dict[Recipe, tuple[str, Obstacle]] = {}
+                trial = next(_feasible(facts, axis, version, obstacles), None)
+                yield Extension(
+                    axis=axis,
+                    newest=facts.newest[axis.name],
+                    version=version,
+                    trial=trial,
+                    obstacles=obstacles,
+                )
 
 
 def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
@@ -256,18 +256,6 @@ def beyond(facts: Feasibility, cell: Cell) -> tuple[Coordinate, ...]:
     )
 
 
-def _extension(facts: Feasibility, axis: Axis, version: Version) -> Extension:
-    obstacles: dict[Recipe, tuple[str, Obstacle]] = {}
-    trial = next(_feasible(facts, axis, version, obstacles), None)
-    return Extension(
-        axis=axis,
-        newest=facts.newest[axis.name],
-        version=version,
-        trial=trial,
-        obstacles=obstacles,
-    )
-
-
 def _feasible(
     facts: Feasibility,
     axis: Axis,
@@ -317,7 +305,6 @@ _LOWEST = "+lowest"  # no axis has such a name
 
 
 def lane_cells(facts: Feasibility) -> Iterator[Cell]:
-    """Yield every cell of the lanes that the matrix declares, in the order of its axes."""
     if facts.matrix.lowest:
         yield from _lowest(_with_lowest(facts))
     for axis in facts.matrix.prerelease_axes:
@@ -361,11 +348,7 @@ def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
     # the matrix waits for: what may have a lock and records.
     yield from every_cell(facts)
     yield from lane_cells(facts)
-    yield from extension_cells(facts)
-
-
-def is_lane_cell(facts: Feasibility, cell: Cell) -> bool:
-    return any(cell.id == known.id for known in lane_cells(facts))
+    yield from (extension.trial for extension in extensions(facts) if extension.trial is not None)
 
 
 def _with_prerelease(facts: Feasibility, axis: PackageAxis) -> Feasibility | None:
@@ -483,13 +466,11 @@ def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | No
 
 
 def cells_of(facts: Feasibility) -> tuple[Cell, ...]:
-    """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
     refuse_empty(facts.matrix, facts.catalogue)
     return tuple(every_cell(facts))
 
 
 def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
-    """Raise NothingToDo when an axis selects no release, so that the matrix has no cells."""
     for axis in matrix.packages:
         if not axis_coordinates(axis, catalogue):
             because = f"no release of {axis.package} is one that axis {axis.name!r} selects"
@@ -560,7 +541,11 @@ def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
     """Return the cell of an id if it stands in the plan; no other cell is looked at."""
     cell = readable_cell(cell_id, facts.matrix)
     if cell is not None and cell.is_in_lane:
-        return cell if cell.id == cell_id and is_lane_cell(facts, cell) else None
+        return (
+            cell
+            if cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
+            else None
+        )
     # 2.14 equals 2.14.0, and yet only one of them stands in an id.
     if cell is None or any(
         coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}
@@ -591,7 +576,12 @@ def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) ->
     # Return what rules and metadata say about cells in which the release is the only one of the
     # subject; its version has no local part.
     subject = matrix.subject_axis
-    axes = tuple(_taking_all(axis) if axis is subject else axis for axis in matrix.axes)
+    axes = tuple(
+        msgspec.structs.replace(axis, select=Selector(prereleases=True))
+        if axis is subject
+        else axis
+        for axis in matrix.axes
+    )
     package = Package(name=subject.normalised_name, releases=(release,))
     others = (known for known in catalogue.packages if known.name != package.name)
     return Feasibility(
@@ -629,7 +619,3 @@ def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
         for coordinate in cell.coordinates
     )
     return msgspec.structs.replace(cell, coordinates=coordinates)
-
-
-def _taking_all(axis: PackageAxis) -> PackageAxis:
-    return msgspec.structs.replace(axis, select=Selector(prereleases=True))

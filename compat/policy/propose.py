@@ -819,17 +819,17 @@ def _objections(
         because = f"no run of {cell} counts yet; {command}"
         yield Objection(against="missing", because=because, cells=(cell,))
     elif not evidence:
-        yield Objection(against="missing", because=_ruled_out(as_of, extension))
-
-
-def _ruled_out(as_of: AsOf, extension: Extension) -> str:
-    what = f"{as_of.called} with {package_and_version(extension.axis, extension.version)}"
-    reasons = "; ".join(
-        f"{'with changed pins' if recipe == 'relaxed' else 'as published'}, such as {cell}:"
-        f" {obstacle.because}"
-        for recipe, (cell, obstacle) in extension.obstacles.items()
-    )
-    return f"there is nothing to extend yet: the plan rules out every cell of {what}; {reasons}"
+        what = f"{as_of.called} with {package_and_version(extension.axis, extension.version)}"
+        reasons = "; ".join(
+            f"{'with changed pins' if recipe == 'relaxed' else 'as published'}, such as {cell}:"
+            f" {obstacle.because}"
+            for recipe, (cell, obstacle) in extension.obstacles.items()
+        )
+        yield Objection(
+            against="missing",
+            because="there is nothing to extend yet: the plan rules out every cell of"
+            f" {what}; {reasons}",
+        )
 
 
 def _needs(extension: Extension, objections: tuple[Objection, ...]) -> tuple[str, ...]:

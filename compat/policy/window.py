@@ -96,7 +96,6 @@ class Slot(StrictValue, frozen=True, kw_only=True):
 
 
 def window_of(policy: Policy, axis: str) -> Window:
-    """Return the axis's window; that of `default_months` where it has none of its own."""
     default = Window(
         axis=axis,
         because="This is the policy's default for every axis",

@@ -85,7 +85,6 @@ class Score(StrictValue, frozen=True, kw_only=True):
         *,
         finished: bool,
     ) -> "Score":
-        """Return the score of these capabilities; one that fails without a fault is unexplained."""
         statuses = [capability.status for capability in capabilities]
         blames = [fault.fault for fault in faults]
         release, gone = blames.count("release"), blames.count("index")
@@ -100,7 +99,6 @@ class Score(StrictValue, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> int:
-        """How many capabilities were tried: all but those that the release does not offer."""
         return self.passing + self.combination + self.release + self.gone
 
     @property
@@ -239,7 +237,6 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The id of the cell."""
         return self.cell.id
 
     @property
@@ -248,7 +245,6 @@ class Answer(StrictValue, frozen=True, kw_only=True):
         return self.expected or self.kind
 
     def failing(self, *faults: Blame) -> tuple[str, ...]:
-        """Return the ids of the capabilities that fail by one of these faults, sorted."""
         return tuple(sorted(fault.id for fault in self.faults if fault.fault in faults))
 
     @property
@@ -260,17 +256,14 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> Sequence[Ran]:
-        """All its runs, oldest first."""
         return self.history.runs
 
     @property
     def counted(self) -> tuple[Counted, ...]:
-        """Those of its runs that count on the snapshot's day, oldest first."""
         return self.history.counted
 
     @property
     def is_known(self) -> bool:
-        """Whether it has a lock or a run."""
         return bool(self.runs) or self.lock_digest is not None
 
     @property

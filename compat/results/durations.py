@@ -47,7 +47,6 @@ class Durations:
         return statistics.median(near) if near else self._all
 
     def together(self, cells: Sequence[Cell], workers: int) -> float | None:
-        """Return how many seconds the cells take, so many at a time; None when none ran yet."""
         if self._all is None:
             return None
         each = [seconds for cell in cells if (seconds := self.of(cell)) is not None]

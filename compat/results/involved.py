@@ -46,12 +46,10 @@ def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
 
 
 def third_package(packages: Iterable[str], asked: frozenset[str]) -> str:
-    """Return the first package that was not asked about; empty when there is none."""
     return next((name for name in packages if asked and name not in asked | {PYTHON}), "")
 
 
 def blocked_import(outcome: Outcome, packages: Iterable[str], asked: frozenset[str]) -> str:
-    """Return the package that was not asked about and by which an import failed; else nothing."""
     is_import = isinstance(outcome, Failed) and outcome.stage == "import"
     return third_package(packages, asked) if is_import else ""
 

@@ -297,7 +297,16 @@ class RunGroup:
     def add(self, run: Ran, outcomes: Iterable[Outcome]) -> None:
         """Add a run, with those of its outcomes that say something about the versions."""
         outcomes = tuple(outcomes)
-        if self._repeats(run, outcomes):
+        # Whether the run says what the one before it said, word for word: nightly runs do, and then
+        # nothing follows but that it is newer. Equal capabilities are one object in the index.
+        answer = (run.capabilities, outcomes, run.tier)
+        before, self._said = self._said, answer
+        if (
+            before is not None
+            and before[0] is answer[0]
+            and before[1:] == answer[1:]
+            and run.tier == self.tier
+        ):
             self.newest = run
             return
         asked = run.capabilities
@@ -323,22 +332,8 @@ class RunGroup:
         )
         self.kind = self._kind()
 
-    def _repeats(self, run: Ran, outcomes: tuple[Outcome, ...]) -> bool:
-        """Whether the run says what the one before it said, word for word: nightly runs do, and
-        then nothing follows but that it is newer. Equal capabilities are one object in the index.
-        """
-        answer = (run.capabilities, outcomes, run.tier)
-        before, self._said = self._said, answer
-        return (
-            before is not None
-            and before[0] is answer[0]
-            and before[1:] == answer[1:]
-            and run.tier == self.tier
-        )
-
     @cached_property
     def score(self) -> Score:
-        """How much works, and whose fault the rest is; asked for once all runs were added."""
         return Score.of(self.capabilities, self.faults, finished=self.is_finished)
 
     def as_of(self, newest: Ran) -> RunGroup:
@@ -398,7 +393,6 @@ class RunGroup:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the runs have their kind, as sentences."""
         day = self.newest.started.date()
         core = (CORE_ALONE,) if self.tier == "smoke" and self._reached == {True} else ()
         match self.kind:

@@ -52,6 +52,9 @@ def record_of(
     outcome = decisive(outcomes)
     runs = [attempt.evidence for attempt in attempts]
     deciding = runs[len(outcomes) - 1 - outcomes[::-1].index(outcome)]
+    taken: dict[StepName, float] = {step.name: step.ended.seconds for step in deciding.steps}
+    overhead = max(0.0, deciding.seconds - sum(taken.values()))
+    rounded = {name: round(seconds, 3) for name, seconds in taken.items()}
     return Record(
         cell=deciding.cell,
         matrix=deciding.matrix,
@@ -71,7 +74,12 @@ def record_of(
             outcome, (item.name for item in deciding.installed), dict(deciding.owners)
         ),
         remarks=_remarks(deciding, outcome, redacted),
-        step_seconds=_step_seconds(deciding),
+        step_seconds=StepSeconds(
+            install=rounded.get("install"),
+            import_=rounded.get("import"),
+            suite=rounded.get("suite"),
+            overhead=round(overhead, 3),
+        ),
         log=excerpt(deciding, outcome, redacted),
         run_url=run_url,
         attempts=tuple(
@@ -204,18 +212,6 @@ def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
     if peak:
         measured.append(Metric(name="peak_memory", value=float(peak), unit="MiB", better="lower"))
     return tuple(sorted(measured, key=lambda metric: metric.name))
-
-
-def _step_seconds(evidence: Evidence) -> StepSeconds:
-    taken: dict[StepName, float] = {step.name: step.ended.seconds for step in evidence.steps}
-    overhead = max(0.0, evidence.seconds - sum(taken.values()))
-    rounded = {name: round(seconds, 3) for name, seconds in taken.items()}
-    return StepSeconds(
-        install=rounded.get("install"),
-        import_=rounded.get("import"),
-        suite=rounded.get("suite"),
-        overhead=round(overhead, 3),
-    )
 
 
 def _redacted_outcome(outcome: Outcome, redacted: Redact) -> Outcome:

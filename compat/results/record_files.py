@@ -53,7 +53,6 @@ class RecordFiles:
         self.folder = folder / "records"
 
     def records(self, cell: str) -> tuple[Record, ...]:
-        """Return the sound records of a cell, by when they started; `damaged` names the others."""
         every = self.of_files(cell, [self.folder / name for name, _ in self.states()])
         return tuple(sorted(every, key=lambda record: record.started))
 
@@ -75,7 +74,6 @@ class RecordFiles:
             yield from sorted(by_digest.values(), key=lambda record: record.started, reverse=True)
 
     def cells(self) -> tuple[str, ...]:
-        """Return the ids of the cells that have records, sorted."""
         cells: set[str] = set()
         for name, (size, changed) in self.states():
             with contextlib.suppress(OSError, ValueError):
@@ -84,7 +82,6 @@ class RecordFiles:
         return tuple(sorted(cells))
 
     def states(self) -> Iterator[tuple[str, tuple[int, int]]]:
-        """Yield the name of each file, with its size and time of change in nanoseconds."""
         for entry in _entries(self.folder):
             if _DAY.fullmatch(entry.name):
                 with contextlib.suppress(FileNotFoundError):
@@ -148,7 +145,6 @@ class RecordFiles:
         return tuple(self._damage(now, known))
 
     def sweep(self) -> int:
-        """Remove the last lines that killed writers left without their ends; return how many."""
         count = 0
         for name, _ in self.states():
             path = self.folder / name
@@ -201,7 +197,9 @@ class RecordFiles:
         try:
             for number, _, line in lines_of(path):
                 try:
-                    if back := _withdrawn(line):
+                    # The digest of the record that a line takes back; empty where it is a record.
+                    known = about(line)
+                    if back := (known.withdraws if not known.cell else ""):
                         withdrawn.add(back)
                     else:
                         name, record = self._sound(path, line, f"{self.name(path)}:{number}")
@@ -304,12 +302,6 @@ def _places(path: Path, *_state: int) -> dict[str, list[tuple[int, int]]]:
         if line.cell and line.digest not in withdrawn:
             places.setdefault(line.cell, []).append((begin, size))
     return places
-
-
-def _withdrawn(line: bytes) -> str:
-    """The digest of the record that a line takes back; empty where it is a record."""
-    known = about(line)
-    return known.withdraws if not known.cell else ""
 
 
 def _all(handle: int) -> bytes:

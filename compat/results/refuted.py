@@ -2,7 +2,7 @@
 that it fails.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from compat.declare.faults import Finding
 from compat.declare.matrix import KnownIssue, Matrix
@@ -29,30 +29,25 @@ def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
         first, *others = sorted(refuting, key=lambda cell: (cells[cell].stale, cell.id))
         yield _finding(number, issue, first, len(others), is_stale=cells[first].stale)
     for number, issue in enumerate(matrix.known):
-        yield from _of_other_failures(number, issue, cells)
-
-
-def _of_other_failures(
-    number: int, issue: KnownIssue, cells: Mapping[Cell, Answer]
-) -> Iterator[Finding]:
-    """What the records show of how a capability fails in the range of an entry: in several ways
-    where it names none, and never as it names.
-    """
-    failures = {
-        cell.id: capability.failed
-        for cell, verdict in cells.items()
-        for capability in verdict.capabilities
-        if capability.id == issue.capability and capability.failed and holds(issue, cell)
-    }
-    by_cause = {failed.cause: cell for cell, failed in failures.items() if failed}
-    ways = " and ".join(f"{cause} in {cell}" for cause, cell in sorted(by_cause.items()))
-    if len(by_cause) > 1 and not issue.outcome:
-        message = f"{issue.capability} fails in more than one way in this range: {ways}"
-        hint = "`outcome` names the one that this explains, such as 'test-fail:assertion'"
-        yield Finding("vague", ("known", number), message, hint)
-    elif failures and not any(explains(issue, failed) for failed in failures.values()):
-        message = f"no failure of {issue.capability} in this range begins with {issue.outcome!r}"
-        yield Finding("unmatched", ("known", number, "outcome"), f"{message}: {ways}")
+        # What the records show of how a capability fails in the range of an entry: in several ways
+        # where it names none, and never as it names.
+        failures = {
+            cell.id: capability.failed
+            for cell, verdict in cells.items()
+            for capability in verdict.capabilities
+            if capability.id == issue.capability and capability.failed and holds(issue, cell)
+        }
+        by_cause = {failed.cause: cell for cell, failed in failures.items() if failed}
+        ways = " and ".join(f"{cause} in {cell}" for cause, cell in sorted(by_cause.items()))
+        if len(by_cause) > 1 and not issue.outcome:
+            message = f"{issue.capability} fails in more than one way in this range: {ways}"
+            hint = "`outcome` names the one that this explains, such as 'test-fail:assertion'"
+            yield Finding("vague", ("known", number), message, hint)
+        elif failures and not any(explains(issue, failed) for failed in failures.values()):
+            message = (
+                f"no failure of {issue.capability} in this range begins with {issue.outcome!r}"
+            )
+            yield Finding("unmatched", ("known", number, "outcome"), f"{message}: {ways}")
 
 
 def _finding(number: int, issue: KnownIssue, cell: Cell, others: int, *, is_stale: bool) -> Finding:

@@ -47,7 +47,6 @@ _ADJECTIVES = frozenset(("expected", "flaky", "broken", "declared", "unknown", "
 
 
 def verdict_clause(verdict: Answer) -> str:
-    """Return what is said of a cell by its verdict alone: `does not install`, `is broken`."""
     name = "refused" if is_refused(verdict) else verdict.kind
     words = STATE_WORDS[by_evidence(name, verdict)]
     return f"{'is ' if name in _ADJECTIVES else ''}{words}"

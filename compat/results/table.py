@@ -124,7 +124,6 @@ def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
 
 
 def unexplained(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
-    """Return cell and capability of each `no` for which nobody has declared why."""
     return tuple(
         (entry.cell.id, capability.id)
         for entry in snapshot.known
