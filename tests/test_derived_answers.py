@@ -25,7 +25,7 @@ from support.known import (
     statuses,
 )
 
-from compat.advise.known_files import files_of_known
+from compat.advise.problem import files_of_known
 from compat.advise.proof import proofs
 from compat.files import write
 from compat.lock.kept_lock import LocksByCell

@@ -12,8 +12,7 @@ from compat.files import not_kept
 from compat.lock.kept_lock import kept_lock
 from compat.policy.propose import proposals
 from compat.results.answer import Answer
-from compat.results.judge import holds
-from compat.results.refuted import refuted
+from compat.results.judge import holds, refuted
 from compat.results.snapshot import Snapshot
 from compat.workspace import Workspace
 

@@ -131,7 +131,6 @@ EDGES = {
     "compat/cli/this_machine.py": {"os", "pathlib"},
     "compat/cli/reports.py": {"pathlib"},
     "compat/cli/show.py": {"pathlib"},
-    "compat/cli/verify.py": {"pathlib"},
     "compat/cli/clean.py": {"pathlib"},
     "compat/cli/worker.py": {"pathlib", "subprocess"},
     "compat/cli/propose.py": {"pathlib"},

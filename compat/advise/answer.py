@@ -9,16 +9,23 @@ from functools import cache, cached_property
 from packaging.version import Version
 
 from compat.advise.lifted import Lifted
-from compat.advise.proof import TestedCombination, VersionsOf, is_current, is_goal_met, proofs
-from compat.advise.published import AsPublished, as_published
-from compat.advise.ranks import Ranks, positions
+from compat.advise.proof import (
+    AsPublished,
+    Ranks,
+    TestedCombination,
+    VersionsOf,
+    as_published,
+    is_current,
+    is_goal_met,
+    positions,
+    proofs,
+)
 from compat.advise.request import Request, Want, label, unavailable, wanted_coordinates
 from compat.declare.matrix import Axis, Matrix
 from compat.lock.lockfile import Lock
 from compat.plan.feasible import Obstacle
-from compat.results.answer import Answer
+from compat.results.answer import Answer, verdict_clause
 from compat.results.snapshot import Snapshot
-from compat.results.state_words import verdict_clause
 from compat.value import Value
 
 

@@ -42,8 +42,7 @@ from compat.advise.tested_set import (
 from compat.advise.violation import Fallback, PublishedRules, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
-from compat.results.answer import Answer
-from compat.results.state_words import verdict_clause
+from compat.results.answer import Answer, verdict_clause
 from compat.run.outcome import Failed
 from compat.value import Value
 

@@ -2,16 +2,15 @@
 message say against it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.infer import Finding
-from compat.advise.guards import ImportGuard, refused_by
-from compat.advise.message import Message, signs
+from compat.advise.message import Message, read_message, signs
 from compat.advise.named_builds import (
     base_of,
     lying_over_each_other,
@@ -22,13 +21,70 @@ from compat.advise.package_list import PackageList
 from compat.advise.tested_set import TestedSet, differing_pins, fails_alike, named_packages
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
+from compat.lock.lock_text import locked_version, read_pins
 from compat.plan.requirements import requirement_of
 from compat.results.answer import Answer
-from compat.results.involved import PYTHON, involved
 from compat.results.learnt import KeptBlame
+from compat.results.record import PYTHON, Record, involved
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
 from compat.value import Value
+
+
+class ImportGuard(Value, frozen=True):
+    """A release that asks for `requirement` when it is imported, as it said in the run of `cell`.
+
+    `of` is its package, by normalised name.
+    """
+
+    of: str
+    version: Version
+    requirement: str
+    cell: str
+
+
+def guards_of(records: Iterable[Record]) -> tuple[ImportGuard, ...]:
+    return tuple(dict.fromkeys(guard for record in records for guard in _guards(record)))
+
+
+def is_guard(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) and outcome.cause == "version-guard"
+
+
+def refused_by(
+    guards: Iterable[ImportGuard], packages: PackageList
+) -> Iterator[tuple[ImportGuard, str, Version]]:
+    """Yield the guards of installed releases that refuse an installed package, with its name and
+    version.
+    """
+    for guard in guards:
+        need = requirement_of(guard.requirement)
+        installed = None if need is None else packages.versions.get(need.name)
+        if (
+            need is not None
+            and installed is not None
+            and packages.versions.get(guard.of) == guard.version
+            and not need.specifier.contains(installed, prereleases=True)
+        ):
+            yield guard, need.name, installed
+
+
+def _guards(record: Record) -> Iterator[ImportGuard]:
+    versions: dict[str, str] = {
+        canonicalize_name(pin.name): pin.version for pin in record.installed
+    }
+    for asks in read_message(record.log).requires:
+        if not asks.is_check or asks.who not in versions:
+            continue
+        need = requirement_of(f"{asks.what}{asks.range}")
+        if need is not None:
+            yield ImportGuard(
+                of=asks.who,
+                version=Version(versions[asks.who]),
+                requirement=str(need),
+                cell=record.cell,
+            )
+
 
 # Where a problem is known from: a run, published metadata, a release that only a resolver chooses
 # that finds no other, the index as it is now, or a message that was pasted.
@@ -399,3 +455,57 @@ def tried_versions(message: Message, rules: PublishedRules, matrix: Matrix) -> d
         ]
         mentioned |= {subject: fitting[-1]} if fitting else {}
     return mentioned
+
+
+class KnownFiles(NamedTuple):
+    """The pins of each lock, by its cell, and what releases were seen to ask for when imported."""
+
+    pins: dict[str, dict[str, Version]]
+    guards: tuple[ImportGuard, ...]
+
+
+class _Texts(Value, frozen=True, array_like=True):
+    """The same as texts."""
+
+    pins: dict[str, dict[str, str]]
+    guards: tuple[tuple[str, str, str, str], ...]
+
+
+def files_of_known(
+    known: Snapshot,
+    cells: Iterable[str],
+    text_of: Callable[[str], str | None],
+    records_of: Callable[[str], Iterable[Record]],
+) -> KnownFiles:
+    """Return what the files of a matrix say: `cells` are those with a lock, of which `text_of`
+    returns the text and `records_of` the runs. They are read only where that is not kept.
+    """
+
+    def read() -> _Texts:
+        texts = {cell: text for cell in cells if (text := text_of(cell)) is not None}
+        # Only what the files of these few records say in words is not in the table.
+        guarded = [
+            entry.cell.id
+            for entry in known.known
+            if any(is_guard(outcome) for run in entry.runs for outcome in run.outcomes)
+        ]
+        guards = guards_of(record for cell in guarded for record in records_of(cell))
+        return _Texts(
+            {
+                cell: {name: str(version) for name, version in read_pins(text).items()}
+                for cell, text in texts.items()
+            },
+            tuple((g.of, str(g.version), g.requirement, g.cell) for g in guards),
+        )
+
+    files = known.kept("files", _Texts, read)
+    return KnownFiles(
+        pins={
+            cell: {name: locked_version(text) for name, text in own.items()}
+            for cell, own in files.pins.items()
+        },
+        guards=tuple(
+            ImportGuard(of=of, version=locked_version(text), requirement=requirement, cell=cell)
+            for of, text, requirement, cell in files.guards
+        ),
+    )

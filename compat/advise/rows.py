@@ -13,8 +13,7 @@ import datetime
 from collections.abc import Callable, Sequence
 
 from compat.advise.answer import Advisor
-from compat.advise.proof import TestedCombination
-from compat.advise.published import as_published
+from compat.advise.proof import TestedCombination, as_published
 from compat.advise.request import GOALS, Goal, exactly, label
 from compat.plan.cell import Recipe
 from compat.value import Value

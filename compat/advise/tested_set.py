@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.module_names import module_package
+from compat.advise.named_builds import module_package
 from compat.advise.package_list import PackageList
 from compat.advise.proof import is_current, mostly_works
 from compat.advise.violation import series_of
@@ -17,7 +17,7 @@ from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.plan.cell import RECIPES
 from compat.plan.requirements import published_names
 from compat.results.answer import Answer
-from compat.results.involved import PYTHON
+from compat.results.record import PYTHON
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import Value

@@ -19,7 +19,7 @@ from compat.index.release import Catalogue, Published, Release
 from compat.plan.feasible import required_python
 from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import active, parsed
-from compat.results.involved import PYTHON
+from compat.results.record import PYTHON
 from compat.run.outcome import Cause
 from compat.value import Value
 

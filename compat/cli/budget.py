@@ -12,12 +12,11 @@ from rich.text import Text
 
 from compat import pipeline, questions
 from compat.cli.arguments import given
-from compat.cli.lockers import locker_of, probing_locker, refusing_locker
 from compat.cli.machine import interpreter, without_places
 from compat.cli.options import workspace_of
 from compat.cli.output import console, envelope, note, say, tell_disproofs
 from compat.cli.reports import Report, ReportFiles
-from compat.cli.this_machine import MachineSearch
+from compat.cli.this_machine import MachineSearch, locker_of, probing_locker, refusing_locker
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet.batch import RunOptions
@@ -37,7 +36,6 @@ from compat.plan.plan import named_cells
 from compat.results.answer import Answer
 from compat.results.clauses import KeptClauses
 from compat.results.coverage import Coverage, coverage, coverage_lines
-from compat.results.involved import involved, third_package
 from compat.results.judge import asked_about
 from compat.results.learnt import (
     Audit,
@@ -52,6 +50,7 @@ from compat.results.learnt import (
     kept_probes,
     sampled,
 )
+from compat.results.record import involved, third_package
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.run.steps import Activity

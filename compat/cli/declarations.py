@@ -26,7 +26,7 @@ from compat.index.discover import THREADS
 from compat.index.settings import has_extras
 from compat.lock.kept_lock import kept_lock
 from compat.plan.cell import axis_coordinates
-from compat.results.refuted import refuted
+from compat.results.judge import refuted
 from compat.site.wording import count
 from compat.workspace import Workspace
 

@@ -10,7 +10,6 @@ from packaging.version import Version
 
 from compat import pipeline
 from compat.cli.arguments import Exit, Option, given
-from compat.cli.lockers import workshop_of
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder
 from compat.cli.options import (
     CellNames,
@@ -32,10 +31,9 @@ from compat.cli.reports import (
     SummaryFile,
     run_report,
 )
-from compat.cli.run import Jobs, Quick
-from compat.cli.this_machine import Interruption, ThisMachine
+from compat.cli.run import Jobs, Quick, print_lost, print_untried, workers_that_fit
+from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
-from compat.cli.workload import print_lost, print_untried, workers_that_fit
 from compat.errors import UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import (
@@ -49,10 +47,9 @@ from compat.fleet.checkout_run import (
 from compat.fleet.choices import outside
 from compat.github.markdown import code, inline
 from compat.plan.platform import python_name, python_remedy
-from compat.results.answer import Answer
+from compat.results.answer import STATE_WORDS, Answer
 from compat.results.compare import CapabilityDifference, CellDifference, Difference
 from compat.results.record import Capability, Record
-from compat.results.state_words import STATE_WORDS
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, parse_outcome

@@ -14,7 +14,6 @@ from compat.advise.commands import Whereabouts, commands
 from compat.advise.diagnosis import Diagnosis, diagnosis, touches
 from compat.advise.doctor.facts import MOST_READ, PYTHON
 from compat.advise.doctor.infer import Finding
-from compat.advise.known_files import files_of_known
 from compat.advise.message import Message, read_message
 from compat.advise.package_list import (
     MOST_CHARACTERS,
@@ -22,7 +21,7 @@ from compat.advise.package_list import (
     listed_versions,
     read_list,
 )
-from compat.advise.problem import KnownFacts, Problem
+from compat.advise.problem import KnownFacts, Problem, files_of_known
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin
 from compat.cli import arguments as typer
@@ -40,9 +39,8 @@ from compat.cli.output import envelope, note, say
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import UsageError, reason
-from compat.results.answer import Answer
+from compat.results.answer import Answer, verdict_clause
 from compat.results.learnt import kept_blames
-from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count
 from compat.workspace import Workspace
 

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from compat.declare.matrix import Matrix
 from compat.plan.cell import Coordinate
-from compat.results.answer import Answer
-from compat.results.representative import beside, representative
+from compat.results.answer import Answer, beside, representative
 from compat.results.snapshot import Snapshot
 from compat.site.status import STALE, STYLES, State, StatusStyle, style_of
 from compat.site.wording import count

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.advise.ranks import positions
+from compat.advise.proof import positions
 from compat.advise.request import Request, wanted_coordinates
 from compat.cli.machine import without_places
 from compat.cli.output import console, envelope, note, report, say
@@ -277,7 +277,7 @@ class AskedAgain:
     @cached_property
     def locker(self) -> Locker:
         """It builds nothing: other people's code has no business where records are kept."""
-        from compat.cli.lockers import refusing_locker
+        from compat.cli.this_machine import refusing_locker
 
         return refusing_locker(self._workspace)
 

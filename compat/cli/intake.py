@@ -41,7 +41,7 @@ from compat.results.learnt import (
     kept_clauses,
     kept_probes,
 )
-from compat.results.strict import strict
+from compat.results.record import strict
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed
 from compat.run.suitefiles import owed_capabilities

@@ -9,7 +9,6 @@ from compat import pipeline, questions
 from compat.advise.lifted import lifted
 from compat.cli import arguments as typer
 from compat.cli.installs import MOST_QUESTIONS, ask_plain
-from compat.cli.lockers import locker_of, wheels_locker
 from compat.cli.options import (
     CellNames,
     ExtraIndexUrl,
@@ -23,6 +22,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say, tell_disproofs
+from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.drift import drift

@@ -29,13 +29,13 @@ from compat.fleet.run_plan import ASSUMED_SECONDS, OVERHEAD_SECONDS, PlanOptions
 from compat.lock.lockfile import Lock
 from compat.plan.budget import MOST_SHARDS, Shard
 from compat.plan.cell import RECIPES, axis_coordinates, parse_cell
-from compat.plan.explain import explain
 from compat.plan.feasible import Obstacle
 from compat.plan.plan import (
     Fate,
     Infeasible,
     Plan,
     counts,
+    explain,
     facts_for,
     runnable_cells,
     unneeded_faults,
@@ -163,7 +163,7 @@ def _prepare(workspace: Workspace, run_plan: RunPlan, is_short: bool) -> None:
     """
     from compat import questions
     from compat.cli.installs import ask_plain, ask_platforms, platforms_named
-    from compat.cli.lockers import locker_of, wheels_locker
+    from compat.cli.this_machine import locker_of, wheels_locker
 
     facts, locker = workspace.feasibility, locker_of(workspace, "uv")
 

@@ -9,14 +9,14 @@ from compat import files, pipeline
 from compat.cli import arguments as typer
 from compat.cli.machine import environ, today
 from compat.cli.options import Json, Root, matrices_folder, matrix_names, needs_extra, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError, UsageError
 from compat.github.client import owner_and_name
 from compat.site.edition import Edition
 from compat.site.pages.render import assets
 from compat.site.serve import Preview, watch
 from compat.site.wording import count
-from compat.site.writer import URLS, Written, weights
+from compat.site.writer import URLS, Written, verified, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[
@@ -177,3 +177,30 @@ def _repository(text: str) -> str:
 def _a_second_later() -> bool:
     time.sleep(1)
     return True
+
+
+def verify_command(
+    folder: Annotated[Path, typer.Argument(help="A published site, or a copy of it.")],
+    as_json: Json = False,
+) -> None:
+    """Check that a published site is complete and unchanged.
+
+    Exit code 1 when not.
+
+    The list, files.json, has every page, badge, feed and document; what is changed, missing or
+    added is named.
+
+    Examples: compat site check public
+    """
+    if not folder.is_dir():
+        raise UsageError.of("is not a directory", path=str(folder))
+    checked = verified(folder)
+    if as_json:
+        envelope({"listed": checked.listed}, checked.faults)
+    else:
+        say(
+            f"{folder}: {count(checked.listed, 'file')} listed,"
+            f" {count(len(checked.faults), 'fault')}"
+        )
+        report(checked.faults)
+    raise typer.Exit(1 if checked.faults else 0)

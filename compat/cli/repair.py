@@ -6,7 +6,6 @@ import tomlkit
 
 from compat import questions
 from compat.cli.arguments import Argument, Exit, Option, given
-from compat.cli.lockers import locker_of
 from compat.cli.options import (
     IsolationLevel,
     MatrixName,
@@ -14,7 +13,7 @@ from compat.cli.options import (
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.this_machine import MachineSearch
+from compat.cli.this_machine import MachineSearch, locker_of
 from compat.errors import DeclarationError, UsageError
 from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy

@@ -15,9 +15,8 @@ from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
 from compat.github.markdown import code, inline
 from compat.plan.cell import LANES, Coordinate
-from compat.results.answer import EXCUSED, Answer
+from compat.results.answer import EXCUSED, Answer, representative
 from compat.results.record import Record
-from compat.results.representative import representative
 from compat.run.outcome import (
     Failed,
     Outcome,

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compat.cli.output import console, say, table
 from compat.errors import one_line
-from compat.results.answer import EXCUSED, Answer, Blame, blame_of
-from compat.results.representative import beside
-from compat.results.state_words import STATE_WORDS, by_evidence
+from compat.results.answer import EXCUSED, STATE_WORDS, Answer, Blame, beside, blame_of, by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.status import style_of
 from compat.site.wording import cause_sentence, count, listed

@@ -45,10 +45,9 @@ from compat.policy.window import (
     version_releases,
     window_of,
 )
-from compat.results.answer import Answer, EvidenceKind
+from compat.results.answer import Answer, EvidenceKind, representative
 from compat.results.judge import judge
 from compat.results.record import Status
-from compat.results.representative import representative
 from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed

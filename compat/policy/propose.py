@@ -53,8 +53,7 @@ from compat.policy.window import (
     rule_of,
     window_of,
 )
-from compat.results.answer import Answer
-from compat.results.representative import representative
+from compat.results.answer import Answer, representative
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 

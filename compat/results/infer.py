@@ -17,9 +17,9 @@ from compat.plan.cell import Cell, axis_coordinates, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.results.answer import Answer, KnownRefusal
 from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
-from compat.results.involved import third_package
 from compat.results.judge import holds, judged_again
 from compat.results.learnt import LOCKED, PlainAnswer
+from compat.results.record import third_package
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_spurious
 

@@ -5,9 +5,15 @@ from typing import Literal, get_args
 
 from msgspec.structs import replace
 
-from compat.results.answer import Answer, Kind
-from compat.results.representative import representative
-from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, by_evidence, is_refused
+from compat.results.answer import (
+    BRIEF_WORDS,
+    STATE_WORDS,
+    Answer,
+    Kind,
+    by_evidence,
+    is_refused,
+    representative,
+)
 from compat.run.outcome import is_spurious
 from compat.value import Value
 

@@ -19,9 +19,8 @@ from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
 from compat.results.answer import Answer, CapabilityFault, Score
 from compat.results.compare import compare
-from compat.results.judge import Attribution, EvaluationContext
+from compat.results.judge import Attribution, EvaluationContext, refuted
 from compat.results.record import Capability, Record
-from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot, snapshot
 from compat.run.outcome import Cause, Failed
 from compat.site.history import events

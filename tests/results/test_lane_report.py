@@ -11,11 +11,11 @@ from support.world import matrix_of, source_of, world
 from compat.declare.load import Declared
 from compat.index.discover import discover
 from compat.plan.plan import plan
+from compat.results.answer import beside
 from compat.results.compare import LaneReport, _compared, lane_report
 from compat.results.due import agenda
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record
-from compat.results.representative import beside
 from compat.results.snapshot import Snapshot, snapshot
 
 WORLD = world("patches")

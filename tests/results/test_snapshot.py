@@ -13,9 +13,8 @@ from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
 from compat.results.infer import with_answers
-from compat.results.judge import EvaluationContext, judge
+from compat.results.judge import EvaluationContext, judge, refuted
 from compat.results.record import Record
-from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.table import capability_table, unexplained
 

@@ -22,9 +22,8 @@ from compat.advise.request import GOALS, Request, request_of
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
 from compat.declare.decode import decode_matrix
-from compat.results.answer import Answer
+from compat.results.answer import Answer, representative_of_release
 from compat.results.judge import EvaluationContext
-from compat.results.representative import representative_of_release
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import MatrixReport, place_of
 from compat.site.exports.badges import NO_DATA, matrix_badges

@@ -13,8 +13,8 @@ from support.known import CELLS, Shelf, answered, lock_of, ran, repository, shel
 
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
+from compat.results.answer import representative
 from compat.results.installs import plain_installs
-from compat.results.representative import representative
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, place_of
 from compat.site.pages.grid_view import grid, release_view

@@ -22,7 +22,7 @@ from compat.advise.doctor.facts import (
     pattern,
 )
 from compat.advise.doctor.known import index, package_of_module
-from compat.advise.module_names import is_own_name, module_package
+from compat.advise.named_builds import is_own_name, module_package
 from compat.value import Value
 
 _CELL = re.compile(r"^\s*(?P<path><(?:ipython-input|stdin|string)[^>]*>)")

@@ -19,10 +19,9 @@ from compat.declare.matrix import Axis, Floor, InterpreterAxis
 from compat.index.release import Release
 from compat.policy.calendar import Bar, Outlook, Quarter, ScheduledMove, quarters
 from compat.policy.proposal import Proposal
-from compat.results.answer import Answer
+from compat.results.answer import Answer, representative
 from compat.results.compare import Change
 from compat.results.record import Capability, Status
-from compat.results.representative import representative
 from compat.site.api.envelope import Dated, Document, SitePath, dated, head
 from compat.site.edition import MatrixReport, place_of
 from compat.site.history import Beside

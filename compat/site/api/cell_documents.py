@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.published import AsPublished, as_published
+from compat.advise.proof import AsPublished, as_published
 from compat.declare.suite_table import Tier
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.feasible import Obstacle

@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 from packaging.version import Version
 
 from compat.advise.request import label
-from compat.results.answer import Answer, Kind
-from compat.results.representative import representative_of_release
+from compat.results.answer import Answer, Kind, representative_of_release
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, picture, texts, written
 from compat.site.paths import badge_path

@@ -17,8 +17,7 @@ from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
 from compat.lock.lockfile import Lock
 from compat.policy.window import version_releases
-from compat.results.answer import Answer
-from compat.results.representative import representative
+from compat.results.answer import Answer, representative
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts

@@ -8,7 +8,7 @@ from itertools import chain
 from compat.advise.request import label
 from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.results.answer import Answer
-from compat.results.log_excerpt import around_first_error
+from compat.results.judged import around_first_error
 from compat.results.record import Record
 from compat.run.outcome import Failed
 from compat.site.api.cell_documents import last_cell_document

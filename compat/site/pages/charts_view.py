@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from packaging.version import Version
 
-from compat.results.change_point import ChangePoint, change_point
+from compat.results.durations import ChangePoint, change_point
 from compat.results.record import Record
 from compat.results.table import ReleaseColumn
 from compat.run.evidence import Metric

@@ -8,8 +8,7 @@ from functools import partial
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix, PackageAxis
-from compat.results.answer import Answer
-from compat.results.representative import representative, representative_of_release
+from compat.results.answer import Answer, representative, representative_of_release
 from compat.site.api.why_documents import python_document
 from compat.site.edition import Board, Edition, MatrixReport, Versions
 from compat.site.pages.install_views import plain_section, platform_rows

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from compat.declare.matrix import Matrix
-from compat.results.answer import Answer
-from compat.results.representative import representative
+from compat.results.answer import Answer, representative
 from compat.site.paths import cell_page
 from compat.site.status import STALE, StatusStyle, place_style, style_of
 from compat.site.wording import RECIPE_WORDS, UNCHANGED_WORDS, day, listed, place_words, python_of

@@ -11,10 +11,9 @@ from itertools import groupby, islice
 from msgspec.structs import replace
 
 from compat.plan.feasible import Kind
-from compat.results.answer import Answer
+from compat.results.answer import Answer, by_evidence
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
-from compat.results.state_words import by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.edition import MatrixReport, place_of
 from compat.site.history import Event

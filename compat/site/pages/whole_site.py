@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from compat.advise.request import label
-from compat.results.representative import representative
+from compat.results.answer import representative
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.badges import drawing, matrix_badges
 from compat.site.exports.feeds import FEED_TITLES
