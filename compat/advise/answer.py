@@ -391,10 +391,7 @@ class Advisor:
     """Answers requests about one snapshot."""
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        locks: Mapping[str, Lock],
-        versions: VersionsOf | None = None,
+        self, snapshot: Snapshot, locks: Mapping[str, Lock], versions: VersionsOf | None = None
     ) -> None:
         """Take what is known, and the lock of each cell that has one; only those of proven cells
         are looked at. `versions` returns which versions of the axes a cell's lock has, where that

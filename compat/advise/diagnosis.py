@@ -142,10 +142,7 @@ def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> b
 
 
 def _notes(
-    known: KnownFacts,
-    fallbacks: Sequence[Fallback],
-    packages: PackageList,
-    message: Message | None,
+    known: KnownFacts, fallbacks: Sequence[Fallback], packages: PackageList, message: Message | None
 ) -> Iterator[str]:
     matrix = known.snapshot.matrix
     if message is not None:

@@ -11,12 +11,7 @@ from packaging.version import Version
 
 from compat.advise.doctor.infer import Finding
 from compat.advise.message import Message, read_message, signs
-from compat.advise.named_builds import (
-    base_of,
-    lying_over_each_other,
-    of_other_days,
-    short_names,
-)
+from compat.advise.named_builds import base_of, lying_over_each_other, of_other_days, short_names
 from compat.advise.package_list import PackageList
 from compat.advise.tested_set import TestedSet, differing_pins, fails_alike, named_packages
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of

@@ -24,8 +24,7 @@ Words = Annotated[
     ),
 ]
 Needs = Annotated[
-    list[str] | None,
-    Option("--need", metavar="CAPABILITY", help="What must work; repeatable."),
+    list[str] | None, Option("--need", metavar="CAPABILITY", help="What must work; repeatable.")
 ]
 GoalOption = Annotated[
     Goal,

@@ -9,11 +9,7 @@ import msgspec
 from compat import questions
 from compat.cli.arguments import Argument, Option, given
 from compat.cli.machine import cache_folder, install_variables
-from compat.cli.options import (
-    IsolationLevel,
-    MatrixName,
-    workspace_of,
-)
+from compat.cli.options import IsolationLevel, MatrixName, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError

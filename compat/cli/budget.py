@@ -80,11 +80,7 @@ def budget_seconds(text: str) -> int:
 
 
 def run_within(
-    workspace: Workspace,
-    words: list[str],
-    seconds: int,
-    how: tuple[int, str],
-    reports: ReportFiles,
+    workspace: Workspace, words: list[str], seconds: int, how: tuple[int, str], reports: ReportFiles
 ) -> int:
     """Spend the seconds on cells whose answer is missing or due, all or those that words name;
     print how far that came, and return the exit code. `how` is how many cells run at once, and at

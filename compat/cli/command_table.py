@@ -34,10 +34,7 @@ FIRST = {
     "Ask": {
         "show": ("show", "Show results as a grid, or everything about one cell."),
         "advise": ("advise", "Recommend a tested combination, with the command to install it."),
-        "doctor": (
-            "doctor",
-            "Explain a failing environment or error message, and what to change.",
-        ),
+        "doctor": ("doctor", "Explain a failing environment or error message, and what to change."),
     },
     "Find": {
         "floor": ("floor", "Find the lowest version on an axis that works."),
@@ -49,10 +46,7 @@ FIRST = {
     },
 }
 MORE = {
-    "repair": (
-        "repair",
-        "Find the smallest change of requirements that makes a cell installable.",
-    ),
+    "repair": ("repair", "Find the smallest change of requirements that makes a cell installable."),
     "why": ("why", "Explain what pins an axis's minimum version."),
     "discover": ("declarations", "Fetch the releases that the index has for each axis."),
     "lock": ("lock", "Write the hash-pinned lock of each cell."),

@@ -304,10 +304,7 @@ def _cells(names: list[str]) -> str:
 
 
 def _suite(
-    known: CellDifference,
-    records: Sequence[Record],
-    titles: Mapping[str, str],
-    release: str,
+    known: CellDifference, records: Sequence[Record], titles: Mapping[str, str], release: str
 ) -> ReportSuite:
     last = records[-1] if records else None
     return ReportSuite(
@@ -362,8 +359,7 @@ def _other_case(capability: Capability, release: str) -> ReportCase:
 
 
 Against = Annotated[
-    str,
-    Option("--against", metavar="VERSION", help="'newest', or a release of the matrix."),
+    str, Option("--against", metavar="VERSION", help="'newest', or a release of the matrix.")
 ]
 Source = Annotated[
     str,

@@ -15,12 +15,7 @@ from compat.advise.diagnosis import Diagnosis, diagnosis, touches
 from compat.advise.doctor.facts import MOST_READ, PYTHON
 from compat.advise.doctor.infer import Finding
 from compat.advise.message import Message, read_message
-from compat.advise.package_list import (
-    MOST_CHARACTERS,
-    PackageList,
-    listed_versions,
-    read_list,
-)
+from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
 from compat.advise.problem import KnownFacts, Problem, files_of_known
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin

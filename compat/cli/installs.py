@@ -491,10 +491,7 @@ def platform_lines(
 
 
 def advised_elsewhere(
-    workspace: Workspace,
-    request: Request,
-    best: Version | None,
-    platforms: Sequence[PlatformName],
+    workspace: Workspace, request: Request, best: Version | None, platforms: Sequence[PlatformName]
 ) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
     """Return what is known on each platform of the best release, else of the newest that is asked
     for, and on which of them it does not install on a Python that is asked for.

@@ -66,12 +66,10 @@ IsolationLevel = Annotated[
     str, Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
 ]
 KeepRecords = Annotated[
-    bool,
-    Option("--keep-records", help="Keep a checkout's locks and records, under its commit."),
+    bool, Option("--keep-records", help="Keep a checkout's locks and records, under its commit.")
 ]
 PolicyDay = Annotated[
-    str,
-    Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01."),
+    str, Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01.")
 ]
 OtherPlatform = Annotated[
     str,

@@ -15,12 +15,7 @@ from packaging.version import Version
 from compat import pipeline
 from compat.cli.arguments import Exit, Option, given
 from compat.cli.machine import interpreter, now
-from compat.cli.options import (
-    CellNames,
-    MatrixName,
-    OtherPlatform,
-    workspace_of,
-)
+from compat.cli.options import CellNames, MatrixName, OtherPlatform, workspace_of
 from compat.cli.output import about, envelope, note, report, say, table
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError

@@ -186,8 +186,7 @@ def _print_proposals(moves: ProposedMoves, day: datetime.date) -> None:
             say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
     for floor in floors(snapshot, day):
         _print_floor(
-            floor,
-            [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"],
+            floor, [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
         )
     extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
     if extensions:

@@ -20,8 +20,7 @@ from compat.site.writer import URLS, Written, verified, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[MATRIX...]", help="Default: all, largest first."),
+    list[str] | None, typer.Argument(metavar="[MATRIX...]", help="Default: all, largest first.")
 ]
 Out = Annotated[Path, typer.Option("--out", help="The folder that the site is written into.")]
 BaseUrl = Annotated[str, typer.Option("--base-url", help="Base URL of the site.")]

@@ -41,13 +41,11 @@ PlainFile = Annotated[
     typer.Option("--plain", help="Take the sound answers about plain installs of this file."),
 ]
 Withdrawn = Annotated[
-    str,
-    typer.Option("--withdraw", metavar="DIGEST", help="Take back the record of this digest."),
+    str, typer.Option("--withdraw", metavar="DIGEST", help="Take back the record of this digest.")
 ]
 Because = Annotated[str, typer.Option("--because", help="Why it is withdrawn.")]
 LearntFolder = Annotated[
-    Path | None,
-    typer.Option("--learnt", help="Take the sound clauses and probes of this folder."),
+    Path | None, typer.Option("--learnt", help="Take the sound clauses and probes of this folder.")
 ]
 PlatformsFolder = Annotated[
     Path | None,

@@ -6,12 +6,7 @@ import tomlkit
 
 from compat import questions
 from compat.cli.arguments import Argument, Exit, Option, given
-from compat.cli.options import (
-    IsolationLevel,
-    MatrixName,
-    refuse_faulty_suite,
-    workspace_of,
-)
+from compat.cli.options import IsolationLevel, MatrixName, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch, locker_of
 from compat.errors import DeclarationError, UsageError
@@ -25,8 +20,7 @@ from compat.workspace import Workspace
 
 CellName = Annotated[str, Argument(metavar="CELL", help="The id of a cell.")]
 WithoutRules = Annotated[
-    bool,
-    Option("--without-rules", help="Begin with the published metadata, without our rules."),
+    bool, Option("--without-rules", help="Begin with the published metadata, without our rules.")
 ]
 Verify = Annotated[
     bool, Option("--verify/--no-verify", help="Install it and run the suite's core.")

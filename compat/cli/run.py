@@ -12,11 +12,7 @@ from compat import pipeline, questions
 from compat.cli.arguments import Exit, Option, given
 from compat.cli.clean import make_room
 from compat.cli.intake import Shards
-from compat.cli.machine import (
-    disk_mb,
-    interpreter,
-    level_of,
-)
+from compat.cli.machine import disk_mb, interpreter, level_of
 from compat.cli.options import (
     CellNames,
     IsolationLevel,
@@ -162,8 +158,7 @@ TierName = Annotated[
     Option("--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."),
 ]
 BudgetText = Annotated[
-    str,
-    Option("--budget", metavar="90m", help="Spend so much time where an answer is worth most."),
+    str, Option("--budget", metavar="90m", help="Spend so much time where an answer is worth most.")
 ]
 PlanFile = Annotated[
     Path | None,
@@ -179,8 +174,7 @@ SubjectFrom = Annotated[
     ),
 ]
 FleetAddress = Annotated[
-    str,
-    Option("--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers."),
+    str, Option("--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers.")
 ]
 Tls = Annotated[
     Path | None,

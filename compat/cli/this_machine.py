@@ -222,10 +222,7 @@ class ThisMachine:
         return f"isolation {self.level}"
 
     def fleet(
-        self,
-        benches: Callable[[int, Job], Bench],
-        cancel: threading.Event,
-        options: RunOptions,
+        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: RunOptions
     ) -> Fleet:
         return Local(
             benches, self.clock, cancel, workers=options.workers, attempts=options.attempts
@@ -254,7 +251,4 @@ class Interruption:
             os._exit(128 + number)
         self.signal = number
         self.cancel.set()
-        os.write(
-            2,
-            b"stopping the cells that run; the same signal again ends compat at once\n",
-        )
+        os.write(2, b"stopping the cells that run; the same signal again ends compat at once\n")

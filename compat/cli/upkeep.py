@@ -130,8 +130,7 @@ RepositoryName = Annotated[
 def keep_command(
     matrix: MatrixName,
     branch: Annotated[
-        str,
-        Option("--branch", help="Push to this branch of origin; without it, only commit."),
+        str, Option("--branch", help="Push to this branch of origin; without it, only commit.")
     ] = "",
     repository: RepositoryName = "",
 ) -> None:

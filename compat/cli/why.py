@@ -21,13 +21,7 @@ from compat.declare.matrix import InterpreterAxis, PackageAxis
 from compat.errors import UsageError
 from compat.results.snapshot import Snapshot
 from compat.search.needs import kept_needs
-from compat.search.why import (
-    Keeper,
-    PythonFloor,
-    package_floor,
-    python_floor,
-    subject_coordinates,
-)
+from compat.search.why import Keeper, PythonFloor, package_floor, python_floor, subject_coordinates
 from compat.site.why_words import (
     BLIND_SPOTS,
     below_sentence,
@@ -46,12 +40,10 @@ from compat.workspace import Workspace
 _OWN: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
 AxisName = Annotated[str, Argument(metavar="AXIS", help="The axis, for example python.")]
 Write = Annotated[
-    bool,
-    Option("--write", help="Read the wheels that were not read yet, and keep what they need."),
+    bool, Option("--write", help="Read the wheels that were not read yet, and keep what they need.")
 ]
 Try = Annotated[
-    bool,
-    Option("--try", help="Run a cell below with annotations postponed in a changed copy."),
+    bool, Option("--try", help="Run a cell below with annotations postponed in a changed copy.")
 ]
 
 

@@ -100,10 +100,7 @@ class FleetMachine(ThisMachine):
         return f"on the workers of {self._address.url}"
 
     def fleet(
-        self,
-        benches: Callable[[int, Job], Bench],
-        cancel: threading.Event,
-        options: RunOptions,
+        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: RunOptions
     ) -> Fleet:
         if self._remote is None:
             self.workers(options, cancel)
@@ -132,12 +129,10 @@ Workers = Annotated[
     int, Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
 ]
 ClusterWorkers = Annotated[
-    int,
-    Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none."),
+    int, Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none.")
 ]
 Share = Annotated[
-    int,
-    Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N."),
+    int, Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N.")
 ]
 Tls = Annotated[
     Path | None,

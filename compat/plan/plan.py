@@ -258,10 +258,7 @@ def beyond(facts: Feasibility, cell: Cell) -> tuple[Coordinate, ...]:
 
 
 def _feasible(
-    facts: Feasibility,
-    axis: Axis,
-    version: Version,
-    obstacles: dict[Recipe, tuple[str, Obstacle]],
+    facts: Feasibility, axis: Axis, version: Version, obstacles: dict[Recipe, tuple[str, Obstacle]]
 ) -> Iterator[Cell]:
     # The cells with the version and the subject's newest release that could work, newest versions
     # of the others first; the first obstacle of each recipe is kept.
@@ -502,9 +499,7 @@ def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, .
 
 
 def _named(
-    facts: Feasibility,
-    patterns: Iterable[str],
-    by_id: Callable[[Feasibility, str], Cell | None],
+    facts: Feasibility, patterns: Iterable[str], by_id: Callable[[Feasibility, str], Cell | None]
 ) -> tuple[Cell, ...]:
     named: dict[str, Cell] = {}
     every: dict[str, Cell] = {}

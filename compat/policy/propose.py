@@ -447,8 +447,7 @@ class _Mover:
             raised
             if raised.is_open
             else msgspec.structs.replace(
-                raised,
-                arithmetic=(*raised.arithmetic[:-1], f"{raised.arithmetic[-1]} {words}"),
+                raised, arithmetic=(*raised.arithmetic[:-1], f"{raised.arithmetic[-1]} {words}")
             )
             for raised in raises
         ]

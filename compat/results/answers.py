@@ -349,10 +349,7 @@ class AnswerTable:
             else (None, d.clause, d.cell, d.on)
             for d in known.disproofs
         ]
-        derived = {
-            "refuting": refuting,
-            "disproofs": msgspec.msgpack.encode(every),
-        }
+        derived = {"refuting": refuting, "disproofs": msgspec.msgpack.encode(every)}
         self._change(partial(_with_answers, known=known, state=state, derived=derived))
         self._forget()
 
@@ -466,11 +463,7 @@ class AnswerReader:
     """Makes entries of rows; what they share is one object."""
 
     def __init__(
-        self,
-        table: AnswerTable,
-        matrix: str,
-        axes: Sequence[tuple[str, str]],
-        day: datetime.date,
+        self, table: AnswerTable, matrix: str, axes: Sequence[tuple[str, str]], day: datetime.date
     ) -> None:
         self._table = table
         self._matrix = matrix

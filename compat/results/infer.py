@@ -29,9 +29,7 @@ _Contained = Mapping[str, tuple[Clause | FileClause, ...]]
 
 
 def with_answers(
-    known: Snapshot,
-    answers: Mapping[str, PlainAnswer],
-    clauses: KeptClauses = _NOTHING,
+    known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
 ) -> Snapshot:
     """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
     the clauses that were known then and that nothing has disproved since, or from tested
@@ -162,11 +160,7 @@ def _known(entry: Answer, answer: PlainAnswer | None, standing: Standing) -> Kno
     asked = None if answer is None else answer.refusal
     if answer is not None and asked is not None and not is_spurious(asked):
         return KnownRefusal(
-            outcome=asked,
-            because=answer.because,
-            on=answer.on,
-            ground="asked",
-            witness=answer.cell,
+            outcome=asked, because=answer.because, on=answer.on, ground="asked", witness=answer.cell
         )
     clauses = standing() if _is_open(entry) else None
     return None if clauses is None else clauses.of(entry.cell)

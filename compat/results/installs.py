@@ -55,13 +55,7 @@ PlainState = Literal[
     "not-asked",
 ]
 PlatformState = Literal[
-    "resolves",
-    "by-metadata",
-    "needs-build",
-    "refused",
-    "ruled-out",
-    "no-wheel",
-    "not-admitted",
+    "resolves", "by-metadata", "needs-build", "refused", "ruled-out", "no-wheel", "not-admitted"
 ]
 InstallState = Literal[PlainState, PlatformState]
 PLAIN_STATES: tuple[PlainState, ...] = get_args(PlainState)

@@ -38,14 +38,7 @@ from compat.results.answer import (
     blame_of,
 )
 from compat.results.record import Capability, Status, third_package
-from compat.results.runs import (
-    Counted,
-    History,
-    Ran,
-    files_of,
-    is_other_suite,
-    is_whole,
-)
+from compat.results.runs import Counted, History, Ran, files_of, is_other_suite, is_whole
 from compat.run.outcome import (
     CRASHES,
     Failed,
