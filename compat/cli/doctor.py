@@ -19,13 +19,11 @@ from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_vers
 from compat.advise.problem import KnownFacts, Problem, files_of_known
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin
-from compat.cli import arguments as typer
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
 from compat.cli.installs import known_elsewhere, say_elsewhere
 from compat.cli.options import (
-    Json,
     OtherPlatform,
-    Root,
     matrices_folder,
     matrix_names,
     workspace_of,
@@ -41,13 +39,11 @@ from compat.workspace import Workspace
 
 OneMatrix = Annotated[
     str,
-    typer.Argument(
-        metavar="[MATRIX]", help="A folder of matrices/; else each whose subject is there."
-    ),
+    Argument(metavar="[MATRIX]", help="A folder of matrices/; else each whose subject is there."),
 ]
 PythonOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--python",
         metavar="PATH",
         help="Another interpreter or virtual environment; beside --freeze or --message also a"
@@ -56,7 +52,7 @@ PythonOption = Annotated[
 ]
 FreezeOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--freeze",
         metavar="FILE",
         help="A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is the"
@@ -65,7 +61,7 @@ FreezeOption = Annotated[
 ]
 MessageOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--message",
         metavar="FILE",
         help="What pip, uv or Python said; - is the standard input, which is read without this"
@@ -99,8 +95,6 @@ def doctor_command(
     freeze: FreezeOption = "",
     message: MessageOption = "",
     platform: OtherPlatform = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 
@@ -114,19 +108,19 @@ def doctor_command(
     doctor tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
     """
     asked = _asked(python, freeze, message)
-    workspaces = _workspaces(matrix, asked, root)
+    workspaces = _workspaces(matrix, asked)
     answers = [
         (workspace, diagnosis(known_facts(workspace), asked.packages, asked.message))
         for workspace in workspaces
     ]
     elsewhere = [_elsewhere(workspace, asked, platform) for workspace, _ in answers]
-    if as_json:
+    if given.as_json:
         envelope(_payload(asked, answers, elsewhere))
     else:
         _print(asked, answers)
         for lines in elsewhere:
             say_elsewhere(lines)
-    raise typer.Exit(0 if answers and all(works(answer) for _, answer in answers) else 1)
+    raise Exit(0 if answers and all(works(answer) for _, answer in answers) else 1)
 
 
 def _asked(python: str, freeze: str, message: str) -> _Asked:
@@ -198,14 +192,14 @@ def _text(place: str, most: int) -> str:
     return text if most == MOST_CHARACTERS else text[-most:]
 
 
-def _workspaces(matrix: str, asked: _Asked, root: Path | None) -> list[Workspace]:
+def _workspaces(matrix: str, asked: _Asked) -> list[Workspace]:
     if matrix:
-        return [workspace_of(matrix, root)]
+        return [workspace_of(matrix)]
     try:
-        names = matrix_names(matrices_folder(root))
+        names = matrix_names(matrices_folder())
     except UsageError:
         return []  # nobody needs a repository to ask about a message
-    declared = [workspace_of(name, root) for name in names]
+    declared = [workspace_of(name) for name in names]
     return [each for each in declared if touches(each.matrix, asked.packages, asked.message)]
 
 

@@ -19,6 +19,7 @@ from packaging.version import Version
 from compat import files, pipeline
 from compat.advise.proof import positions
 from compat.advise.request import Request, wanted_coordinates
+from compat.cli.arguments import given
 from compat.cli.machine import without_places
 from compat.cli.output import console, envelope, note, report, say
 from compat.declare.faults import choice
@@ -186,10 +187,10 @@ def _plain_in_turn(workspace: Workspace, cells: Iterable[Cell]) -> list[Cell]:
     return [*unasked, *sorted(known, key=lambda cell: answers[cell.id].on)]
 
 
-def show_plain(workspace: Workspace, as_json: bool) -> None:
+def show_plain(workspace: Workspace) -> None:
     installs = plain_installs(workspace.snapshot)
     causes = install_causes(installs)
-    if as_json:
+    if given.as_json:
         _print_json(workspace, installs, causes)
         return
     releases = list(dict.fromkeys(install.release for install in installs))
@@ -227,7 +228,7 @@ def advised_plain(workspace: Workspace, request: Request) -> list[str]:
     return [f"Python {listed(pythons)}: {line}" for line, pythons in lines.items()]
 
 
-def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
+def take_plain(workspace: Workspace, path: Path) -> int:
     """Keep the sound answers of a file that another machine made, name the others, and return the
     exit code.
 
@@ -259,7 +260,7 @@ def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
     if taken:
         keep_plain(workspace.folder, taken)
         workspace.refresh()
-    if as_json:
+    if given.as_json:
         envelope({"kept": taken, "refused": [fault.path for fault in faults]}, faults)
     report(faults)
     again.tell()
@@ -357,10 +358,10 @@ def installs_on(workspace: Workspace, platforms: Collection[PlatformName]) -> tu
     return tuple(i for i in workspace.snapshot.platform_installs if i.platform in platforms)
 
 
-def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName], as_json: bool) -> None:
+def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName]) -> None:
     installs = installs_on(workspace, platforms)
     causes = install_causes(installs)
-    if as_json:
+    if given.as_json:
         _print_json(workspace, installs, causes)
         return
     package = workspace.matrix.subject_axis.package
@@ -381,14 +382,14 @@ def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName], as_j
                     say(f"    Python {listed(pythons)}: {versions_said}")
 
 
-def show_platform_cell(workspace: Workspace, cell: str, as_json: bool) -> None:
+def show_platform_cell(workspace: Workspace, cell: str) -> None:
     _, name = split_platform(cell)
     (platform,) = platforms_named(workspace, name)
     known = {install.cell: install for install in installs_on(workspace, (platform,))}
     if cell not in known:
         hint = f"compat show {workspace.name} --platform {platform} shows all"
         raise UsageError.of(f"nothing is asked about cell {cell!r}", hint=hint)
-    if as_json:
+    if given.as_json:
         envelope({"matrix": workspace.name, "installs": [known[cell].row]})
         return
     say(f"{cell}: {install_line(known[cell])}")
@@ -398,7 +399,7 @@ def show_platform_cell(workspace: Workspace, cell: str, as_json: bool) -> None:
 
 
 def plan_platforms(
-    workspace: Workspace, platforms: Sequence[PlatformName], as_json: bool, is_github: bool
+    workspace: Workspace, platforms: Sequence[PlatformName], is_github: bool
 ) -> None:
     installs = installs_on(workspace, platforms)
     if is_github:
@@ -413,7 +414,7 @@ def plan_platforms(
         }
         for name in platforms
     ]
-    if as_json:
+    if given.as_json:
         rows = [install.row for install in installs]
         envelope({"matrix": workspace.name, "platforms": facts, "installs": rows})
         return

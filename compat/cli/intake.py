@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from compat import files
+from compat.cli.arguments import given
 from compat.cli.installs import MOST_DAYS, AskedAgain, republished, untimely
 from compat.cli.machine import now, run_url, without_places
 from compat.cli.output import envelope, note, report, say
@@ -73,7 +74,6 @@ class Shards(Value, frozen=True):
 def take_records(
     workspace: Workspace,
     folder: Path,
-    as_json: bool,
     plan: Path | None,
     made_by: str,
     level: Isolation | None,
@@ -98,7 +98,7 @@ def take_records(
                 (taken if workspace.store.add(record) else known).append(name)
     except OSError as fault:
         raise CompatError.of(f"cannot be listed: {reason(fault)}") from fault
-    _show({"kept": taken, "known": known}, faults, as_json, taken)
+    _show({"kept": taken, "known": known}, faults, taken)
     if checkout.suite_ids.unreadable:
         where = "/".join(filter(None, (workspace.matrix.suite.path, checkout.suite_ids.unreadable)))
         note(
@@ -170,7 +170,7 @@ def _checkout(
     )
 
 
-def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
+def take_locks(workspace: Workspace, folder: Path) -> int:
     _refuse_no_folder(folder, "--locks takes the folder that holds the locks")
     planned = {cell.id: cell for cell in lockable_cells(workspace.feasibility)}
     taken: list[str] = []
@@ -191,7 +191,7 @@ def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
             taken.append(name)
         except DeclarationError as error:
             faults.extend(error.faults)
-    _show({"kept": taken, "current": current}, faults, as_json, taken)
+    _show({"kept": taken, "current": current}, faults, taken)
     note(f"{count(len(taken), 'lock')} kept, {len(current)} there already, {len(faults)} refused")
     return 1 if faults else 0
 
@@ -228,7 +228,7 @@ def _fault(name: str, message: str) -> Fault:
     return Fault(code=DeclarationError.code, path=name, message=message)
 
 
-def take_learnt(workspace: Workspace, folder: Path, as_json: bool) -> int:
+def take_learnt(workspace: Workspace, folder: Path) -> int:
     """Take the sound clauses and probes of a folder that another machine filled; return the exit
     code.
 
@@ -247,7 +247,7 @@ def take_learnt(workspace: Workspace, folder: Path, as_json: bool) -> int:
         keep_clauses(workspace.folder, workspace.matrix, both)
     if probes:
         keep_probes(workspace.folder, probes)
-    if as_json:
+    if given.as_json:
         envelope({"clauses": clauses, "probes": probes}, intake.faults)
     report(intake.faults)
     intake.again.tell()
@@ -368,7 +368,7 @@ class _LearntIntake:
         return str(cell.on(self._workspace.matrix.interpreters.name).version)
 
 
-def take_platforms(workspace: Workspace, folder: Path, as_json: bool) -> int:
+def take_platforms(workspace: Workspace, folder: Path) -> int:
     """Keep the sound answers of the folder, each with its lock, tell what is wrong with the others,
     and return the exit code.
 
@@ -385,7 +385,7 @@ def take_platforms(workspace: Workspace, folder: Path, as_json: bool) -> int:
             intake = _PlatformIntake(workspace, name, folder / name, again)
             taken += intake.taken
             faults += intake.faults
-    _show({"kept": taken}, faults, as_json)
+    _show({"kept": taken}, faults)
     again.tell()
     note(f"{count(len(taken), 'answer')} kept, {len(faults)} refused")
     return 1 if faults else 0
@@ -449,11 +449,9 @@ def _refuse_no_folder(folder: Path, hint: str) -> None:
         raise UsageError.of("is not a directory", path=str(folder), hint=hint)
 
 
-def _show(
-    document: dict[str, Any], faults: Sequence[Fault], as_json: bool, kept: Iterable[str] = ()
-) -> None:
-    if as_json:
+def _show(document: dict[str, Any], faults: Sequence[Fault], kept: Iterable[str] = ()) -> None:
+    if given.as_json:
         envelope({**document, "refused": [fault.path for fault in faults]}, faults)
-    for name in () if as_json else kept:
+    for name in () if given.as_json else kept:
         say(f"{name}  kept")
     report(faults)

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from packaging.version import Version
 
-from compat.cli.arguments import SHARED, Argument, Option, given
+from compat.cli.arguments import Argument, Option, given
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
 from compat.declare.parsing import parse_version
@@ -56,12 +56,6 @@ MatrixName = Annotated[
     str, Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")
 ]
 CellNames = Annotated[list[str] | None, Argument(metavar="[CELL]...", help="Cell ids or globs.")]
-# Shared by every command, see `compat.cli.arguments`; for a function that wants one by name.
-Json = Annotated[bool, SHARED["as_json"]]
-Root = Annotated[Path | None, SHARED["root"]]
-IndexUrl = Annotated[str | None, SHARED["index_url"]]
-ExtraIndexUrl = Annotated[list[str] | None, SHARED["extra_index_url"]]
-Refresh = Annotated[bool, SHARED["refresh"]]
 IsolationLevel = Annotated[
     str, Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
 ]
@@ -129,9 +123,6 @@ def matrix_names(folder: Path) -> tuple[str, ...]:
 def workspace_of(
     name: str,
     root: Path | None = None,
-    index_url: str | None = None,
-    extra_index_url: list[str] | None = None,
-    refresh: bool = False,
     day: datetime.date | None = None,
 ) -> Workspace:
     matrices = matrices_folder(root)
@@ -143,9 +134,9 @@ def workspace_of(
             f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}", hint=hint
         )
     index = IndexOptions(
-        index_url=index_url or given.index_url,
-        extra_index_urls=tuple(extra_index_url or given.extra_index_url or ()),
-        refresh=refresh or given.refresh,
+        index_url=given.index_url,
+        extra_index_urls=tuple(given.extra_index_url or ()),
+        refresh=given.refresh,
     )
     return Workspace(matrices / name, today(), cache_folder, day=day, index=index, notify=note)
 

@@ -203,9 +203,7 @@ def _plan_elsewhere(workspace: Workspace, platform: str, shown: Shown) -> None:
         note(f"matrix {workspace.name!r} declares no other platform, so no runner is asked")
         print('{"include":[]}')
         return
-    plan_platforms(
-        workspace, platforms_named(workspace, platform), given.as_json, shown == "github"
-    )
+    plan_platforms(workspace, platforms_named(workspace, platform), shown == "github")
 
 
 def _series_here(workspace: Workspace) -> frozenset[Version]:

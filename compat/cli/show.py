@@ -66,14 +66,14 @@ def show_command(
         from compat.cli.installs import platforms_named, show_platform_cell, show_platforms
 
         if cell:
-            show_platform_cell(workspace, cell, given.as_json)
+            show_platform_cell(workspace, cell)
         else:
-            show_platforms(workspace, platforms_named(workspace, platform), given.as_json)
+            show_platforms(workspace, platforms_named(workspace, platform))
         return
     if plain:
         if cell or has_table:
             raise UsageError.of("--plain is about every release, and takes no cell and no table")
-        show_plain(workspace, given.as_json)
+        show_plain(workspace)
         return
     if has_table:
         raise Exit(_capabilities(workspace, write))
