@@ -38,10 +38,6 @@ class ImportGuard(Value, frozen=True):
     cell: str
 
 
-def guards_of(records: Iterable[Record]) -> tuple[ImportGuard, ...]:
-    return tuple(dict.fromkeys(guard for record in records for guard in _guards(record)))
-
-
 def is_guard(outcome: Outcome) -> bool:
     return isinstance(outcome, Failed) and outcome.cause == "version-guard"
 
@@ -484,7 +480,8 @@ def files_of_known(
             for entry in known.known
             if any(is_guard(outcome) for run in entry.runs for outcome in run.outcomes)
         ]
-        guards = guards_of(record for cell in guarded for record in records_of(cell))
+        records = (record for cell in guarded for record in records_of(cell))
+        guards = tuple(dict.fromkeys(guard for record in records for guard in _guards(record)))
         return _Texts(
             {
                 cell: {name: str(version) for name, version in read_pins(text).items()}

@@ -126,7 +126,33 @@ def propose_command(
     if given.as_json:
         _print_json(moves, when)
     else:
-        _print_proposals(moves, when)
+        snapshot, opened = moves.snapshot, len(moves.opened)
+        waiting = len(moves.proposals) - opened
+        say(f"{snapshot.matrix.title} on {when}: {opened} open, {waiting} waiting")
+        for outlook in outlooks(snapshot, when):
+            say(f"  {outlook.sentence}.")
+            if outlook.needs:
+                say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
+        for floor in floors(snapshot, when):
+            _print_floor(
+                floor, [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
+            )
+        extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
+        if extensions:
+            say()
+            say("New versions")
+        for proposal in extensions:
+            _print_proposal(proposal)
+        for file in moves.changed:
+            say()
+            print(files.unified_diff(file.path, file.before, file.after), end="")
+        if opened:
+            note("Next: --write applies the open proposals.")
+        elif any(proposal.needs for proposal in moves.proposals):
+            note(
+                f"Next: compat propose {snapshot.matrix.name} --cells names the cells to run;"
+                " compat lock and compat run take them."
+            )
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:
@@ -174,36 +200,6 @@ def _print_json(moves: ProposedMoves, day: datetime.date) -> None:
             "left_alone": moves.left,
         }
     )
-
-
-def _print_proposals(moves: ProposedMoves, day: datetime.date) -> None:
-    snapshot, opened = moves.snapshot, len(moves.opened)
-    waiting = len(moves.proposals) - opened
-    say(f"{snapshot.matrix.title} on {day}: {opened} open, {waiting} waiting")
-    for outlook in outlooks(snapshot, day):
-        say(f"  {outlook.sentence}.")
-        if outlook.needs:
-            say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
-    for floor in floors(snapshot, day):
-        _print_floor(
-            floor, [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
-        )
-    extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
-    if extensions:
-        say()
-        say("New versions")
-    for proposal in extensions:
-        _print_proposal(proposal)
-    for file in moves.changed:
-        say()
-        print(files.unified_diff(file.path, file.before, file.after), end="")
-    if opened:
-        note("Next: --write applies the open proposals.")
-    elif any(proposal.needs for proposal in moves.proposals):
-        note(
-            f"Next: compat propose {snapshot.matrix.name} --cells names the cells to run; compat"
-            " lock and compat run take them."
-        )
 
 
 def _print_floor(floor: AxisFloor, proposals: Sequence[Proposal]) -> None:

@@ -60,17 +60,6 @@ def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) ->
     return f"{what}, {options.workers} at a time: {unknown if seconds is None else about(seconds)}"
 
 
-def expected_seconds(
-    workspace: Workspace, cells: Sequence[str], options: RunOptions
-) -> dict[str, float | None]:
-    durations = workspace.durations[options.tier]
-    seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
-    return {
-        cell: None if expected is None else expected * options.attempts
-        for cell, expected in seconds.items()
-    }
-
-
 def seconds_by_step(
     workspace: Workspace, expected: Mapping[str, float | None], tier: Tier
 ) -> dict[str, StepSeconds]:
@@ -361,7 +350,12 @@ def _run(
     workers = machine.workers(options, interruption.cancel)
     options = msgspec.structs.replace(options, workers=workers)
     note(f"{workload(workspace, cells, options)}; {machine.means}")
-    expected = expected_seconds(workspace, cells, options)
+    durations = workspace.durations[options.tier]
+    seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
+    expected = {
+        cell: None if expected is None else expected * options.attempts
+        for cell, expected in seconds.items()
+    }
     steps = seconds_by_step(workspace, expected, options.tier) if options.attempts == 1 else {}
     known = RunHistory(steps=steps, words=RunWords(workspace, cells).of_attempt)
     with Progress(expected, options.workers, known=known) as progress:

@@ -87,7 +87,14 @@ def decode_answers(
         if len(answers) < len(document.answers):
             raise ValueError("a cell stands there twice")
         for answer in document.answers:
-            _refuse_unsound_answer(answer, is_any_recipe)
+            if not is_cell_id(answer.cell) or ("+" in answer.cell and not is_any_recipe):
+                kind = "" if is_any_recipe else "fresh "
+                raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
+            if answer.outcome == LOCKED:
+                continue
+            outcome = parse_outcome(answer.outcome)
+            if not isinstance(outcome, Failed) or outcome.stage != "lock":
+                raise ValueError(f"{answer.cell}: no resolver comes to {answer.outcome}")
     except (ValueError, RecursionError) as fault:
         command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
         raise DeclarationError.of(
@@ -96,18 +103,6 @@ def decode_answers(
             hint=f"compat {command} makes it again once it is deleted",
         ) from fault
     return answers
-
-
-def _refuse_unsound_answer(answer: PlainAnswer, is_any_recipe: bool) -> None:
-    """Raise ValueError for what the types cannot say."""
-    if not is_cell_id(answer.cell) or ("+" in answer.cell and not is_any_recipe):
-        kind = "" if is_any_recipe else "fresh "
-        raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
-    if answer.outcome == LOCKED:
-        return
-    outcome = parse_outcome(answer.outcome)
-    if not isinstance(outcome, Failed) or outcome.stage != "lock":
-        raise ValueError(f"{answer.cell}: no resolver comes to {answer.outcome}")
 
 
 AUDIT_FORMAT = 1
