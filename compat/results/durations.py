@@ -53,8 +53,7 @@ class Durations:
     def together(self, cells: Sequence[Cell], workers: int) -> float | None:
         if self._all is None:
             return None
-        each = [seconds for cell in cells if (seconds := self.of(cell)) is not None]
-        return max(sum(each) / workers, max(each, default=0.0))
+        return seconds_left((), map(self.of, cells), workers)
 
 
 def by_step(seconds: float, like: StepSeconds) -> StepSeconds | None:
