@@ -96,7 +96,6 @@ EDGES = {
     "compat/results/learnt.py": {"pathlib"},
     "compat/results/installs.py": {"pathlib"},
     "compat/results/record_files.py": {"os", "pathlib"},
-    "compat/results/older.py": {"pathlib"},
     "compat/results/intake.py": {"os", "pathlib"},
     "compat/results/answers.py": {"os", "pathlib", "sqlite3"},
     "compat/run/canary.py": {"pathlib"},

@@ -170,12 +170,12 @@ def _proof(
     todays: frozenset[str],
     packages: Collection[str],
 ) -> TestedCombination:
-    verdict, overview = entry, entry.overview
+    overview = entry.overview
     assert overview is not None
-    assert verdict.latest is not None
-    kind, runs = verdict.kind, overview.proof
+    assert entry.latest is not None
+    kind, runs = entry.kind, overview.proof
     assert runs is not None
-    is_tried = runs.is_of_today and verdict.evidence != "smoke"
+    is_tried = runs.is_of_today and entry.evidence != "smoke"
     untried = () if is_tried else tuple(sorted(todays.difference(*by_status.values())))
     axes = [coordinate.axis for coordinate in entry.cell.coordinates]
     return TestedCombination(
@@ -184,7 +184,7 @@ def _proof(
         versions=tuple(zip(axes, map(locked_version, locked.versions), strict=True)),
         has=by_status["yes"],
         fails=by_status["no"],
-        faults=verdict.failing("combination", "unexplained"),
+        faults=entry.failing("combination", "unexplained"),
         untried=untried,
         lifted=locked.lifted,
         # Of what the release itself asks; what only other packages ask of an axis is not in it.
@@ -193,10 +193,10 @@ def _proof(
             for each in locked.lifted
             if each.published
         ),
-        score=verdict.score,
+        score=entry.score,
         tested=runs.count,
         days=runs.days,
-        last=verdict.latest,
+        last=entry.latest,
         isolation=runs.isolation,
         stale=overview.outdated,
         is_of_today=runs.is_of_today,

@@ -2,17 +2,12 @@
 a dependency that is not out yet will break.
 """
 
-from typing import Annotated
-
-from compat.cli.arguments import Exit, Option, given
-from compat.cli.machine import now
+from compat.cli.arguments import Exit, given
 from compat.cli.options import MatrixName, workspace_of
-from compat.cli.output import envelope, note, report, say
+from compat.cli.output import envelope, note, say
 from compat.cli.reports import Report, ReportFiles, SummaryFile
 from compat.github.markdown import code, inline
-from compat.results.answer import Answer
 from compat.results.compare import LaneCell, LaneReport, lane_report
-from compat.results.coverage import cell_count
 from compat.site.lane_words import floor_words, lane_blame, no_prerelease_words
 from compat.site.wording import count
 from compat.workspace import Workspace
@@ -82,69 +77,3 @@ def _print(workspace: Workspace, cell: LaneCell) -> None:
         say(f"  what makes it fail: {lane_blame(workspace.name, cell)}")
     elif cell.verdict == "broken" and not cell.against:
         say("  nothing to hold it against: no cell of this release and Python works as published")
-
-
-STATES = ("ruled out before any run", "tested", "run without an answer", "never run")
-
-
-def health_command(
-    matrix: MatrixName,
-    days: Annotated[
-        int, Option("--days", min=0, help="How long a stale verdict may wait for its run.")
-    ] = 14,
-) -> None:
-    """Report how fresh the results are.
-
-    Exit code 1 when one is overdue, a record is damaged, or none is there.
-
-    Each planned cell is counted once: ruled out before any run, tested, run without an answer, or
-    never run. A verdict is overdue when it has been stale by its age for more than so many days:
-    nobody runs what is due.
-
-    Examples: compat ci health tff; compat ci health tff --days 3
-    """
-    workspace = workspace_of(matrix)
-    tested = [entry for entry in workspace.snapshot.known if entry.is_tested]
-    waited = workspace.context.fresh_days + days
-    overdue = [
-        entry.cell.id
-        for entry in tested
-        if (entry.planned and entry.obstacle is None) and _age(workspace, entry) > waited
-    ]
-    damaged = workspace.damaged(now())
-    figures = _figures(workspace, tested) | {
-        "overdue": len(overdue),
-        "damaged records": len(damaged),
-    }
-    if given.as_json:
-        envelope({"matrix": matrix, **figures, "overdue_cells": overdue}, damaged)
-    else:
-        for name, value in figures.items():
-            say(f"{name}: {value}")
-        report(damaged)
-    for cell in overdue:
-        note(f"warning: {cell} is overdue; compat run {matrix} {cell} renews it")
-    raise Exit(1 if overdue or damaged or not tested else 0)
-
-
-def _figures(workspace: Workspace, tested: list[Answer]) -> dict[str, int | str]:
-    kinds = [entry.kind for entry in workspace.snapshot.known]
-    cells = cell_count(workspace.snapshot)
-    never_run = cells.refused + cells.expected + cells.untried
-    states = (cells.ruled_out, cells.tested, cells.undecided, never_run)
-    days = sorted(entry.latest for entry in tested if entry.latest is not None)
-    return {
-        "planned cells": cells.planned,
-        **{f"planned cells {words}": number for words, number in zip(STATES, states, strict=True)},
-        "tested cells": len(tested),
-        "tested with the core alone": sum(e.evidence == "smoke" for e in tested),
-        "stale verdicts": sum(entry.stale for entry in tested),
-        "flaky cells": kinds.count("flaky"),
-        "oldest verdict": str(days[0]) if days else "none",
-        "newest verdict": str(days[-1]) if days else "none",
-    }
-
-
-def _age(workspace: Workspace, entry: Answer) -> int:
-    latest = entry.latest
-    return 0 if latest is None else (workspace.context.day - latest).days

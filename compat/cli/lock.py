@@ -3,12 +3,12 @@
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import Annotated
 
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
 from compat.cli.arguments import Exit, Option, given
-from compat.cli.installs import MOST_QUESTIONS, ask_plain
+from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
 from compat.cli.options import (
     CellNames,
     LockerName,
@@ -93,8 +93,9 @@ def lock_command(
     if platform:
         if plain or check:
             raise UsageError.of("--platform asks what metadata leaves open: no --plain, no --check")
-        asked = (words or (), wheels_locker(workspace, locker), jobs, most, given.as_json)
-        raise Exit(_ask_elsewhere(workspace, platform, *asked))
+        resolver, named = wheels_locker(workspace, locker), platforms_named(workspace, platform)
+        as_json = given.as_json
+        raise Exit(ask_platforms(workspace, named, words or (), resolver, jobs, most, as_json))
     if plain:
         if words or check:
             raise UsageError.of("--plain asks about every release: no cells, no --check")
@@ -122,12 +123,6 @@ def lock_command(
     of_suite = any(line.outcome.startswith("lock-fail:suite-fault") for line in lines)
     code = 2 if of_suite else int(len(locked) < len(lines))
     raise Exit(max((error.exit_code for error in errors), default=code))
-
-
-def _ask_elsewhere(workspace: Workspace, platform: str, *asked: Any) -> int:
-    from compat.cli.installs import ask_platforms, platforms_named
-
-    return ask_platforms(workspace, platforms_named(workspace, platform), *asked)
 
 
 def _lock_all(

@@ -11,7 +11,7 @@ from compat.cli.machine import without_places
 from compat.cli.options import MatrixName, workspace_of
 from compat.cli.output import envelope, note, report, say
 from compat.errors import UsageError
-from compat.results.older import convert_records
+from compat.results.record_files import convert_records
 from compat.run.evidence import Isolation
 from compat.site.wording import count
 from compat.workspace import Workspace

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from packaging.version import Version
@@ -242,7 +242,9 @@ def run_command(
     workers = jobs if fleet else _workers(workspace.matrix.suite, jobs, dry_run)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
-        raise Exit(_run_checkout(workspace, asked, (words or (), quick), options, reports))
+        from compat.cli.diff import run_checkout
+
+        raise Exit(run_checkout(workspace, asked, (words or (), quick), options, reports))
     if plan is not None:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
         raise Exit(_run_shard(workspace, plan, shard, options, machine, reports))
@@ -288,12 +290,6 @@ def _run_shard(
             chosen = pipeline.chosen(workspace, cells, tier=of_tier.tier).cells
             codes.append(_run(workspace, chosen, of_tier, machine, reports))
     return max(codes)
-
-
-def _run_checkout(*words: Any) -> int:
-    from compat.cli.diff import run_checkout
-
-    return run_checkout(*words)
 
 
 def _workers(suite: Suite, jobs: int, dry_run: bool) -> int:
