@@ -153,8 +153,8 @@ def failed_imports(
     """The third packages, with their versions, of imports that failed by one of them in cells with
     the same versions on the axes: all but the subject's, where its code did not take part.
     """
-    from compat.results.involved import blocked_import
     from compat.results.judge import asked_about
+    from compat.results.record import blocked_import
 
     asked = asked_about(cell.id, workspace.context)
     if not asked:

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from compat.fleet.laboratory import LockLaboratory
     from compat.index.release import Artifact
     from compat.lock.lockfile import Locker
-    from compat.results.answer import Answer
     from compat.results.judged import JudgedRun
     from compat.results.learnt import AuditedCell, Finding
     from compat.search.api_change import ApiChange
@@ -240,7 +239,11 @@ def settled(
     if workspace.learnt.clauses == KeptClauses():
         return (), ()
     entries = (workspace.snapshot.by_id.get(cell) for cell in locked)
-    refused = [e.cell.id for e in entries if e is not None and _is_said_to_fail(e)]
+    refused = [
+        e.cell.id
+        for e in entries
+        if e is not None and (e.refusal is not None and e.refusal.outcome.stage == "lock")
+    ]
     if refused:
         answers = (PlainAnswer(cell=c, on=workspace.day, outcome=LOCKED) for c in refused)
         keep_probes(workspace.folder, answers)
@@ -252,10 +255,6 @@ def settled(
     keep_clauses(workspace.folder, workspace.matrix, workspace.learnt.clauses.without(disproofs))
     workspace.refresh()
     return disproofs, fell
-
-
-def _is_said_to_fail(entry: Answer) -> bool:
-    return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 
 def asked_elsewhere(

@@ -25,7 +25,7 @@ from support.known import (
     statuses,
 )
 
-from compat.advise.known_files import files_of_known
+from compat.advise.problem import files_of_known
 from compat.advise.proof import proofs
 from compat.files import write
 from compat.lock.kept_lock import LocksByCell
@@ -118,7 +118,7 @@ def test_the_next_question_judges_no_cell(tmp_path: Path, monkeypatch: pytest.Mo
         for name in ("judge", "judged_again"):
             monkeypatch.setattr(snapshot_module, name, lambda *_, **__: pytest.fail("judged again"))
         again = workspace(root, tmp_path).snapshot
-        assert again.by_id[NEW].verdict.failing("combination") == ("a",)
+        assert again.by_id[NEW].failing("combination") == ("a",)
         assert plain(again.known) == plain(first.known)
         assert [len(entry.runs) for entry in again.known] == [1, 1, 1]
         assert again.known[0].counted == again.known[0].history.counted != ()
@@ -159,7 +159,7 @@ def test_another_day_is_another_question(tmp_path: Path) -> None:
     with repository(red_and_green()) as root:
         for day, is_stale in ((DAY, False), (later, True), (DAY, False)):
             known = workspace(root, tmp_path, day).snapshot.known
-            assert {entry.verdict.stale for entry in known} == {is_stale}
+            assert {entry.stale for entry in known} == {is_stale}
 
 
 @pytest.mark.parametrize("change", ["answers SET body = x'00'", "derived SET body = x'00'"])
@@ -183,13 +183,13 @@ def test_what_is_damaged_is_derived_again(tmp_path: Path, change: str) -> None:
 def test_a_reader_keeps_what_it_has_opened(tmp_path: Path) -> None:
     with repository(red_and_green()) as root:
         before = workspace(root, tmp_path)
-        assert before.snapshot.by_id[NEW].verdict.kind == "partial"
+        assert before.snapshot.by_id[NEW].kind == "partial"
         before.store.add(ran(lock_of(OLD), "import-fail:missing-module(a)", minute=5))
         after = workspace(root, tmp_path).snapshot
-        assert after.by_id[OLD].verdict.kind == "broken"
-        assert before.snapshot.by_id[OLD].verdict.kind == "works"
+        assert after.by_id[OLD].kind == "broken"
+        assert before.snapshot.by_id[OLD].kind == "works"
         before.refresh()
-        assert before.snapshot.by_id[OLD].verdict.kind == "broken"
+        assert before.snapshot.by_id[OLD].kind == "broken"
 
 
 def test_a_question_about_one_cell_does_not_read_all(
@@ -239,7 +239,7 @@ def test_only_the_releases_with_new_runs_are_judged_again(
         monkeypatch.setattr(snapshot_module, "judge", noted)
         workspace(root, tmp_path).store.add(ran(lock_of(OLD), "import-fail:abort", minute=5))
         after = workspace(root, tmp_path).snapshot
-        assert after.by_id[OLD].verdict.kind == "broken"
+        assert after.by_id[OLD].kind == "broken"
         assert judged == [OLD]
         assert plain(after.known) == plain(anew(root).known)
 
@@ -253,7 +253,7 @@ def test_after_a_run_no_lock_is_read_again(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(Workspace, "lock", lambda *_: pytest.fail("a lock is read again"))
         after = workspace(root, tmp_path).snapshot
         assert plain(after.known) == expected
-        assert after.by_id[RELAXED].verdict != before.verdict
+        assert after.by_id[RELAXED] != before
 
 
 def test_another_lock_may_keep_what_the_one_before_did_not(tmp_path: Path) -> None:

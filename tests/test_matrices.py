@@ -12,8 +12,7 @@ from compat.files import not_kept
 from compat.lock.kept_lock import kept_lock
 from compat.policy.propose import proposals
 from compat.results.answer import Answer
-from compat.results.judge import holds
-from compat.results.refuted import refuted
+from compat.results.judge import holds, refuted
 from compat.results.snapshot import Snapshot
 from compat.workspace import Workspace
 
@@ -55,9 +54,7 @@ def test_what_fails_by_a_combination_of_the_first_matrix_is_declared(tff: Snapsh
     # A failure that nobody has declared is news: read its source, then declare it, or say here
     # that its cause is not known yet.
     unexplained = {
-        (entry.cell.id, name)
-        for entry in tff.known
-        for name in entry.verdict.failing("unexplained")
+        (entry.cell.id, name) for entry in tff.known for name in entry.failing("unexplained")
     }
     assert not unexplained
 
@@ -65,18 +62,18 @@ def test_what_fails_by_a_combination_of_the_first_matrix_is_declared(tff: Snapsh
 def test_faults_of_a_release_make_no_cell_of_the_first_matrix_partial(tff: Snapshot) -> None:
     by_kind: dict[str, list[Answer]] = {}
     for entry in tff.known:
-        by_kind.setdefault(entry.verdict.kind, []).append(entry)
+        by_kind.setdefault(entry.kind, []).append(entry)
     print({kind: len(entries) for kind, entries in sorted(by_kind.items())})
     for entry in by_kind["partial"]:
-        print(entry.cell.id, entry.verdict.failing("combination"), entry.verdict.score.words)
-        assert entry.verdict.failing("combination")
+        print(entry.cell.id, entry.failing("combination"), entry.score.words)
+        assert entry.failing("combination")
     assert by_kind["works"]
     for entry in by_kind["works"]:
-        assert entry.verdict.score.combination == 0
-        assert entry.verdict.score.finished
-        assert {fault.fault for fault in entry.verdict.faults} <= {"release", "index"}
+        assert entry.score.combination == 0
+        assert entry.score.finished
+        assert {fault.fault for fault in entry.faults} <= {"release", "index"}
     for entry in by_kind["broken"]:
-        assert not entry.verdict.capabilities
+        assert not entry.capabilities
 
 
 def test_each_known_capability_of_the_first_matrix_fails_where_its_entry_says(
@@ -87,7 +84,7 @@ def test_each_known_capability_of_the_first_matrix_fails_where_its_entry_says(
             capability.status
             for entry in tff.known
             if holds(issue, entry.cell)
-            for capability in entry.verdict.capabilities
+            for capability in entry.capabilities
             if capability.id == issue.capability
         }
         assert not issue.capability or "no" in statuses

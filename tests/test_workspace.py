@@ -30,7 +30,7 @@ def workspace(root: Path, cache: Path, day: datetime.date = DAY) -> Workspace:
 def test_each_verdict_is_that_of_the_snapshot(tmp_path: Path) -> None:
     with repository(proven(NEW, OLD)) as root:
         demo = workspace(root, tmp_path)
-        known = {entry.cell.id: entry.verdict for entry in demo.snapshot.known}
+        known = {entry.cell.id: entry for entry in demo.snapshot.known}
         assert known.keys() >= {NEW, OLD}
         assert {cell: demo.verdict(cell) for cell in known} == known
 
@@ -62,7 +62,7 @@ def test_one_question_looks_at_the_files_of_records_once(
 
 
 def verdicts(root: Path, cache: Path, day: datetime.date = DAY) -> dict[str, Answer]:
-    return {e.cell.id: e.verdict for e in workspace(root, cache, day).snapshot.known}
+    return {e.cell.id: e for e in workspace(root, cache, day).snapshot.known}
 
 
 def test_what_is_kept_of_a_cell_says_what_its_runs_say_on_any_day(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_what_is_kept_of_a_cell_says_what_its_runs_say_on_any_day(tmp_path: Path
         for day in days:
             kept, anew = (workspace(root, tmp_path / at, day).snapshot for at in ("", f"{day}"))
             for one, other in zip(kept.known, anew.known, strict=True):
-                assert (one.verdict, one.overview) == (other.verdict, other.overview), day
+                assert (one, one.overview) == (other, other.overview), day
             assert agenda(kept) == agenda(anew), day
 
 

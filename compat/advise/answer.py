@@ -9,17 +9,23 @@ from functools import cache, cached_property
 from packaging.version import Version
 
 from compat.advise.lifted import Lifted
-from compat.advise.proof import TestedCombination, VersionsOf, is_current, is_goal_met, proofs
-from compat.advise.published import AsPublished, as_published
-from compat.advise.ranks import Ranks, positions
+from compat.advise.proof import (
+    AsPublished,
+    Ranks,
+    TestedCombination,
+    VersionsOf,
+    as_published,
+    is_current,
+    is_goal_met,
+    positions,
+    proofs,
+)
 from compat.advise.request import Request, Want, label, unavailable, wanted_coordinates
 from compat.declare.matrix import Axis, Matrix
 from compat.lock.lockfile import Lock
-from compat.plan.cell import Cell
 from compat.plan.feasible import Obstacle
-from compat.results.answer import Answer
+from compat.results.answer import Answer, verdict_clause
 from compat.results.snapshot import Snapshot
-from compat.results.state_words import verdict_clause
 from compat.value import Value
 
 
@@ -34,7 +40,6 @@ class ProofsByVersion:
         self.meeting = cache(self._meeting)
 
     def matching(self, request: Request) -> list[TestedCombination]:
-        """Return the proofs that meet a request, in their order."""
         numbers: Collection[int] = range(len(self._proofs))
         for meeting in sorted(map(self.meeting, request.wants), key=len):
             numbers = [number for number in numbers if number in meeting]
@@ -91,7 +96,6 @@ def alternatives(
 
 
 def trade_off(matrix: Matrix, best: TestedCombination, other: TestedCombination) -> str:
-    """Return in one sentence what the other one gains and loses."""
     gained = ", ".join(_gain(matrix, other, respect) for respect in better_in(matrix, other, best))
     worse = (respect for respect in better_in(matrix, best, other) if respect != "days")
     lost = ", ".join(_loss(matrix, other, respect) for respect in worse)
@@ -246,18 +250,17 @@ def _more(others: int) -> str:
 def _failure(
     snapshot: Snapshot, entry: Answer, request: Request, proof: TestedCombination | None
 ) -> str:
-    verdict = entry
-    if verdict.kind in ("works", "partial"):
+    if entry.kind in ("works", "partial"):
         if entry.lock_digest is None:
             return "worked, but has no lock that could be installed"
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
         pins = () if is_goal_met(proof, request) else ("with changed dependency pins",)
-        differs = (*pins, *_lacking(verdict, request), *_other_versions(proof, request))
-        return f"{verdict_clause(verdict)}, but {', '.join(differs)}"
+        differs = (*pins, *_lacking(entry, request), *_other_versions(proof, request))
+        return f"{verdict_clause(entry)}, but {', '.join(differs)}"
     issue = snapshot.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
-    return f"{verdict_clause(verdict)}: {verdict.outcome}, tested on {verdict.latest}{because}"
+    return f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}{because}"
 
 
 def _lacking(verdict: Answer, request: Request) -> Iterator[str]:
@@ -291,19 +294,17 @@ def _of_metadata(snapshot: Snapshot, matching: Sequence[Answer], request: Reques
 
 def _beside(snapshot: Snapshot, request: Request, entry: Answer, obstacle: Obstacle) -> int:
     asked = {snapshot.matrix.subject, *(want.axis.name for want in request.wants)}
-    return sum(_axis_of(entry.cell, text) not in (None, *asked) for text in obstacle.between)
-
-
-def _axis_of(cell: Cell, text: str) -> str | None:
-    return next(
-        (coordinate.axis for coordinate in cell.coordinates if coordinate.text == text), None
+    return sum(
+        next(
+            (coordinate.axis for coordinate in entry.cell.coordinates if coordinate.text == text),
+            None,
+        )
+        not in (None, *asked)
+        for text in obstacle.between
     )
 
 
 def _of_others(matching: Sequence[Answer], request: Request) -> Iterator[str]:
-    """What is inferred of cells that were not run, or what a resolver said, where nothing else is
-    left: the newest one, and how many more.
-    """
     refused = [
         entry
         for entry in matching
@@ -318,7 +319,6 @@ def _of_others(matching: Sequence[Answer], request: Request) -> Iterator[str]:
 
 
 def _of_nobody(matching: Sequence[Answer], request: Request) -> list[str]:
-    """How many were never run, with the one that most speaks for."""
     untested = [
         entry
         for entry in matching
@@ -391,10 +391,7 @@ class Advisor:
     """Answers requests about one snapshot."""
 
     def __init__(
-        self,
-        snapshot: Snapshot,
-        locks: Mapping[str, Lock],
-        versions: VersionsOf | None = None,
+        self, snapshot: Snapshot, locks: Mapping[str, Lock], versions: VersionsOf | None = None
     ) -> None:
         """Take what is known, and the lock of each cell that has one; only those of proven cells
         are looked at. `versions` returns which versions of the axes a cell's lock has, where that
@@ -406,7 +403,6 @@ class Advisor:
 
     @cached_property
     def proofs(self) -> tuple[TestedCombination, ...]:
-        """Every proof, in the order of the plan."""
         return proofs(self.snapshot, self._locks, self._versions)
 
     @cached_property
@@ -419,7 +415,6 @@ class Advisor:
 
     @cached_property
     def ranks(self) -> Ranks:
-        """The order of the proofs."""
         return Ranks(self.snapshot, self.proofs)
 
     def answer(self, request: Request) -> Recommended | Unproven:
@@ -428,7 +423,18 @@ class Advisor:
         """
         matching, matrix = self._by_version.matching(request), self.snapshot.matrix
         if not matching:
-            return self._unproven(request)
+            ways = obstructions(self.snapshot, request, self._by_id)
+            if not self.proofs:
+                return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
+            asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
+            nearest, _ = min(
+                self._by_version.candidates(request),
+                key=lambda pair: self.ranks.distance(pair[0], pair[1], request, asked),
+            )
+            changes = tuple(self._changes(nearest, request))
+            return Unproven(
+                request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes
+            )
         contenders = self._sorted(self.ranks.contenders(matching, request), request)
         best, *others = self.ranks.undominated(contenders, request)
         return Recommended(
@@ -444,11 +450,9 @@ class Advisor:
         )
 
     def fitting(self, request: Request) -> list[TestedCombination]:
-        """Return the proofs that meet the request, the best first."""
         return self._sorted(self._by_version.matching(request), request)
 
     def first(self, request: Request) -> TestedCombination | None:
-        """Return the best proof that meets the request; None when none does."""
         matching = self._by_version.matching(request)
         return min(matching, key=lambda proof: self.ranks.order(proof, request), default=None)
 
@@ -456,26 +460,11 @@ class Advisor:
         return sorted(proofs, key=lambda proof: self.ranks.order(proof, request))
 
     def card(self, proof: TestedCombination) -> Card:
-        """Return a proof with all that is recommended with it."""
         return Card(
             proof=proof,
             lock=self._locks[proof.id],
             published=as_published(self.snapshot, proof.cell),
             cautions=self.snapshot.cautions(self.snapshot.by_id[proof.id]),
-        )
-
-    def _unproven(self, request: Request) -> Unproven:
-        ways = obstructions(self.snapshot, request, self._by_id)
-        if not self.proofs:
-            return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
-        asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
-        nearest, _ = min(
-            self._by_version.candidates(request),
-            key=lambda pair: self.ranks.distance(pair[0], pair[1], request, asked),
-        )
-        changes = tuple(self._changes(nearest, request))
-        return Unproven(
-            request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes
         )
 
     def _changes(self, proof: TestedCombination, request: Request) -> Iterator[str]:
@@ -509,7 +498,6 @@ class Advisor:
 
 
 def because(best: TestedCombination, request: Request, matrix: Matrix) -> str:
-    """Return in one sentence what the best proof has before all others that meet a request."""
     subject = f"{matrix.subject_axis.package} {best.version(matrix.subject)}"
     most = {
         "best": (

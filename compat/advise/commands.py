@@ -95,7 +95,6 @@ def commands(lock: Lock, at: Whereabouts, matrix: Matrix) -> Commands:
 
 
 def suite_lines(lock: Lock, at: Whereabouts) -> tuple[str, ...]:
-    """Return the lines that add to the library's environment what only the suite needs."""
     if not lock.suite_only:
         return ()
     return _part(lock, at, "", _SUITE), f"{_uv_install(lock.inputs)} -r {_SUITE}"
@@ -113,19 +112,23 @@ def _uv_install(inputs: Inputs) -> str:
 def shell_lines(
     inputs: Inputs, at: Whereabouts, matrix: Matrix
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the lines for a shell alone, with uv and with pip."""
     activate = f"source {folder(inputs)}/bin/activate"
     used = (activate, f"python -c {quote(smoke_test(inputs, matrix))}")
-    return (*_uv_lines(inputs, at), *used), (*_pip_lines(inputs, at), *used)
+    target = folder(inputs)
+    return (*_uv_lines(inputs, at), *used), (
+        *(
+            f"python{series(inputs)} -m venv {target}",
+            f"{target}/bin/python -m {_pip_install(inputs)} -r {quote(at.lock)}",
+        ),
+        *used,
+    )
 
 
 def folder(inputs: Inputs) -> str:
-    """Return the name of the environment's folder: the place of the cell, the subject first."""
     return "-".join(reversed(inputs.cell.partition("+")[0].split("-")))
 
 
 def smoke_test(inputs: Inputs, matrix: Matrix) -> str:
-    """Return the Python code that imports the subject and prints its version."""
     package = matrix.subject_axis.package
     module = matrix.suite.module or canonicalize_name(package).replace("-", "_")
     if inputs.python < _WITH_METADATA:
@@ -134,19 +137,16 @@ def smoke_test(inputs: Inputs, matrix: Matrix) -> str:
 
 
 def platform_words(inputs: Inputs) -> str:
-    """Return where a lock installs, in words: `Linux x86-64, glibc 2.31 or newer`."""
     architecture, _, system = without_build(inputs.platform).partition("-")
     glibc = system.removeprefix("manylinux_").replace("_", ".")
     return f"Linux {architecture.replace('_', '-')}, glibc {glibc} or newer"
 
 
 def series(inputs: Inputs) -> str:
-    """Return the interpreter series that the lock is for: `3.13`, `3.13t`, `pypy3.10`."""
     return python_name(inputs.python, inputs.platform)
 
 
 def in_two_steps(inputs: Inputs) -> bool:
-    """Return whether the lock's subject does not declare the lock's Python."""
     return inputs.injected_pin is not None and inputs.install_as_python is not None
 
 
@@ -164,7 +164,6 @@ def parts(lock: Lock) -> tuple[str, str]:
 
 
 def _uv_lines(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
-    """The environment and its packages with uv, which fetches the interpreter too."""
     target = folder(inputs)
     install = _uv_install(inputs)
     first = f"uv venv --python {series(inputs)} {target}"
@@ -176,14 +175,6 @@ def _uv_lines(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
         *(() if at.pins and at.given else _split(inputs, at.lock)),
         f"{install} -r {quote(pins)}",
         f"{install} --python-version {inputs.install_as_python} -r {quote(subject_file)}",
-    )
-
-
-def _pip_lines(inputs: Inputs, at: Whereabouts) -> tuple[str, ...]:
-    target = folder(inputs)
-    return (
-        f"python{series(inputs)} -m venv {target}",
-        f"{target}/bin/python -m {_pip_install(inputs)} -r {quote(at.lock)}",
     )
 
 
@@ -222,7 +213,6 @@ def _overrides(lock: Lock) -> Iterator[str]:
 
 
 def _project(lock: Lock, at: Whereabouts, matrix: Matrix, smoke: str) -> Iterator[str]:
-    """In the project's folder: add the subject under the lock's pins, which uv then keeps."""
     package = matrix.subject_axis.package
     pin = next(pin for pin in lock.pins if pin.name == canonicalize_name(package))
     constraints = at.lock

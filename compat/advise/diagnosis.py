@@ -42,8 +42,7 @@ from compat.advise.tested_set import (
 from compat.advise.violation import Fallback, PublishedRules, series_of
 from compat.declare.matrix import Matrix
 from compat.plan.requirements import requirement_of
-from compat.results.answer import Answer
-from compat.results.state_words import verdict_clause
+from compat.results.answer import Answer, verdict_clause
 from compat.run.outcome import Failed
 from compat.value import Value
 
@@ -77,7 +76,6 @@ class Diagnosis(Value, frozen=True):
 def diagnosis(
     known: KnownFacts, packages: PackageList, message: Message | None = None
 ) -> Diagnosis:
-    """Return what is known of an environment, or of what a message tells of one."""
     matrix = known.snapshot.matrix
     sets = tested_sets(known.snapshot, known.pins)
     rules = PublishedRules(matrix, known.snapshot.catalogue, packages)
@@ -94,7 +92,14 @@ def diagnosis(
         *(() if proof else problems_of_metadata(rules, sets, packages, matrix)),
     )
     needs = [need for problem in against if (need := requirement_of(problem.needs)) is not None]
-    problems = _each_once(against)
+    # The problems, of those of one cause about the same package the first; one that names none only
+    # where no other of its cause does.
+    placed = {problem.cause for problem in against if problem.packages}
+    first: dict[tuple[str, ...], Problem] = {}
+    for problem in against:
+        if problem.packages or problem.cause not in placed:
+            first.setdefault((problem.cause, *problem.packages[:1]), problem)
+    problems = tuple(first.values())
     wanted = {**tried, **packages.versions}
     for fallback in fallbacks:
         # What a resolver went back to is not what was wanted.
@@ -136,23 +141,8 @@ def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> b
     )
 
 
-def _each_once(problems: Sequence[Problem]) -> tuple[Problem, ...]:
-    """The problems, of those of one cause about the same package the first; one that names none
-    only where no other of its cause does.
-    """
-    placed = {problem.cause for problem in problems if problem.packages}
-    first: dict[tuple[str, ...], Problem] = {}
-    for problem in problems:
-        if problem.packages or problem.cause not in placed:
-            first.setdefault((problem.cause, *problem.packages[:1]), problem)
-    return tuple(first.values())
-
-
 def _notes(
-    known: KnownFacts,
-    fallbacks: Sequence[Fallback],
-    packages: PackageList,
-    message: Message | None,
+    known: KnownFacts, fallbacks: Sequence[Fallback], packages: PackageList, message: Message | None
 ) -> Iterator[str]:
     matrix = known.snapshot.matrix
     if message is not None:

@@ -34,7 +34,8 @@ def with_locks(
     """
 
     def marked(entry: Answer) -> Answer:
-        if not _may_keep_all(entry):
+        is_locked = entry.planned and entry.lock_digest is not None
+        if not (entry.cell.recipe == "relaxed" and is_locked):
             return entry
         is_unchanged = unchanged.get(entry.cell.id)
         if is_unchanged is None:
@@ -42,11 +43,6 @@ def with_locks(
         return replace(entry, is_unchanged=is_unchanged)
 
     return known.mapped(marked)
-
-
-def _may_keep_all(entry: Answer) -> bool:
-    is_locked = entry.planned and entry.lock_digest is not None
-    return entry.cell.recipe == "relaxed" and is_locked
 
 
 def _is_unchanged(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> bool:
@@ -180,7 +176,6 @@ def _kept(requirements: Iterable[Asked], locked: Version) -> bool:
 
 
 def _shown(specifiers: Iterable[SpecifierSet]) -> str:
-    """The published specifiers as people say them: an exact one is its version."""
     texts = sorted({str(clause) for specifier in specifiers for clause in specifier})
     exact = [
         text.removeprefix("==")

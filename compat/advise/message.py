@@ -37,15 +37,22 @@ class Message(Value, frozen=True):
     versions: dict[str, Version]
 
     def names(self, name: str) -> bool:
-        """Return whether the text speaks of a package or its module."""
         return (
             re.search(rf"(?<![\w-]){re.escape(flat(name))}(?![\w-])", flat(self.text)) is not None
         )
 
     def shows(self, signs_of_cause: tuple[Sign, ...]) -> bool:
-        """Return whether the text holds all parts of one of the signs."""
         whole = flat(self.text)
-        return any(all(_has(whole, part) for part in sign) for sign in signs_of_cause)
+        return any(
+            all(
+                (
+                    re.search(rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)", whole, re.ASCII)
+                    is not None
+                )
+                for part in sign
+            )
+            for sign in signs_of_cause
+        )
 
 
 def read_message(
@@ -78,7 +85,6 @@ def flat(text: str) -> str:
 
 
 def signs(failed: Failed) -> tuple[Sign, ...]:
-    """Return the signs of a cause: a text shows it when it holds all parts of one of them."""
     return tuple(tuple(map(flat, sign)) for sign in _signs(failed))
 
 
@@ -100,7 +106,3 @@ def _signs(failed: Failed) -> Iterator[Sign]:
             yield ("resolutionimpossible", subject)
         case cause if cause in _ERRORS:
             yield (_LINE.sub("", subject), _ERRORS[cause])
-
-
-def _has(whole: str, part: str) -> bool:
-    return re.search(rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)", whole, re.ASCII) is not None

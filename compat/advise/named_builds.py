@@ -7,10 +7,13 @@ they can lie over each other, and none of them meets a requirement on another.
 
 import datetime
 import re
+import sys
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 
 from packaging.version import Version
 
+from compat.advise.doctor.facts import grammar
 from compat.declare.matrix import Matrix
 from compat.value import Value
 
@@ -33,7 +36,6 @@ class NamedBuild(Value, frozen=True):
 
     @property
     def day(self) -> datetime.date | None:
-        """The day that its version names, as nightly builds do."""
         match = _DAY.search(str(self.version))
         try:
             return None if match is None else datetime.datetime.strptime(match[1], "%Y%m%d").date()
@@ -105,5 +107,33 @@ def base_of(name: str, short: Mapping[str, str]) -> str:
 
 
 def short_names(matrix: Matrix) -> dict[str, str]:
-    """Return the packages of a matrix by the short names of their axes."""
     return {axis.short: axis.normalised_name for axis in matrix.packages}
+
+
+@cache
+def _by_lower() -> dict[str, str]:
+    return {module.lower(): package for module, package in grammar()["modules"].items()}
+
+
+def module_package(module: str) -> str:
+    """Return the package of a module: the known one, or the name of its top module. Messages are
+    matched without regard to case, so are modules.
+    """
+    parts = module.split(".")
+    for length in range(len(parts), 0, -1):
+        package = _by_lower().get(".".join(parts[:length]).lower())
+        if package is not None:
+            return package
+    return parts[0]
+
+
+def is_own_name(name: str) -> bool:
+    """Return whether a module of that name may be of one's own, or is of Python's library, so that
+    the name alone tells of no package.
+    """
+    module = name.replace("-", "_").lower()
+    return (
+        module.startswith(("my_", "_"))
+        or module in grammar()["lists"]["of_anybody"]
+        or module in {known.lower() for known in sys.stdlib_module_names}
+    )

@@ -95,7 +95,6 @@ def read_list(text: str, python: Version | None = None) -> PackageList:
 
 
 def stated_python(text: str) -> Version | None:
-    """Return the Python that a list or a message names, if it names one."""
     match = _PYTHON.search(text[:200_000])
     return None if match is None else Version(match[1])
 
@@ -122,7 +121,13 @@ def _pairs(text: str, python: Version | None) -> tuple[list[tuple[str, Version]]
     pairs: list[tuple[str, Version]] = []
     unread: list[str] = []
     for line in _joined(text):
-        if _is_furniture(line):
+        if (
+            not line
+            or _RULE.fullmatch(line) is not None
+            or _HEADING.match(line) is not None
+            or _OPTION.match(line) is not None
+            or re.fullmatch(r"python(?: version)?:? ?v?3[\d.]*", line, re.IGNORECASE) is not None
+        ):
             continue
         pair = _pair(line, python)
         if pair is None:
@@ -145,16 +150,6 @@ def _joined(text: str) -> Iterator[str]:
         yield held
 
 
-def _is_furniture(line: str) -> bool:
-    return (
-        not line
-        or _RULE.fullmatch(line) is not None
-        or _HEADING.match(line) is not None
-        or _OPTION.match(line) is not None
-        or re.fullmatch(r"python(?: version)?:? ?v?3[\d.]*", line, re.IGNORECASE) is not None
-    )
-
-
 def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None:
     """The package of a line, none where a marker leaves it out; None for what is not understood."""
     line = re.sub(r"\s--hash=.*", "", line)
@@ -162,7 +157,15 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
         return None
     requirement = _requirement(line)
     if requirement is not None:
-        return _required_pair(requirement, python)
+        if requirement.marker is not None and not _holds(requirement.marker, python):
+            return []
+        if requirement.url:
+            version = _version_of_file(requirement.url)
+        else:
+            clauses = list(requirement.specifier)
+            exact = [c for c in clauses if c.operator in ("==", "===") and "*" not in c.version]
+            version = _version(exact[0].version) if len(clauses) == len(exact) == 1 else None
+        return None if version is None else [(canonicalize_name(requirement.name), version)]
     # Of more than three words with single blanks between nobody knows which are columns.
     is_prose = len(line.split()) > 3 and not _TWO_BLANKS.search(line)
     match = _CONDA.fullmatch(line) or (None if is_prose else _COLUMNS.fullmatch(line))
@@ -185,20 +188,6 @@ def _requirement(line: str) -> Requirement | None:
         return None
 
 
-def _required_pair(
-    requirement: Requirement, python: Version | None
-) -> list[tuple[str, Version]] | None:
-    if requirement.marker is not None and not _holds(requirement.marker, python):
-        return []
-    if requirement.url:
-        version = _version_of_file(requirement.url)
-    else:
-        clauses = list(requirement.specifier)
-        exact = [c for c in clauses if c.operator in ("==", "===") and "*" not in c.version]
-        version = _version(exact[0].version) if len(clauses) == len(exact) == 1 else None
-    return None if version is None else [(canonicalize_name(requirement.name), version)]
-
-
 def _holds(marker: Marker, python: Version | None) -> bool:
     """Whether a marker admits the Python; where that is not known, every marker does."""
     if python is None:
@@ -214,7 +203,6 @@ def _version(text: str) -> Version | None:
 
 
 def _version_of_file(url: str) -> Version | None:
-    """The version of a wheel that was installed from a file or an address (PEP 610)."""
     try:
         return parse_wheel_filename(url.partition("#")[0].rpartition("/")[2])[1]
     except (InvalidWheelFilename, InvalidVersion):
@@ -222,7 +210,6 @@ def _version_of_file(url: str) -> Version | None:
 
 
 def _json(text: str) -> list[tuple[str, Version]] | None:
-    """The packages of `pip list --format=json`, `conda list --json`, or a Pipfile.lock."""
     try:
         content: Any = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

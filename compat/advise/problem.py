@@ -2,33 +2,80 @@
 message say against it.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.infer import Finding
-from compat.advise.guards import ImportGuard, refused_by
-from compat.advise.message import Message, signs
-from compat.advise.named_builds import (
-    base_of,
-    lying_over_each_other,
-    of_other_days,
-    short_names,
-)
+from compat.advise.message import Message, read_message, signs
+from compat.advise.named_builds import base_of, lying_over_each_other, of_other_days, short_names
 from compat.advise.package_list import PackageList
 from compat.advise.tested_set import TestedSet, differing_pins, fails_alike, named_packages
 from compat.advise.violation import Fallback, PublishedRules, Violation, series_of
 from compat.declare.matrix import Matrix
+from compat.lock.lock_text import locked_version, read_pins
 from compat.plan.requirements import requirement_of
 from compat.results.answer import Answer
-from compat.results.involved import PYTHON, involved
 from compat.results.learnt import KeptBlame
+from compat.results.record import PYTHON, Record, involved
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
 from compat.value import Value
+
+
+class ImportGuard(Value, frozen=True):
+    """A release that asks for `requirement` when it is imported, as it said in the run of `cell`.
+
+    `of` is its package, by normalised name.
+    """
+
+    of: str
+    version: Version
+    requirement: str
+    cell: str
+
+
+def is_guard(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) and outcome.cause == "version-guard"
+
+
+def refused_by(
+    guards: Iterable[ImportGuard], packages: PackageList
+) -> Iterator[tuple[ImportGuard, str, Version]]:
+    """Yield the guards of installed releases that refuse an installed package, with its name and
+    version.
+    """
+    for guard in guards:
+        need = requirement_of(guard.requirement)
+        installed = None if need is None else packages.versions.get(need.name)
+        if (
+            need is not None
+            and installed is not None
+            and packages.versions.get(guard.of) == guard.version
+            and not need.specifier.contains(installed, prereleases=True)
+        ):
+            yield guard, need.name, installed
+
+
+def _guards(record: Record) -> Iterator[ImportGuard]:
+    versions: dict[str, str] = {
+        canonicalize_name(pin.name): pin.version for pin in record.installed
+    }
+    for asks in read_message(record.log).requires:
+        if not asks.is_check or asks.who not in versions:
+            continue
+        need = requirement_of(f"{asks.what}{asks.range}")
+        if need is not None:
+            yield ImportGuard(
+                of=asks.who,
+                version=Version(versions[asks.who]),
+                requirement=str(need),
+                cell=record.cell,
+            )
+
 
 # Where a problem is known from: a run, published metadata, a release that only a resolver chooses
 # that finds no other, the index as it is now, or a message that was pasted.
@@ -84,7 +131,6 @@ def problems_of_runs(
 
 
 def problems_of_blames(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
-    """What the releases that are there were seen to break, by runs with their neighbours."""
     for blame in known.blames:
         if packages.python is None or not blame.includes(packages.python, packages.versions):
             continue
@@ -138,7 +184,6 @@ def _opposite(condition: str) -> str:
 
 
 def problems_of_fallbacks(fallbacks: Sequence[Fallback]) -> Iterator[Problem]:
-    """Yield the releases that a resolver went back to, as no later one takes what is installed."""
     for fallback in fallbacks:
         if fallback.refusal:
             yield Problem(
@@ -201,8 +246,21 @@ def findings_about(known: KnownFacts, message: Message) -> Iterator[Finding]:
     """
     speaks = _speaks_of_subject(known, message)
     is_known = _recogniser(known)
+    # Programs import its subjects by their short names; inner modules are called `demo_core`.
+    matrix = known.snapshot.matrix
+    names, short = _names(known), short_names(matrix)
+    subject = str(matrix.subject_axis.normalised_name)
+    # The subject's module may have another name than its package.
+    modules: dict[str, str] = {canonicalize_name(matrix.suite.module or subject): subject}
+
+    def full(name: str) -> str:
+        base = short.get(name, name.removesuffix("-core"))
+        return modules.get(name, base if name not in names and base in names else name)
+
     for finding in message.findings:
-        placed = _under_full_names(finding, known)
+        placed = msgspec.structs.replace(
+            finding, packages=tuple(dict.fromkeys(map(full, finding.packages)))
+        )
         if finding.is_fault and (speaks or any(map(is_known, placed.packages))):
             yield placed
 
@@ -224,27 +282,7 @@ def refutation(finding: Finding, packages: PackageList) -> str:
     )
 
 
-def _under_full_names(finding: Finding, known: KnownFacts) -> Finding:
-    """A finding under the names that a matrix knows its packages by: programs import its subjects
-    by their short names, and inner modules are called `demo_core`.
-    """
-    matrix = known.snapshot.matrix
-    names, short = _names(known), short_names(matrix)
-    subject = str(matrix.subject_axis.normalised_name)
-    # The subject's module may have another name than its package.
-    modules: dict[str, str] = {canonicalize_name(matrix.suite.module or subject): subject}
-
-    def full(name: str) -> str:
-        base = short.get(name, name.removesuffix("-core"))
-        return modules.get(name, base if name not in names and base in names else name)
-
-    return msgspec.structs.replace(
-        finding, packages=tuple(dict.fromkeys(map(full, finding.packages)))
-    )
-
-
 def _recogniser(known: KnownFacts) -> Callable[[str], bool]:
-    """Whether a name is of a package that a matrix knows, of a build of one, or of its module."""
     matrix = known.snapshot.matrix
     names = _names(known) | {canonicalize_name(matrix.suite.module or PYTHON)}
     short = short_names(matrix)
@@ -283,7 +321,6 @@ def problems_of_builds(known: KnownFacts, packages: PackageList) -> Iterator[Pro
 
 
 def problems_of_guards(known: KnownFacts, packages: PackageList) -> Iterator[Problem]:
-    """Yield what an installed release was seen to refuse when it was imported in a run."""
     for guard, name, installed in refused_by(known.guards, packages):
         yield Problem(
             cause="version-guard",
@@ -409,3 +446,58 @@ def tried_versions(message: Message, rules: PublishedRules, matrix: Matrix) -> d
         ]
         mentioned |= {subject: fitting[-1]} if fitting else {}
     return mentioned
+
+
+class KnownFiles(NamedTuple):
+    """The pins of each lock, by its cell, and what releases were seen to ask for when imported."""
+
+    pins: dict[str, dict[str, Version]]
+    guards: tuple[ImportGuard, ...]
+
+
+class _Texts(Value, frozen=True, array_like=True):
+    """The same as texts."""
+
+    pins: dict[str, dict[str, str]]
+    guards: tuple[tuple[str, str, str, str], ...]
+
+
+def files_of_known(
+    known: Snapshot,
+    cells: Iterable[str],
+    text_of: Callable[[str], str | None],
+    records_of: Callable[[str], Iterable[Record]],
+) -> KnownFiles:
+    """Return what the files of a matrix say: `cells` are those with a lock, of which `text_of`
+    returns the text and `records_of` the runs. They are read only where that is not kept.
+    """
+
+    def read() -> _Texts:
+        texts = {cell: text for cell in cells if (text := text_of(cell)) is not None}
+        # Only what the files of these few records say in words is not in the table.
+        guarded = [
+            entry.cell.id
+            for entry in known.known
+            if any(is_guard(outcome) for run in entry.runs for outcome in run.outcomes)
+        ]
+        records = (record for cell in guarded for record in records_of(cell))
+        guards = tuple(dict.fromkeys(guard for record in records for guard in _guards(record)))
+        return _Texts(
+            {
+                cell: {name: str(version) for name, version in read_pins(text).items()}
+                for cell, text in texts.items()
+            },
+            tuple((g.of, str(g.version), g.requirement, g.cell) for g in guards),
+        )
+
+    files = known.kept("files", _Texts, read)
+    return KnownFiles(
+        pins={
+            cell: {name: locked_version(text) for name, text in own.items()}
+            for cell, own in files.pins.items()
+        },
+        guards=tuple(
+            ImportGuard(of=of, version=locked_version(text), requirement=requirement, cell=cell)
+            for of, text, requirement, cell in files.guards
+        ),
+    )

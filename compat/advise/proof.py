@@ -3,18 +3,22 @@ wholly or in part. In which order they are recommended says `ranks`.
 """
 
 import datetime
+import operator
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Literal, get_args
 
 from packaging.version import Version
 
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.request import Request, Want
-from compat.declare.matrix import Axis, InterpreterAxis
+from compat.advise.request import Goal, Request, Want
+from compat.declare.matrix import Axis, InterpreterAxis, PackageAxis
 from compat.lock.lock_text import locked_version
 from compat.lock.lockfile import Lock
-from compat.plan.cell import Cell
-from compat.results.answer import Answer, Score
+from compat.plan.cell import RECIPES, Cell, axis_coordinates, readable_cell
+from compat.results.answer import Answer, Score, verdict_clause
+from compat.results.installs import plain_of_cell
 from compat.results.record import Capability, Status
 from compat.results.snapshot import Snapshot
 from compat.run.evidence import Isolation
@@ -56,7 +60,6 @@ class TestedCombination(Value, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id of the cell."""
         return self.cell.id
 
     @property
@@ -79,34 +82,26 @@ class TestedCombination(Value, frozen=True):
 
     @property
     def changed(self) -> int:
-        """How many packages are not as published, Python among them."""
         return sum(len(requirement.packages) for requirement in self.lifted)
 
     @property
     def is_published(self) -> bool:
-        """Whether nothing was lifted: all that the release publishes is kept."""
         return not self.lifted
 
     def version(self, axis: str) -> Version:
-        """Return what the lock installs on an axis."""
         return dict(self.versions)[axis]
 
     def unmet(self, request: Request) -> tuple[Want, ...]:
-        """Return the wants that it does not meet."""
         return tuple(want for want in request.wants if not want.is_met_by(*self.on(want.axis.name)))
 
     def lacking(self, request: Request) -> tuple[str, ...]:
-        """Return the needed capabilities that it was not seen to have."""
         return tuple(need for need in request.needs if need not in self.has)
 
     def on(self, axis: str) -> tuple[Version, Version]:
-        """Return the coordinate on an axis, and what the lock installs there."""
         return self.cell.on(axis).version, self.version(axis)
 
 
 def tested_capabilities(snapshot: Snapshot) -> frozenset[str]:
-    """Return the ids of the capabilities that any run reported."""
-
     every = {id(e.capabilities): e.capabilities for e in snapshot.known}
     return frozenset(c.id for capabilities in every.values() for c in capabilities)
 
@@ -126,7 +121,11 @@ def proofs(
 
     read_versions = versions or of_lock
     packages = [_package(axis) for axis in snapshot.matrix.axes]
-    proven = [entry for entry in snapshot.known if _proves(entry)]
+    proven = [
+        entry
+        for entry in snapshot.known
+        if (entry.kind in ("works", "partial") and is_current(entry))
+    ]
 
     def read() -> dict[str, _Locked]:
         return {
@@ -139,7 +138,15 @@ def proofs(
             for entry in proven
         }
 
-    locked, todays = snapshot.kept("locked", dict[str, _Locked], read), _asked_today(snapshot)
+    by_identity = {
+        id(entry.capabilities): entry.capabilities
+        for entry in snapshot.known
+        if entry.overview is not None and entry.overview.asks_as_today
+    }
+    locked, todays = (
+        snapshot.kept("locked", dict[str, _Locked], read),
+        frozenset(c.id for capabilities in by_identity.values() for c in capabilities),
+    )
     # Cells with the same results share one object, which the snapshot holds.
     capabilities = {id(e.capabilities): e.capabilities for e in proven}
     statuses = {key: _by_status(every) for key, every in capabilities.items()}
@@ -156,10 +163,6 @@ class _Locked(Value, frozen=True, array_like=True):
     lifted: tuple[Lifted, ...]
 
 
-def _proves(entry: Answer) -> bool:
-    return entry.kind in ("works", "partial") and is_current(entry)
-
-
 def _proof(
     entry: Answer,
     locked: _Locked,
@@ -167,12 +170,12 @@ def _proof(
     todays: frozenset[str],
     packages: Collection[str],
 ) -> TestedCombination:
-    verdict, overview = entry, entry.overview
+    overview = entry.overview
     assert overview is not None
-    assert verdict.latest is not None
-    kind, runs = verdict.kind, overview.proof
+    assert entry.latest is not None
+    kind, runs = entry.kind, overview.proof
     assert runs is not None
-    is_tried = runs.is_of_today and verdict.evidence != "smoke"
+    is_tried = runs.is_of_today and entry.evidence != "smoke"
     untried = () if is_tried else tuple(sorted(todays.difference(*by_status.values())))
     axes = [coordinate.axis for coordinate in entry.cell.coordinates]
     return TestedCombination(
@@ -181,7 +184,7 @@ def _proof(
         versions=tuple(zip(axes, map(locked_version, locked.versions), strict=True)),
         has=by_status["yes"],
         fails=by_status["no"],
-        faults=verdict.failing("combination", "unexplained"),
+        faults=entry.failing("combination", "unexplained"),
         untried=untried,
         lifted=locked.lifted,
         # Of what the release itself asks; what only other packages ask of an axis is not in it.
@@ -190,10 +193,10 @@ def _proof(
             for each in locked.lifted
             if each.published
         ),
-        score=verdict.score,
+        score=entry.score,
         tested=runs.count,
         days=runs.days,
-        last=verdict.latest,
+        last=entry.latest,
         isolation=runs.isolation,
         stale=overview.outdated,
         is_of_today=runs.is_of_today,
@@ -215,17 +218,7 @@ def mostly_works(failing: int, asked: int) -> bool:
 
 
 def is_current(entry: Answer) -> bool:
-    """Return whether the newest run that counts was on the lock that the cell has now."""
     return entry.overview is not None and entry.overview.proof is not None
-
-
-def _asked_today(snapshot: Snapshot) -> frozenset[str]:
-    by_identity = {
-        id(entry.capabilities): entry.capabilities
-        for entry in snapshot.known
-        if entry.overview is not None and entry.overview.asks_as_today
-    }
-    return frozenset(c.id for capabilities in by_identity.values() for c in capabilities)
 
 
 def _by_status(capabilities: Iterable[Capability]) -> dict[Status, tuple[str, ...]]:
@@ -242,3 +235,214 @@ def _versions(
 ) -> Iterator[Version]:
     for package, coordinate in zip(packages, cell.coordinates, strict=True):
         yield pins.get(package) or coordinate.version
+
+
+class AsPublished(Value, frozen=True):
+    """What `command` does today: `works`, `fails`, or `unknown` where nobody tried."""
+
+    command: str
+    state: Literal["works", "fails", "unknown"]
+    sentence: str
+
+
+def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
+    command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
+    fresh = cell.id.partition("+")[0]
+    entry = snapshot.by_id.get(fresh)
+    asked = readable_cell(fresh, snapshot.matrix) if entry is None else entry.cell
+    install = None if asked is None else next(plain_of_cell(snapshot, asked), None)
+    if install is not None and install.ground in ("resolver", "clause"):
+        if install.state == "resolves":
+            sentence = f"resolves on {install.on}, and was not run"
+            return AsPublished(command=command, state="unknown", sentence=sentence)
+        if install.state == "needs-build":
+            sentence = f"needs a build from source, asked on {install.on}: {install.because}"
+            return AsPublished(command=command, state="unknown", sentence=sentence)
+        sentence = f"is refused: {install.outcome}, asked on {install.on}"
+        return AsPublished(command=command, state="fails", sentence=sentence)
+    kind = "unknown" if entry is None else entry.kind
+    if entry is None or kind == "unknown":
+        return AsPublished(command=command, state="unknown", sentence="not tried so far")
+    if kind == "works":
+        sentence = f"{verdict_clause(entry)}, tested on {entry.latest}"
+        return AsPublished(command=command, state="works", sentence=sentence)
+    return AsPublished(command=command, state="fails", sentence=_failure(entry))
+
+
+def _failure(entry: Answer) -> str:
+    if entry.kind == "infeasible" or entry.outcome is None:
+        return f"cannot work: {'; '.join(entry.reasons)}"
+    if entry.kind == "partial" and entry.score.words:
+        return f"{verdict_clause(entry)}: {entry.score.words}; tested on {entry.latest}"
+    return f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}"
+
+
+def _pin(axis: PackageAxis, cell: Cell) -> str:
+    version = cell.on(axis.name).version
+    name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
+    return f"'{name}=={version}'" if axis.select.is_exact(version) else f"'{name}=={version}.*'"
+
+
+class Ranks:
+    """The order in which proofs are recommended, by goal; the same for the command, the pages and
+    their data.
+    """
+
+    def __init__(self, snapshot: Snapshot, proofs: tuple[TestedCombination, ...]) -> None:
+        self.positions = positions(snapshot)
+        subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
+        axes = (
+            subject,
+            *(axis.name for axis in snapshot.matrix.packages if axis.name != subject),
+            python,
+        )
+        names = [axis.name for axis in snapshot.matrix.axes]
+        columns = [names.index(axis) for axis in axes]
+        # By text: many proofs share a coordinate, and a version is slow to look up.
+        by_text: list[dict[str, int]] = [{} for _ in names]
+
+        def place(proof: TestedCombination, column: int) -> int:
+            coordinate = proof.cell.coordinates[column]
+            number = by_text[column].get(coordinate.text)
+            if number is None:
+                number = self.positions[coordinate.axis][coordinate.version]
+                by_text[column][coordinate.text] = number
+            return number
+
+        every = [tuple([place(proof, column) for column in columns]) for proof in proofs]
+        newest_first = sorted(set(every), reverse=True)
+        age = {places: number for number, places in enumerate(newest_first)}
+        # By identity: to write down the id of each cell would take longer than all of this.
+        self._subjects = {id(proof): places[0] for proof, places in zip(proofs, every, strict=True)}
+        # What proofs are compared by; less is better in each.
+        self._criteria = {
+            id(proof): (proof.doubts, proof.changed, -proof.days, age[places])
+            for proof, places in zip(proofs, every, strict=True)
+        }
+        self._proofs = proofs
+        self._ranks: dict[Goal, dict[int, int]] = {}
+
+    def of(self, proof: TestedCombination, goal: Goal) -> int:
+        """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
+        ranks = self._ranks.get(goal)
+        if ranks is None:
+            ordered = sorted(self._proofs, key=partial(self._key, goal))
+            ranks = self._ranks[goal] = {id(proof): rank for rank, proof in enumerate(ordered)}
+        return ranks[id(proof)]
+
+    def order(self, proof: TestedCombination, request: Request) -> tuple[object, ...]:
+        return tier_of(proof, request), *self._key(request.goal, proof)
+
+    def criteria(self, proof: TestedCombination, request: Request) -> tuple[int, ...]:
+        """Return tier, failures, changed pins, days of runs and newness: less is better in each."""
+        *rest, age = self._criteria[id(proof)]
+        return tier_of(proof, request), *rest, -age if request.goal == "minimum" else age
+
+    def contenders(
+        self, proofs: Iterable[TestedCombination], request: Request
+    ) -> list[TestedCombination]:
+        """Return those proofs that no other dominates which is equal in all but newness: what is
+        left is quick to sort, where there are many proofs.
+        """
+        by_rest: dict[tuple[int, ...], list[TestedCombination]] = {}
+        ages: dict[tuple[int, ...], int] = {}
+        for proof in proofs:
+            *other, age = self.criteria(proof, request)
+            rest = tuple(other)
+            best = ages.get(rest)
+            if best is None or age < best:
+                ages[rest] = age
+                by_rest[rest] = [proof]
+            elif age == best:
+                by_rest[rest].append(proof)
+        return [proof for equals in by_rest.values() for proof in equals]
+
+    def undominated(
+        self, proofs: Iterable[TestedCombination], request: Request
+    ) -> Iterator[TestedCombination]:
+        """Yield those proofs that no other dominates; they must come the best first, as only an
+        earlier one dominates a later one.
+        """
+        front: list[tuple[int, ...]] = []
+        for proof in proofs:
+            own = self.criteria(proof, request)
+            if not any(each != own and all(map(operator.le, each, own)) for each in front):
+                front.append(own)
+                yield proof
+
+    def _key(self, goal: Goal, proof: TestedCombination) -> tuple[object, ...]:
+        """What proofs are ordered by: all four criteria in the order of the goal, then what no goal
+        asks about.
+        """
+        doubts, changed, days, age = self._criteria[id(proof)]
+        subject = self._subjects[id(proof)]
+        last = (bool(proof.stale), RECIPES.index(proof.cell.recipe), proof.id)
+        match goal:
+            case "newest":
+                return -subject, doubts, changed, days, age, *last
+            case "stable":
+                return days, doubts, changed, age, *last
+            case "closest":
+                return changed, doubts, days, age, *last
+            case "minimum":
+                return subject, doubts, changed, -age, days, *last
+        return changed > 0, doubts, changed, age, days, *last
+
+    def distance(
+        self,
+        proof: TestedCombination,
+        unmet: Collection[Want],
+        request: Request,
+        asked: Mapping[str, Collection[Version]],
+    ) -> tuple[object, ...]:
+        """Return how far a proof is from a request: whether its pins are refused, needs it lacks,
+        wants it leaves unmet, coordinates off, its order.
+
+        `unmet` are those wants, and `asked` has the coordinates that are wanted of each axis. Where
+        none is, the steps to where what is wanted would stand count.
+        """
+        steps = sum(self._steps(proof, want, asked[want.axis.name]) for want in unmet)
+        return (
+            int(not is_goal_met(proof, request)),
+            len(proof.lacking(request)),
+            len(unmet),
+            steps,
+            *self.order(proof, request),
+        )
+
+    def _steps(
+        self, proof: TestedCombination, want: Want, asked: Collection[Version]
+    ) -> int | float:
+        places = self.positions[want.axis.name]
+        position = places[proof.cell.on(want.axis.name).version]
+        wanted: list[float] = [places[version] for version in asked]
+        # Between two coordinates: a version that is none lies as far from both.
+        wanted = wanted or [bisect_left([*places], v) - 0.5 for v in want.bounds]
+        return min((abs(position - place) for place in wanted), default=len(places))
+
+
+def tier_of(proof: TestedCombination, request: Request) -> int:
+    """What counts before a goal's own order: the tier; where capabilities are needed, and so work,
+    whether the release is published for the versions; with the goal `closest` nothing.
+    """
+    if request.goal == "closest":
+        return 0
+    return min(proof.outside, 1) if request.needs else proof.tier
+
+
+def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
+    """Return the number of each coordinate on its axis, oldest first; those that only records know
+    are among them.
+    """
+
+    # By text: many cells share a coordinate, and a version is slow to look up.
+    tested: dict[str, dict[str, Version]] = {axis.name: {} for axis in snapshot.matrix.axes}
+    for entry in snapshot.known:
+        for coordinate in entry.cell.coordinates:
+            tested[coordinate.axis][coordinate.text] = coordinate.version
+    by_axis: dict[str, dict[Version, int]] = {}
+    for axis in snapshot.matrix.axes:
+        known = {coordinate.version for coordinate in axis_coordinates(axis, snapshot.catalogue)}
+        known |= {*tested[axis.name].values()}
+        by_axis[axis.name] = {version: number for number, version in enumerate(sorted(known))}
+    return by_axis

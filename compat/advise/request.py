@@ -109,7 +109,6 @@ def request_of(
 
 
 def exactly(axis: Axis, version: Version) -> Want:
-    """Return the want of one coordinate."""
     return Want(axis=axis, specifier=SpecifierSet(f"=={version}"))
 
 
@@ -177,12 +176,10 @@ def wanted_coordinates(
 
 @cache
 def patches(series: Version) -> tuple[Version, ...]:
-    """Return the releases that an interpreter series may have."""
     return tuple(Version(f"{series}.{patch}") for patch in range(_PATCHES))
 
 
 def label(axis: Axis) -> str:
-    """Return what users call the axis: `Python`, or the package's name."""
     return "Python" if isinstance(axis, InterpreterAxis) else axis.package
 
 

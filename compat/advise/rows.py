@@ -10,11 +10,11 @@ all axes together; that order).
 """
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from functools import cache
 
 from compat.advise.answer import Advisor
-from compat.advise.proof import TestedCombination
-from compat.advise.published import as_published
+from compat.advise.proof import TestedCombination, as_published
 from compat.advise.request import GOALS, Goal, exactly, label
 from compat.plan.cell import Recipe
 from compat.value import Value
@@ -102,32 +102,6 @@ class AdviceTable(Value, frozen=True):
     rows: tuple[AdviceRow, ...]
 
 
-class _Sentences:
-    """Sentences, each once, by number."""
-
-    def __init__(self) -> None:
-        self.numbers: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        return self.numbers.setdefault(text, len(self.numbers))
-
-
-class _Numbered:
-    """Capabilities by number; most proofs have the same ones."""
-
-    def __init__(self, capabilities: Sequence[str]) -> None:
-        self.numbers = {name: number for number, name in enumerate(capabilities)}
-        self._lacking: dict[tuple[str, ...], tuple[int, ...]] = {}
-
-    def lacking(self, has: tuple[str, ...]) -> tuple[int, ...]:
-        """The numbers of those that are not among these."""
-        if has not in self._lacking:
-            every = frozenset(has)
-            lacking = (number for name, number in self.numbers.items() if name not in every)
-            self._lacking[has] = tuple(lacking)
-        return self._lacking[has]
-
-
 class ProofWords(Value, frozen=True):
     """What pages call a proven combination: its verdict, and each capability that fails."""
 
@@ -147,9 +121,21 @@ def advise_rows(
     """Return the table of a matrix; `lines` installs a combination, `words` are what pages call
     it.
     """
-    snapshot, sentences = advisor.snapshot, _Sentences()
+    snapshot = advisor.snapshot
+    # Each sentence once, by number.
+    sentences: dict[str, int] = {}
+
+    def number(text: str) -> int:
+        return sentences.setdefault(text, len(sentences))
+
     capabilities = sorted({name for proof in advisor.proofs for name in (*proof.has, *proof.fails)})
-    numbered = _Numbered(capabilities)
+    numbers = {name: place for place, name in enumerate(capabilities)}
+
+    @cache  # most proofs have the same ones
+    def lacking(has: tuple[str, ...]) -> tuple[int, ...]:
+        known = frozenset(has)
+        return tuple(place for name, place in numbers.items() if name not in known)
+
     ordered = sorted(advisor.proofs, key=lambda proof: advisor.ranks.of(proof, "best"))
     return AdviceTable(
         matrix=snapshot.matrix.name,
@@ -167,17 +153,17 @@ def advise_rows(
         ),
         refusals=tuple(
             tuple(
-                sentences.number(advisor.refusal(exactly(axis, version)))
+                number(advisor.refusal(exactly(axis, version)))
                 for version in advisor.ranks.positions[axis.name]
             )
             for axis in snapshot.matrix.axes
         ),
         capabilities=tuple(capabilities),
         rows=tuple(
-            _row(advisor, proof, lines(proof), words(proof), numbered, sentences)
+            _row(advisor, proof, lines(proof), words(proof), number, numbers, lacking(proof.has))
             for proof in ordered
         ),
-        sentences=tuple(sentences.numbers),
+        sentences=tuple(sentences),
     )
 
 
@@ -186,8 +172,9 @@ def _row(
     proof: TestedCombination,
     lines: ShellLines,
     words: ProofWords,
-    numbered: _Numbered,
-    sentences: _Sentences,
+    number: Callable[[str], int],
+    numbers: Mapping[str, int],
+    lacks: tuple[int, ...],
 ) -> AdviceRow:
     uv, pip = lines
     return AdviceRow(
@@ -198,24 +185,24 @@ def _row(
         ),
         recipe=proof.cell.recipe,
         verdict=proof.kind,
-        words=sentences.number(words.verdict),
-        score=sentences.number(proof.score.words),
-        failing=tuple(map(sentences.number, words.failing)),
+        words=number(words.verdict),
+        score=number(proof.score.words),
+        failing=tuple(map(number, words.failing)),
         tier=proof.tier,
         outside=proof.outside,
         changed=proof.changed,
         versions=tuple(str(version) for _, version in proof.versions),
-        fails=tuple(numbered.numbers[name] for name in proof.fails),
-        faults=tuple(numbered.numbers[name] for name in proof.faults),
-        lacks=numbered.lacking(proof.has),
+        fails=tuple(numbers[name] for name in proof.fails),
+        faults=tuple(numbers[name] for name in proof.faults),
+        lacks=lacks,
         tested=proof.tested,
         days=proof.days,
         last=proof.last,
         isolation=proof.isolation,
-        stale=tuple(map(sentences.number, proof.stale)),
-        lifted=tuple(sentences.number(lifted.sentence) for lifted in proof.lifted),
-        published=sentences.number(as_published(advisor.snapshot, proof.cell).sentence),
-        uv=tuple(map(sentences.number, uv)),
-        pip=tuple(map(sentences.number, pip)),
+        stale=tuple(map(number, proof.stale)),
+        lifted=tuple(number(lifted.sentence) for lifted in proof.lifted),
+        published=number(as_published(advisor.snapshot, proof.cell).sentence),
+        uv=tuple(map(number, uv)),
+        pip=tuple(map(number, pip)),
         rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
     )

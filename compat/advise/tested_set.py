@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.module_names import module_package
+from compat.advise.named_builds import module_package
 from compat.advise.package_list import PackageList
 from compat.advise.proof import is_current, mostly_works
 from compat.advise.violation import series_of
@@ -17,7 +17,7 @@ from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.plan.cell import RECIPES
 from compat.plan.requirements import published_names
 from compat.results.answer import Answer
-from compat.results.involved import PYTHON
+from compat.results.record import PYTHON
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import Value
@@ -46,25 +46,20 @@ class TestedSet(Value, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id of the cell."""
         return self.entry.cell.id
 
     @property
     def is_proof(self) -> bool:
-        """Whether it works, wholly or in part."""
         return self.entry.kind in ("works", "partial")
 
     @property
     def mostly_works(self) -> bool:
-        """Whether at most a small share of the capabilities fails by the combination."""
-        verdict = self.entry
-        failing = len(verdict.failing("combination", "unexplained"))
-        return verdict.kind == "works" or (
-            verdict.score.finished and mostly_works(failing, len(verdict.capabilities))
+        failing = len(self.entry.failing("combination", "unexplained"))
+        return self.entry.kind == "works" or (
+            self.entry.score.finished and mostly_works(failing, len(self.entry.capabilities))
         )
 
     def can(self, capability: str) -> bool:
-        """Whether a capability was seen to work."""
         known = self.entry.capabilities
         return any(each.id == capability and each.status == "yes" for each in known)
 
@@ -103,7 +98,12 @@ def differing_pins(tested_set: TestedSet, packages: PackageList) -> list[Differi
         DifferingPin(package=name, installed=installed, tested=version)
         for name, version in sorted(tested_set.pins.items())
         if (installed := packages.versions.get(name)) != version
-        and (installed is not None or not _may_lack(name, tested_set, packages))
+        and (
+            installed is not None
+            or not (
+                name in tested_set.may_lack or (name in _NOT_IN_FREEZE and not packages.is_whole)
+            )
+        )
     ]
 
 
@@ -144,7 +144,6 @@ def fails_alike(tested_set: TestedSet, packages: PackageList, matrix: Matrix) ->
 def are_alike(
     tested_set: TestedSet, packages: PackageList, matrix: Matrix, names: Iterable[str]
 ) -> bool:
-    """Whether both have the same Python series, and these packages in the same versions."""
     return (
         packages.python is not None
         and series_of(packages.python) == _series(tested_set, matrix)
@@ -201,7 +200,7 @@ def nearest_set(
             len(snapshot.feasibility.rules.relaxing(tested_set.entry.cell)),
             [
                 -places[axis.name][tested_set.entry.cell.on(axis.name).version]
-                for axis in _by_weight(matrix)
+                for axis in sorted(matrix.axes, key=lambda axis: axis.name != matrix.subject)
             ],
         )
 
@@ -216,16 +215,8 @@ def _counts(differ: Sequence[DifferingPin]) -> tuple[int, int]:
     return len(differ) - lacking, lacking
 
 
-def _may_lack(name: str, tested_set: TestedSet, packages: PackageList) -> bool:
-    return name in tested_set.may_lack or (name in _NOT_IN_FREEZE and not packages.is_whole)
-
-
 def _series(tested_set: TestedSet, matrix: Matrix) -> Version:
     return tested_set.entry.cell.on(matrix.interpreters.name).version
-
-
-def _by_weight(matrix: Matrix) -> list[Axis]:
-    return sorted(matrix.axes, key=lambda axis: axis.name != matrix.subject)
 
 
 def _places(sets: Sequence[TestedSet], matrix: Matrix) -> dict[str, dict[Version, int]]:

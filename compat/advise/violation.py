@@ -19,7 +19,7 @@ from compat.index.release import Catalogue, Published, Release
 from compat.plan.feasible import required_python
 from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import active, parsed
-from compat.results.involved import PYTHON
+from compat.results.record import PYTHON
 from compat.run.outcome import Cause
 from compat.value import Value
 
@@ -45,7 +45,6 @@ class Violation(Value, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Say it: `demo 1.0 requires dep<2, and dep 2.1 is installed.`"""
         who = f"{self.of} {self.version}"
         if self.cause == "no-artifact":
             return f"{who} has no file for Python {self.installed}."
@@ -97,7 +96,22 @@ class PublishedRules:
         for name, published in self._metadata.items():
             version = self._packages.versions[name]
             yield from self._of_python(name, version, published)
-            yield from self._of_packages(name, version, published)
+            for package, specifier in self._asked(published):
+                build = self._stand_ins.get(package)
+                installed = self._packages.versions.get(package)
+                present = installed if build is None else build.version
+                if present is None and not self._packages.is_whole:
+                    continue
+                if present is None or not specifier.contains(present, prereleases=True):
+                    yield Violation(
+                        cause="missing-module" if present is None else "conflict",
+                        of=name,
+                        version=version,
+                        package=package,
+                        requirement=str(specifier),
+                        installed=present,
+                        installed_as="" if build is None else build.name,
+                    )
 
     def fallbacks(self, also: Mapping[str, Version]) -> Iterator[Fallback]:
         """Yield the packages of the axes that are outside of them, or long out of date; `also` are
@@ -110,7 +124,6 @@ class PublishedRules:
                 yield fallback
 
     def is_installed(self, name: str) -> bool:
-        """Return whether a package is among the installed ones, by its normalised name."""
         return name in self._packages.versions
 
     def has_file(self, release: Release, is_installed: bool = False) -> bool:
@@ -125,7 +138,6 @@ class PublishedRules:
         )
 
     def covers(self, need: Requirement) -> bool:
-        """Return whether the catalogue has every release that a requirement admits."""
         for required in self._catalogue.required:
             if required.package.name == need.name:
                 pins = {SpecifierSet(pin) for pin in required.pins}
@@ -139,7 +151,6 @@ class PublishedRules:
 
     @cached_property
     def releases(self) -> dict[str, dict[Version, Release]]:
-        """Every release that the catalogue knows, by package and version."""
         packages = (
             *self._catalogue.packages,
             *(required.package for required in self._catalogue.required),
@@ -214,26 +225,6 @@ class PublishedRules:
                 requirement=str(asked or ""),
                 installed=self.python,
             )
-
-    def _of_packages(
-        self, name: str, version: Version, published: Published | None
-    ) -> Iterator[Violation]:
-        for package, specifier in self._asked(published):
-            build = self._stand_ins.get(package)
-            installed = self._packages.versions.get(package)
-            present = installed if build is None else build.version
-            if present is None and not self._packages.is_whole:
-                continue
-            if present is None or not specifier.contains(present, prereleases=True):
-                yield Violation(
-                    cause="missing-module" if present is None else "conflict",
-                    of=name,
-                    version=version,
-                    package=package,
-                    requirement=str(specifier),
-                    installed=present,
-                    installed_as="" if build is None else build.name,
-                )
 
     def _asked(self, published: Published | None) -> Iterator[tuple[str, SpecifierSet]]:
         """What holds; without a Python only what no marker restricts."""
@@ -322,5 +313,4 @@ class PublishedRules:
 
 
 def series_of(python: Version) -> Version:
-    """Return the series X.Y of an interpreter's version."""
     return Version(minor_series(python))

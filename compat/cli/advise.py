@@ -24,8 +24,7 @@ Words = Annotated[
     ),
 ]
 Needs = Annotated[
-    list[str] | None,
-    Option("--need", metavar="CAPABILITY", help="What must work; repeatable."),
+    list[str] | None, Option("--need", metavar="CAPABILITY", help="What must work; repeatable.")
 ]
 GoalOption = Annotated[
     Goal,
@@ -72,7 +71,13 @@ def advise_command(
         beside = {"plain": lines, "platforms": elsewhere, "not_on": without}
         envelope(_payload(workspace, answer) | beside)
     elif isinstance(answer, Recommended):
-        _recommend(workspace, answer)
+        _say_card(workspace, answer.best, answer.because)
+        for alternative in answer.alternatives:
+            proof = alternative.card.proof
+            say()
+            say(f"or {_named(workspace, alternative.card)}")
+            say(f"  {alternative.trade_off}")
+            say(f"  {_evidence(workspace, alternative.card)}; {proof.id}")
     else:
         _explain(workspace, answer)
     if lines and not given.as_json:
@@ -109,7 +114,6 @@ def _elsewhere(
 
 
 def _say_container(workspace: Workspace, best: Card, without: list[PlatformName]) -> None:
-    """What to do where the combination does not install: run it on the platform that it is for."""
     from compat.site.install_words import platform_title
 
     lines = commands(best.lock, _whereabouts(workspace, best), workspace.matrix)
@@ -120,7 +124,6 @@ def _say_container(workspace: Workspace, best: Card, without: list[PlatformName]
 
 
 def advisor_of(workspace: Workspace) -> Advisor:
-    """Return the advisor about where a matrix stands."""
     digests = workspace.lock_digests
     return Advisor(workspace.snapshot, LocksByCell(digests, workspace.lock), digests.versions)
 
@@ -131,22 +134,11 @@ def _capabilities(workspace: Workspace) -> list[str]:
     return sorted({*declared, *tested} - workspace.context.helpers)
 
 
-def _recommend(workspace: Workspace, answer: Recommended) -> None:
-    _say_card(workspace, answer.best, answer.because)
-    for alternative in answer.alternatives:
-        proof = alternative.card.proof
-        say()
-        say(f"or {_named(workspace, alternative.card)}")
-        say(f"  {alternative.trade_off}")
-        say(f"  {_evidence(workspace, alternative.card)}; {proof.id}")
-
-
 def _lacking(workspace: Workspace, answer: Recommended) -> str:
-    """What is not as asked of the best combination; empty when what was asked for works."""
     proof = answer.best.proof
     if proof.kind == "works" or answer.request.needs:
         return ""
-    outcome = workspace.snapshot.by_id[proof.id].verdict.outcome
+    outcome = workspace.snapshot.by_id[proof.id].outcome
     verb = "fail" if proof.faults[1:] else "fails"
     what = f"{listed(proof.faults)} {verb}" if proof.faults else f"it came to {outcome}"
     return f"this works only in part: {what} (--need CAPABILITY asks for no more than you need)"
@@ -205,7 +197,7 @@ def _evidence(workspace: Workspace, card: Card) -> str:
 
 def _failing(workspace: Workspace, card: Card) -> tuple[str, ...]:
     titles = {capability.id: capability.title for capability in workspace.described}
-    verdict = workspace.snapshot.by_id[card.proof.id].verdict
+    verdict = workspace.snapshot.by_id[card.proof.id]
     return failing_words(verdict, lambda name: titles.get(name, name))
 
 

@@ -90,7 +90,6 @@ _FLAGS = {name: key for key, option in SHARED.items() for name in option.names}
 
 
 def shared_taken(words: Sequence[str]) -> list[str]:
-    """Take the options that every command has into `given`, and return the other words."""
     given.__init__()  # type: ignore[misc]
     end = words.index("--") if "--" in words else len(words)
     waiting, rest = list(words[:end]), []
@@ -150,7 +149,6 @@ class Parameter:
         return kinds.get(self.kind, "FILE")
 
     def value(self, text: str) -> Any:
-        """Return the value of a word; raise WrongUsage for one that is none."""
         what = self.about.names[0] if isinstance(self.about, Option) else self.metavar
         if self.choices and text not in self.choices:
             raise WrongUsage(f"{what} {text!r} is not one of {', '.join(self.choices)}")
@@ -221,7 +219,6 @@ def _names(module: str) -> _Names:
 
 
 def declared(module: str, function: str) -> tuple[str, list[Parameter]]:
-    """Return what a command says of itself, and the parameters that it declares."""
     import ast
     from typing import get_args
 
@@ -238,7 +235,6 @@ def declared(module: str, function: str) -> tuple[str, list[Parameter]]:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """Return a hint that names the nearest known word; empty without one."""
     import difflib
 
     near = difflib.get_close_matches(word, known, n=1)
@@ -246,9 +242,6 @@ def nearest(word: str, known: Sequence[str]) -> str:
 
 
 def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) -> dict[str, Any]:
-    """Return the value of each parameter by the words after a command; raise WrongUsage for words
-    that it does not take.
-    """
     values: dict[str, Any] = {
         p.name: getattr(given, p.name) if p.name in SHARED else p.default for p in known
     }
@@ -305,7 +298,6 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
 
 
 def rows(pairs: Sequence[tuple[str, str]], most: int = 30) -> str:
-    """Return names with their sentences below each other, wrapped and never cut."""
     import shutil
     import textwrap
 
@@ -323,7 +315,6 @@ def rows(pairs: Sequence[tuple[str, str]], most: int = 30) -> str:
 
 
 def shared_rows() -> str:
-    """Return the help about the options that every command takes."""
     return rows(
         [
             (", ".join([*reversed(o.names)]) + (f" {o.metavar}" if o.metavar else ""), o.help)
@@ -334,7 +325,6 @@ def shared_rows() -> str:
 
 
 def help_of(command: str, says: str, known: Sequence[Parameter]) -> str:
-    """Return the help of a command: how to call it, what it does, and its words."""
     import shutil
     import textwrap
 

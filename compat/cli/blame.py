@@ -9,11 +9,7 @@ import msgspec
 from compat import questions
 from compat.cli.arguments import Argument, Option, given
 from compat.cli.machine import cache_folder, install_variables
-from compat.cli.options import (
-    IsolationLevel,
-    MatrixName,
-    workspace_of,
-)
+from compat.cli.options import IsolationLevel, MatrixName, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError
@@ -67,7 +63,6 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
 
 
 def closing(answer: Blame, spent: SearchCost) -> str:
-    """Return the sentence that ends it: how much was run, and whether it was seen both ways."""
     time = f"{spent.seconds:.0f} s" if spent.seconds < 120 else f"{spent.seconds / 60:.1f} min"
     return f"{count(spent.runs, 'run')}, {time}. {_verified(answer)}"
 
@@ -231,7 +226,6 @@ def blame_command(
 
 
 def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
-    """The names of both ends; a cell's is one of the plan."""
     if not bad:
         cell = parse_cell(good, workspace.matrix)
         good, bad = (msgspec.structs.replace(cell, recipe=r).id for r in ("dated", "fresh"))
@@ -246,7 +240,6 @@ def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
 
 
 def _seconds(budget: str) -> float | None:
-    """The seconds of `--budget`; None without one."""
     if budget and not seconds_of(budget):
         raise UsageError.of(f"--budget {budget!r} is not a time such as 90m or 1h30m")
     return float(seconds_of(budget)) if budget else None

@@ -12,12 +12,11 @@ from rich.text import Text
 
 from compat import pipeline, questions
 from compat.cli.arguments import given
-from compat.cli.lockers import locker_of, probing_locker, refusing_locker
 from compat.cli.machine import interpreter, without_places
 from compat.cli.options import workspace_of
 from compat.cli.output import console, envelope, note, say, tell_disproofs
 from compat.cli.reports import Report, ReportFiles
-from compat.cli.this_machine import MachineSearch
+from compat.cli.this_machine import MachineSearch, locker_of, probing_locker, refusing_locker
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet.batch import RunOptions
@@ -37,7 +36,6 @@ from compat.plan.plan import named_cells
 from compat.results.answer import Answer
 from compat.results.clauses import KeptClauses
 from compat.results.coverage import Coverage, coverage, coverage_lines
-from compat.results.involved import involved, third_package
 from compat.results.judge import asked_about
 from compat.results.learnt import (
     Audit,
@@ -52,6 +50,7 @@ from compat.results.learnt import (
     kept_probes,
     sampled,
 )
+from compat.results.record import involved, third_package
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.run.steps import Activity
@@ -74,7 +73,6 @@ _KINDS: dict[str, tuple[str, str]] = {
 
 
 def budget_seconds(text: str) -> int:
-    """Return the seconds of `--budget`; raise UsageError for what is no time."""
     seconds = seconds_of(text)
     if not seconds:
         raise UsageError.of(f"{text!r} is not a time such as 90m or 1h30m", path="--budget")
@@ -82,11 +80,7 @@ def budget_seconds(text: str) -> int:
 
 
 def run_within(
-    workspace: Workspace,
-    words: list[str],
-    seconds: int,
-    how: tuple[int, str],
-    reports: ReportFiles,
+    workspace: Workspace, words: list[str], seconds: int, how: tuple[int, str], reports: ReportFiles
 ) -> int:
     """Spend the seconds on cells whose answer is missing or due, all or those that words name;
     print how far that came, and return the exit code. `how` is how many cells run at once, and at
@@ -102,7 +96,7 @@ def run_within(
         entry
         for entry in snapshot.entries
         if entry.planned
-        and entry.verdict.evidence == "inferred"
+        and entry.evidence == "inferred"
         and (jobs or is_lock_enough(entry))
         and (not only or entry.cell.id in only)
     ]
@@ -213,7 +207,6 @@ class _Session:
         self._pythons: dict[Version, bool] = {}
 
     def keep(self) -> None:
-        """Write what resolvers said, and what it taught."""
         with self._guard:
             clauses = KeptClauses(conflicts=self._learner.clauses, files=self.files)
             keep_clauses(self._workspace.folder, self._matrix, clauses)
@@ -261,7 +254,7 @@ class _Session:
             return None
         with self._look:
             self._looked_at.refresh()
-            return self._looked_at.snapshot.by_id[cell.id].verdict
+            return self._looked_at.snapshot.by_id[cell.id]
 
     def can_run(self, cell: Cell) -> bool:
         python = cell.on(self._matrix.interpreters.name).version
@@ -325,7 +318,6 @@ class _Unseen:
 
 
 def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTotals:
-    """Explore, and show how the share of answered cells grows: a live line, or one a minute."""
     start = shown = time.monotonic()
     err = console(stderr=True)
     live = Live(console=err, transient=True) if err.is_terminal and not given.quiet else None

@@ -10,13 +10,7 @@ from compat.cli.machine import cache_folder, disk_mb, install_variables, now
 from compat.cli.output import envelope, note, say, table
 from compat.errors import CompatError, UsageError, reason
 from compat.index.settings import IndexSettings
-from compat.run.cache_items import (
-    CACHE_KINDS,
-    CacheItem,
-    cache_items,
-    remove_items,
-    unused_items,
-)
+from compat.run.cache_items import CACHE_KINDS, CacheItem, cache_items, remove_items, unused_items
 from compat.run.scratch import remove_dead_folders
 from compat.site.wording import count
 
@@ -97,7 +91,6 @@ def _bytes(text: str) -> int:
 
 
 def _kinds(items: Sequence[CacheItem], unused: Sequence[CacheItem]) -> dict[str, dict[str, int]]:
-    """What there is of each kind, and what of it goes; sizes in bytes."""
     return {
         kind: {
             "items": sum(item.kind == kind for item in items),

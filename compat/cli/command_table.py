@@ -34,10 +34,7 @@ FIRST = {
     "Ask": {
         "show": ("show", "Show results as a grid, or everything about one cell."),
         "advise": ("advise", "Recommend a tested combination, with the command to install it."),
-        "doctor": (
-            "doctor",
-            "Explain a failing environment or error message, and what to change.",
-        ),
+        "doctor": ("doctor", "Explain a failing environment or error message, and what to change."),
     },
     "Find": {
         "floor": ("floor", "Find the lowest version on an axis that works."),
@@ -49,10 +46,7 @@ FIRST = {
     },
 }
 MORE = {
-    "repair": (
-        "repair",
-        "Find the smallest change of requirements that makes a cell installable.",
-    ),
+    "repair": ("repair", "Find the smallest change of requirements that makes a cell installable."),
     "why": ("why", "Explain what pins an axis's minimum version."),
     "discover": ("declarations", "Fetch the releases that the index has for each axis."),
     "lock": ("lock", "Write the hash-pinned lock of each cell."),
@@ -60,7 +54,7 @@ MORE = {
     "schedule": ("propose", "List the coming moves of every minimum, three years ahead."),
     "schema": ("declarations", "Compare the JSON schemas of the declarations with the code."),
     "serve": ("publish", "Publish, and serve the site on this machine."),
-    "verify": ("verify", "Check that a published site is complete and unchanged."),
+    "verify": ("publish", "Check that a published site is complete and unchanged."),
     "keep": ("upkeep", "Commit and push the catalogue, locks and records of a matrix."),
     "record": ("record", "Judge cached evidence again, or import records of other machines."),
     "convert": ("record", "Convert records of earlier releases."),
@@ -110,20 +104,15 @@ TAKEN_IN = {
 
 
 def declared_by(key: str) -> tuple[str, list[Parameter]]:
-    """Return what the command of that key says of itself, and its parameters."""
     return declared(f"compat.cli.{COMMANDS[key][0]}", f"{key}_command")
 
 
 def function_of(key: str) -> Callable[..., Any]:
-    """Return the function of that key, its module imported."""
     module = importlib.import_module(f"compat.cli.{COMMANDS[key][0]}")
     return getattr(module, f"{key}_command")  # type: ignore[no-any-return]
 
 
 def called(words: Sequence[str]) -> tuple[str, str, list[str]]:
-    """Return the key in COMMANDS of the command that these words call, its name, and the words
-    after it. Raises WrongUsage for words that call none.
-    """
     words = list(words)
     first = words[0]
     if first.startswith("-"):
@@ -161,9 +150,6 @@ def _warn(old: str, new: str) -> None:
 
 
 def shown_help(words: Sequence[str]) -> str:
-    """Return the help of the command or group that the words call; without words the first
-    screen.
-    """
     if words and words[0] in GROUPS and not words[1:]:
         sentence, names = GROUPS[words[0]]
         listed = rows([(name, COMMANDS[key][1]) for name, key in names.items()])

@@ -33,7 +33,6 @@ complete -c compat-matrix -f -a '(__compat)'""",
 
 
 def script(shell: str) -> str:
-    """Return the script that a shell reads once; raise WrongUsage for an unknown shell."""
     if shell not in SCRIPTS:
         raise WrongUsage(
             f"--completion {shell!r} is not one of {', '.join(SCRIPTS)}",
@@ -92,9 +91,11 @@ def _candidates(typed: list[str], begun: str, shell: str) -> Iterator[str]:
 
 
 def _values(metavar: str, typed: Sequence[str], begun: str, shell: str) -> Iterator[str]:
-    """What stands for a metavar; `typed` has the matrix first, where one is typed."""
     what = metavar.strip("[].")
-    folder = _matrices()
+    from compat.cli.arguments import given
+
+    starts = [given.root] if given.root else [Path.cwd(), *Path.cwd().parents]
+    folder = next((s / "matrices" for s in starts if (s / "matrices").is_dir()), None)
     if folder is None:
         return
     if what == "MATRIX":
@@ -132,13 +133,6 @@ def _values(metavar: str, typed: Sequence[str], begun: str, shell: str) -> Itera
 def _paths(begun: str, shell: str) -> Iterator[str]:
     if shell == "fish":  # the others fall back to paths by themselves
         yield from (f"{path}{'/' if path.is_dir() else ''}" for path in Path().glob(f"{begun}*"))
-
-
-def _matrices() -> Path | None:
-    from compat.cli.arguments import given
-
-    starts = [given.root] if given.root else [Path.cwd(), *Path.cwd().parents]
-    return next((s / "matrices" for s in starts if (s / "matrices").is_dir()), None)
 
 
 def _cells(folder: Path) -> set[str]:

@@ -25,9 +25,8 @@ from compat.errors import DeclarationError, Fault, IndexUnreachable
 from compat.index.discover import THREADS
 from compat.index.settings import has_extras
 from compat.lock.kept_lock import kept_lock
-from compat.pipeline import Discovered
 from compat.plan.cell import axis_coordinates
-from compat.results.refuted import refuted
+from compat.results.judge import refuted
 from compat.site.wording import count
 from compat.workspace import Workspace
 
@@ -111,13 +110,6 @@ def discover_command(
             else f"{name}: none"
         )
         print(f"  {' '.join(versions)}")
-    _print_difference(workspace, discovered, write)
-    if workspace.index.left_out:
-        ignored = count(len(workspace.index.left_out), "local index", "local indexes")
-        note(f"warning: ignored {ignored} from pip's configuration")
-
-
-def _print_difference(workspace: Workspace, discovered: Discovered, write: bool) -> None:
     before, after = discovered.before, discovered.after
     path = f"matrices/{workspace.name}/{workspace.catalogue_path.name}"
     if before == after:
@@ -134,6 +126,9 @@ def _print_difference(workspace: Workspace, discovered: Discovered, write: bool)
             f"{path} would change: {count(added, 'line')} new, {gone} gone; --write keeps"
             " what the index has now"
         )
+    if workspace.index.left_out:
+        ignored = count(len(workspace.index.left_out), "local index", "local indexes")
+        note(f"warning: ignored {ignored} from pip's configuration")
 
 
 def check_command(

@@ -10,7 +10,6 @@ from packaging.version import Version
 
 from compat import pipeline
 from compat.cli.arguments import Exit, Option, given
-from compat.cli.lockers import workshop_of
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder
 from compat.cli.options import (
     CellNames,
@@ -32,10 +31,9 @@ from compat.cli.reports import (
     SummaryFile,
     run_report,
 )
-from compat.cli.run import Jobs, Quick
-from compat.cli.this_machine import Interruption, ThisMachine
+from compat.cli.run import Jobs, Quick, print_lost, print_untried, workers_that_fit
+from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
-from compat.cli.workload import print_lost, print_untried, workers_that_fit
 from compat.errors import UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import (
@@ -48,12 +46,10 @@ from compat.fleet.checkout_run import (
 )
 from compat.fleet.choices import outside
 from compat.github.markdown import code, inline
-from compat.plan.cell import Cell
 from compat.plan.platform import python_name, python_remedy
-from compat.results.answer import Answer
+from compat.results.answer import STATE_WORDS, Answer
 from compat.results.compare import CapabilityDifference, CellDifference, Difference
 from compat.results.record import Capability, Record
-from compat.results.state_words import STATE_WORDS
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, parse_outcome
@@ -122,7 +118,11 @@ def run_checkout(
         rows = [_row(verdict, result.outcomes.get(name)) for name, verdict in verdicts.items()]
         envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
     else:
-        _print_cells(choice.cells, verdicts, result)
+        width = max(len(cell.id) for cell in choice.cells)
+        for cell in choice.cells:
+            verdict = verdicts[cell.id]
+            say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
+        print_failures(result.outcomes)
     ran = [_ran(cells, verdict) for verdict in verdicts.values()]
     reports.write(run_report(workspace, _subject(cells), ran))
     print_lost(result)
@@ -175,16 +175,6 @@ def _row(verdict: Answer, outcome: str | None) -> dict[str, Any]:
         "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
         "reasons": verdict.reasons,
     }
-
-
-def _print_cells(
-    cells: Sequence[Cell], verdicts: Mapping[str, Answer], result: BatchResult
-) -> None:
-    width = max(len(cell.id) for cell in cells)
-    for cell in cells:
-        verdict = verdicts[cell.id]
-        say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
-    print_failures(result.outcomes)
 
 
 def _exit_code_of(verdicts: Iterable[Answer], result: BatchResult) -> int:
@@ -308,39 +298,13 @@ def _fate(change: CapabilityDifference) -> str:
 _MOST_CELLS = 10  # that a row names
 
 
-def diff_report(cells: CheckoutCells, comparison: Comparison, heading: str, release: str) -> Report:
-    """Return what became of each place: a suite for each cell of the checkout, a case for each
-    capability; in the summary each reason once, with its cells.
-
-    `release` is the package and the version that the checkout stands beside.
-    """
-    titles = {known.id: known.title for known in cells.workspace.described}
-    return Report(
-        command=f"compat diff {cells.workspace.name}",
-        suites=tuple(
-            _suite(known, cells.records.get(known.cell, ()), titles, release)
-            for known in comparison.differences
-        ),
-        heading=f"{heading}: {difference_counts(comparison)}",
-        columns=("", "what", "cells"),
-        rows=tuple(
-            (inline(HEADINGS[kind]), inline(sentence, 500), _cells(names))
-            for kind, sentence, names in differing(comparison, titles, release)
-        ),
-        sentences=tuple(moved_words(comparison)),
-    )
-
-
 def _cells(names: list[str]) -> str:
     more = f" and {len(names) - _MOST_CELLS} more" if len(names) > _MOST_CELLS else ""
     return ", ".join(map(code, names[:_MOST_CELLS])) + more
 
 
 def _suite(
-    known: CellDifference,
-    records: Sequence[Record],
-    titles: Mapping[str, str],
-    release: str,
+    known: CellDifference, records: Sequence[Record], titles: Mapping[str, str], release: str
 ) -> ReportSuite:
     last = records[-1] if records else None
     return ReportSuite(
@@ -395,8 +359,7 @@ def _other_case(capability: Capability, release: str) -> ReportCase:
 
 
 Against = Annotated[
-    str,
-    Option("--against", metavar="VERSION", help="'newest', or a release of the matrix."),
+    str, Option("--against", metavar="VERSION", help="'newest', or a release of the matrix.")
 ]
 Source = Annotated[
     str,
@@ -456,8 +419,29 @@ def diff_command(
         say(f"{heading}: {difference_counts(comparison)}")
         _print(cells, comparison, named)
     files = ReportFiles(junit=junit, summary=summary)
-    files.write(diff_report(cells, comparison, heading, named))
-    _print_last(comparison)
+    titles = {known.id: known.title for known in cells.workspace.described}
+    files.write(
+        Report(
+            command=f"compat diff {cells.workspace.name}",
+            suites=tuple(
+                _suite(known, cells.records.get(known.cell, ()), titles, named)
+                for known in comparison.differences
+            ),
+            heading=f"{heading}: {difference_counts(comparison)}",
+            columns=("", "what", "cells"),
+            rows=tuple(
+                (inline(HEADINGS[kind]), inline(sentence, 500), _cells(names))
+                for kind, sentence, names in differing(comparison, titles, named)
+            ),
+            sentences=tuple(moved_words(comparison)),
+        )
+    )
+    for batch in comparison.batches:
+        print_lost(batch)
+    if comparison.kept:
+        held = count(comparison.kept, "cell")
+        was = "was" if comparison.kept == 1 else "were"
+        note(f"Of the release {held} had a fresh result and {was} not run again.")
     raise Exit(128 + interruption.signal if interruption.signal else _exit_code(comparison))
 
 
@@ -507,15 +491,6 @@ def _print(cells: CheckoutCells, comparison: Comparison, release: str) -> None:
             say(f"    {name}")
     for line in moved_words(comparison):
         say(f"  {line}")
-
-
-def _print_last(comparison: Comparison) -> None:
-    for batch in comparison.batches:
-        print_lost(batch)
-    if comparison.kept:
-        held = count(comparison.kept, "cell")
-        was = "was" if comparison.kept == 1 else "were"
-        note(f"Of the release {held} had a fresh result and {was} not run again.")
 
 
 def _payload(cells: CheckoutCells, comparison: Comparison, release: Version) -> dict[str, Any]:

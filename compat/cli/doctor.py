@@ -14,24 +14,16 @@ from compat.advise.commands import Whereabouts, commands
 from compat.advise.diagnosis import Diagnosis, diagnosis, touches
 from compat.advise.doctor.facts import MOST_READ, PYTHON
 from compat.advise.doctor.infer import Finding
-from compat.advise.known_files import files_of_known
 from compat.advise.message import Message, read_message
-from compat.advise.package_list import (
-    MOST_CHARACTERS,
-    PackageList,
-    listed_versions,
-    read_list,
-)
-from compat.advise.problem import KnownFacts, Problem
+from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
+from compat.advise.problem import KnownFacts, Problem, files_of_known
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin
-from compat.cli import arguments as typer
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
 from compat.cli.installs import known_elsewhere, say_elsewhere
 from compat.cli.options import (
-    Json,
     OtherPlatform,
-    Root,
     matrices_folder,
     matrix_names,
     workspace_of,
@@ -40,21 +32,18 @@ from compat.cli.output import envelope, note, say
 from compat.declare.matrix import InterpreterAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import UsageError, reason
-from compat.results.answer import Answer
+from compat.results.answer import Answer, verdict_clause
 from compat.results.learnt import kept_blames
-from compat.results.state_words import verdict_clause
 from compat.site.wording import cause_sentence, count
 from compat.workspace import Workspace
 
 OneMatrix = Annotated[
     str,
-    typer.Argument(
-        metavar="[MATRIX]", help="A folder of matrices/; else each whose subject is there."
-    ),
+    Argument(metavar="[MATRIX]", help="A folder of matrices/; else each whose subject is there."),
 ]
 PythonOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--python",
         metavar="PATH",
         help="Another interpreter or virtual environment; beside --freeze or --message also a"
@@ -63,7 +52,7 @@ PythonOption = Annotated[
 ]
 FreezeOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--freeze",
         metavar="FILE",
         help="A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is the"
@@ -72,7 +61,7 @@ FreezeOption = Annotated[
 ]
 MessageOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--message",
         metavar="FILE",
         help="What pip, uv or Python said; - is the standard input, which is read without this"
@@ -106,8 +95,6 @@ def doctor_command(
     freeze: FreezeOption = "",
     message: MessageOption = "",
     platform: OtherPlatform = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 
@@ -121,19 +108,19 @@ def doctor_command(
     doctor tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
     """
     asked = _asked(python, freeze, message)
-    workspaces = _workspaces(matrix, asked, root)
+    workspaces = _workspaces(matrix, asked)
     answers = [
         (workspace, diagnosis(known_facts(workspace), asked.packages, asked.message))
         for workspace in workspaces
     ]
     elsewhere = [_elsewhere(workspace, asked, platform) for workspace, _ in answers]
-    if as_json:
+    if given.as_json:
         envelope(_payload(asked, answers, elsewhere))
     else:
         _print(asked, answers)
         for lines in elsewhere:
             say_elsewhere(lines)
-    raise typer.Exit(0 if answers and all(works(answer) for _, answer in answers) else 1)
+    raise Exit(0 if answers and all(works(answer) for _, answer in answers) else 1)
 
 
 def _asked(python: str, freeze: str, message: str) -> _Asked:
@@ -205,14 +192,14 @@ def _text(place: str, most: int) -> str:
     return text if most == MOST_CHARACTERS else text[-most:]
 
 
-def _workspaces(matrix: str, asked: _Asked, root: Path | None) -> list[Workspace]:
+def _workspaces(matrix: str, asked: _Asked) -> list[Workspace]:
     if matrix:
-        return [workspace_of(matrix, root)]
+        return [workspace_of(matrix)]
     try:
-        names = matrix_names(matrices_folder(root))
+        names = matrix_names(matrices_folder())
     except UsageError:
         return []  # nobody needs a repository to ask about a message
-    declared = [workspace_of(name, root) for name in names]
+    declared = [workspace_of(name) for name in names]
     return [each for each in declared if touches(each.matrix, asked.packages, asked.message)]
 
 
@@ -241,11 +228,7 @@ def _elsewhere(workspace: Workspace, asked: _Asked, platform: str) -> dict[Platf
 
 def works(answer: Diagnosis) -> bool:
     """Whether the command ends with 0: a run of exactly this set passed."""
-    return (
-        answer.state == "proven"
-        and answer.proof is not None
-        and answer.proof.verdict.kind == "works"
-    )
+    return answer.state == "proven" and answer.proof is not None and answer.proof.kind == "works"
 
 
 def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
@@ -257,11 +240,53 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
     faults_told = _general(asked, answers)
     if faults_told or asked.message is not None or not answers:
-        _print_findings(asked, faults_told, is_alone=not answers)
+        if faults_told:
+            say(f"broken: {faults_told[0].packages[0]}")
+        elif asked.message is not None:
+            say("unknown: no problem of versions was recognised in this message")
+        else:
+            read = count(len(asked.packages.versions) + len(asked.packages.ranges), "package")
+            say(
+                f"unproven: {read} read, nothing is known against them, and no matrix here"
+                " covers them"
+            )
+        for finding in faults_told[:_PROBLEMS]:
+            place = f" (line {finding.lines[0]})" if any(finding.lines) and asked.message else ""
+            say(f"  {finding.sentence}{place}")
+            if finding.advice:
+                say(f"    {finding.advice}")
+        if len(faults_told) > _PROBLEMS:
+            say(f"  and {count(len(faults_told) - _PROBLEMS, 'more problem')}: --json has all")
+        for finding in asked.read.findings:
+            if not finding.is_fault:
+                say(f"  Note: {finding.sentence}")
+        command = _remedy(asked, faults_told[0]) if faults_told else ""
+        if command:
+            say("  Smallest known fix (untested):")
+            say(f"    {command}")
     for workspace, answer in answers:
         if faults_told or asked.message is not None:
             say()
-        _print_answer(workspace, asked, answer)
+        say(f"{workspace.matrix.title}: {answer.state}")
+        say(f"  {_place(workspace, asked)}")
+        if answer.proof is not None:
+            say(f"  {_proof_words(answer.proof)}")
+        elif answer.state == "unproven":
+            say("  This exact set is untested.")
+        known = [
+            problem for problem in answer.problems if problem.ground not in ("message", "index")
+        ]
+        for problem in known[:_PROBLEMS]:
+            say(f"  {problem.sentence}")
+            if problem.because:
+                say(f"    {' '.join(problem.because.split())}")
+        more = len(known) - _PROBLEMS
+        if more > 0:
+            say(f"  and {count(more, 'more problem')}: --json has all")
+        for line in answer.notes[:_NOTES]:
+            say(f"  Note: {line}")
+        if not works(answer):
+            _print_change(workspace, asked, answer)
 
 
 def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple[Finding, ...]:
@@ -279,30 +304,6 @@ def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple
     return tuple(finding for finding in faults if not stated & set(finding.packages[:1]))
 
 
-def _print_findings(asked: _Asked, told: tuple[Finding, ...], is_alone: bool) -> None:
-    if told:
-        say(f"broken: {told[0].packages[0]}")
-    elif asked.message is not None:
-        say("unknown: no problem of versions was recognised in this message")
-    else:
-        read = count(len(asked.packages.versions) + len(asked.packages.ranges), "package")
-        say(f"unproven: {read} read, nothing is known against them, and no matrix here covers them")
-    for finding in told[:_PROBLEMS]:
-        place = f" (line {finding.lines[0]})" if any(finding.lines) and asked.message else ""
-        say(f"  {finding.sentence}{place}")
-        if finding.advice:
-            say(f"    {finding.advice}")
-    if len(told) > _PROBLEMS:
-        say(f"  and {count(len(told) - _PROBLEMS, 'more problem')}: --json has all")
-    for finding in asked.read.findings:
-        if not finding.is_fault:
-            say(f"  Note: {finding.sentence}")
-    command = _remedy(asked, told[0]) if told else ""
-    if command:
-        say("  Smallest known fix (untested):")
-        say(f"    {command}")
-
-
 def _remedy(asked: _Asked, finding: Finding) -> str:
     """The command that mends a finding: a release that was checked against the index, else the
     range, or another Python.
@@ -318,29 +319,7 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
     return f"{asked.installer} {quote(finding.needs)}"
 
 
-def _print_answer(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:
-    say(f"{workspace.matrix.title}: {answer.state}")
-    say(f"  {_place(workspace, asked)}")
-    if answer.proof is not None:
-        say(f"  {_proof_words(answer.proof)}")
-    elif answer.state == "unproven":
-        say("  This exact set is untested.")
-    known = [problem for problem in answer.problems if problem.ground not in ("message", "index")]
-    for problem in known[:_PROBLEMS]:
-        say(f"  {problem.sentence}")
-        if problem.because:
-            say(f"    {' '.join(problem.because.split())}")
-    more = len(known) - _PROBLEMS
-    if more > 0:
-        say(f"  and {count(more, 'more problem')}: --json has all")
-    for line in answer.notes[:_NOTES]:
-        say(f"  Note: {line}")
-    if not works(answer):
-        _print_change(workspace, asked, answer)
-
-
 def _place(workspace: Workspace, asked: _Asked) -> str:
-    """What is looked at, by axis: `Python 3.9.7, dep 2.1, demo 1.0; 41 packages read`."""
     packages = asked.packages
     parts = []
     for axis in workspace.matrix.axes:
@@ -356,9 +335,8 @@ def _place(workspace: Workspace, asked: _Asked) -> str:
 
 
 def _proof_words(entry: Answer) -> str:
-    verdict = entry.verdict
-    score = f": {verdict.score.words}" if verdict.score.words else ""
-    return f"{entry.cell.id} {verdict_clause(verdict)}{score}; tested on {verdict.latest}"
+    score = f": {entry.score.words}" if entry.score.words else ""
+    return f"{entry.cell.id} {verdict_clause(entry)}{score}; tested on {entry.latest}"
 
 
 def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> None:

@@ -146,5 +146,4 @@ def _package(distribution: Distribution) -> tuple[str, Version, Published] | Non
 
 
 def with_python(packages: PackageList, python: Version | None) -> PackageList:
-    """Return the packages as those of a Python; without one as they are."""
     return packages if python is None else msgspec.structs.replace(packages, python=python)

@@ -12,8 +12,7 @@ from rich.text import Text
 
 from compat.declare.matrix import Matrix
 from compat.plan.cell import Coordinate
-from compat.results.answer import Answer
-from compat.results.representative import beside, representative
+from compat.results.answer import Answer, beside, representative
 from compat.results.snapshot import Snapshot
 from compat.site.status import STALE, STYLES, State, StatusStyle, style_of
 from compat.site.wording import count
@@ -81,9 +80,6 @@ def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
 
 
 def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Text:
-    """Return the sign of a style, with that of a stale result where it is one; in ASCII where the
-    terminal cannot show it.
-    """
     name = next(name for name, known in STYLES.items() if known == style)
     if _can_show(out):
         sign = style.symbol + (STALE[0] if is_stale else "")
@@ -94,7 +90,7 @@ def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Te
 
 def _sign(entries: Sequence[Answer], known: Snapshot) -> Sign:
     best = representative(entries)
-    return style_of(best, beside(known, best)), best.verdict.stale
+    return style_of(best, beside(known, best)), best.stale
 
 
 def _boards(
@@ -129,7 +125,6 @@ def _label(versions: tuple[Version, ...]) -> str:
 
 
 def _blocks(rows: Sequence[str], columns: Sequence[str], width: int) -> Iterator[list[str]]:
-    """The columns in as many blocks as the width needs, in their order; at least one a block."""
     first = len(_INDENT) + max(map(len, rows))
     block: list[str] = []
     used = first
@@ -171,7 +166,6 @@ def _lines(
 
 
 def _legend(out: Console, signs: Iterable[Sign]) -> Iterator[Text]:
-    """The signs in use with their words and how many places have them, in lines that fit."""
     signs = list(signs)
     counts = Counter(style for style, _ in signs)
     parts = [

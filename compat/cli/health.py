@@ -35,7 +35,9 @@ def health_command(
     tested = [entry for entry in workspace.snapshot.known if entry.is_tested]
     waited = workspace.context.fresh_days + days
     overdue = [
-        entry.cell.id for entry in tested if _can_run(entry) and _age(workspace, entry) > waited
+        entry.cell.id
+        for entry in tested
+        if (entry.planned and entry.obstacle is None) and _age(workspace, entry) > waited
     ]
     damaged = workspace.damaged(now())
     figures = _figures(workspace, tested) | {
@@ -54,27 +56,23 @@ def health_command(
 
 
 def _figures(workspace: Workspace, tested: list[Answer]) -> dict[str, int | str]:
-    kinds = [entry.verdict.kind for entry in workspace.snapshot.known]
+    kinds = [entry.kind for entry in workspace.snapshot.known]
     cells = cell_count(workspace.snapshot)
     never_run = cells.refused + cells.expected + cells.untried
     states = (cells.ruled_out, cells.tested, cells.undecided, never_run)
-    days = sorted(entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
+    days = sorted(entry.latest for entry in tested if entry.latest is not None)
     return {
         "planned cells": cells.planned,
         **{f"planned cells {words}": number for words, number in zip(STATES, states, strict=True)},
         "tested cells": len(tested),
-        "tested with the core alone": sum(e.verdict.evidence == "smoke" for e in tested),
-        "stale verdicts": sum(entry.verdict.stale for entry in tested),
+        "tested with the core alone": sum(e.evidence == "smoke" for e in tested),
+        "stale verdicts": sum(entry.stale for entry in tested),
         "flaky cells": kinds.count("flaky"),
         "oldest verdict": str(days[0]) if days else "none",
         "newest verdict": str(days[-1]) if days else "none",
     }
 
 
-def _can_run(entry: Answer) -> bool:
-    return entry.planned and entry.obstacle is None
-
-
 def _age(workspace: Workspace, entry: Answer) -> int:
-    latest = entry.verdict.latest
+    latest = entry.latest
     return 0 if latest is None else (workspace.context.day - latest).days

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.advise.ranks import positions
+from compat.advise.proof import positions
 from compat.advise.request import Request, wanted_coordinates
+from compat.cli.arguments import given
 from compat.cli.machine import without_places
 from compat.cli.output import console, envelope, note, report, say
 from compat.declare.faults import choice
@@ -65,7 +66,6 @@ MOST_DAYS = 7
 
 
 def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_json: bool) -> int:
-    """Ask, keep and print each answer, and return the exit code."""
     cells = _plain_in_turn(workspace, _cells(workspace))[:most]
     if not cells:
         because = "no release admits a Python and coordinates of it"
@@ -110,9 +110,6 @@ def ask_platforms(
     most: int,
     as_json: bool,
 ) -> int:
-    """Ask a resolver what metadata leaves open, keep and print each answer, and return the exit
-    code.
-    """
     from compat import questions
 
     open_installs = _open_in_turn(workspace, platforms, words)[:most]
@@ -153,8 +150,6 @@ def _asked_each(
     keep: Callable[[T, Asked], None],
     errors: list[CompatError],
 ) -> list[Fault]:
-    """Ask about each, so many at a time, and keep what was answered; return what went wrong."""
-
     def asked(question: T) -> Asked | CompatError:
         try:
             return ask(question)
@@ -192,11 +187,10 @@ def _plain_in_turn(workspace: Workspace, cells: Iterable[Cell]) -> list[Cell]:
     return [*unasked, *sorted(known, key=lambda cell: answers[cell.id].on)]
 
 
-def show_plain(workspace: Workspace, as_json: bool) -> None:
-    """Print what is known of plain installs: each cause once, or with JSON each install too."""
+def show_plain(workspace: Workspace) -> None:
     installs = plain_installs(workspace.snapshot)
     causes = install_causes(installs)
-    if as_json:
+    if given.as_json:
         _print_json(workspace, installs, causes)
         return
     releases = list(dict.fromkeys(install.release for install in installs))
@@ -218,9 +212,6 @@ def _days(days: tuple[datetime.date, datetime.date]) -> str:
 
 
 def advised_plain(workspace: Workspace, request: Request) -> list[str]:
-    """Return what a plain install does of the one release that a request names, a line for each
-    answer; nothing where it names none.
-    """
     snapshot = workspace.snapshot
     wanted = {want.axis.name for want in request.wants}
     subject, python = snapshot.matrix.subject, snapshot.matrix.interpreters.name
@@ -237,7 +228,7 @@ def advised_plain(workspace: Workspace, request: Request) -> list[str]:
     return [f"Python {listed(pythons)}: {line}" for line, pythons in lines.items()]
 
 
-def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
+def take_plain(workspace: Workspace, path: Path) -> int:
     """Keep the sound answers of a file that another machine made, name the others, and return the
     exit code.
 
@@ -269,7 +260,7 @@ def take_plain(workspace: Workspace, path: Path, as_json: bool) -> int:
     if taken:
         keep_plain(workspace.folder, taken)
         workspace.refresh()
-    if as_json:
+    if given.as_json:
         envelope({"kept": taken, "refused": [fault.path for fault in faults]}, faults)
     report(faults)
     again.tell()
@@ -287,7 +278,7 @@ class AskedAgain:
     @cached_property
     def locker(self) -> Locker:
         """It builds nothing: other people's code has no business where records are kept."""
-        from compat.cli.lockers import refusing_locker
+        from compat.cli.this_machine import refusing_locker
 
         return refusing_locker(self._workspace)
 
@@ -335,7 +326,6 @@ def untimely(answer: PlainAnswer, before: PlainAnswer | None, day: datetime.date
 
 
 def republished(answer: PlainAnswer) -> PlainAnswer:
-    """An answer of another machine, its words redacted here once more."""
     refusal = answer.refusal
     if refusal is None:
         return PlainAnswer(cell=answer.cell, on=answer.on, outcome=LOCKED)
@@ -345,7 +335,6 @@ def republished(answer: PlainAnswer) -> PlainAnswer:
 
 
 def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]:
-    """Return the platforms that an option names, or all that the matrix declares."""
     declared = workspace.matrix.platforms
     if not declared:
         hint = f"`platforms = [...]` in matrices/{workspace.name}/matrix.toml declares some"
@@ -366,15 +355,13 @@ def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]
 
 
 def installs_on(workspace: Workspace, platforms: Collection[PlatformName]) -> tuple[Install, ...]:
-    """Return what is known of plain installs on these platforms."""
     return tuple(i for i in workspace.snapshot.platform_installs if i.platform in platforms)
 
 
-def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName], as_json: bool) -> None:
-    """Print each answer once, by platform; with JSON each install, too."""
+def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName]) -> None:
     installs = installs_on(workspace, platforms)
     causes = install_causes(installs)
-    if as_json:
+    if given.as_json:
         _print_json(workspace, installs, causes)
         return
     package = workspace.matrix.subject_axis.package
@@ -383,18 +370,26 @@ def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName], as_j
         say(f"{platform_title(name)}: {installable_words(installs, name, package)}")
         for cause in causes:
             if cause.platform == name:
-                _print_cause(cause, releases)
+                word = INSTALL_STYLES[cause.state].word
+                evidence = cause.example.evidence
+                reason = install_reason(cause.example)
+                such = ", such as" if cause.is_example else ""
+                say(f"  {count(cause.count, 'plain install')}: {word} ({evidence}){such}: {reason}")
+                alike: dict[str, list[str]] = {}
+                for python, versions in cause.releases.items():
+                    alike.setdefault(ranges(versions, releases), []).append(python)
+                for versions_said, pythons in alike.items():
+                    say(f"    Python {listed(pythons)}: {versions_said}")
 
 
-def show_platform_cell(workspace: Workspace, cell: str, as_json: bool) -> None:
-    """Print what is known of one cell of another platform."""
+def show_platform_cell(workspace: Workspace, cell: str) -> None:
     _, name = split_platform(cell)
     (platform,) = platforms_named(workspace, name)
     known = {install.cell: install for install in installs_on(workspace, (platform,))}
     if cell not in known:
         hint = f"compat show {workspace.name} --platform {platform} shows all"
         raise UsageError.of(f"nothing is asked about cell {cell!r}", hint=hint)
-    if as_json:
+    if given.as_json:
         envelope({"matrix": workspace.name, "installs": [known[cell].row]})
         return
     say(f"{cell}: {install_line(known[cell])}")
@@ -404,9 +399,8 @@ def show_platform_cell(workspace: Workspace, cell: str, as_json: bool) -> None:
 
 
 def plan_platforms(
-    workspace: Workspace, platforms: Sequence[PlatformName], as_json: bool, is_github: bool
+    workspace: Workspace, platforms: Sequence[PlatformName], is_github: bool
 ) -> None:
-    """Print how many plain installs have which answer, or the jobs for GitHub's runners."""
     installs = installs_on(workspace, platforms)
     if is_github:
         _print_jobs(workspace, platforms, installs)
@@ -420,7 +414,7 @@ def plan_platforms(
         }
         for name in platforms
     ]
-    if as_json:
+    if given.as_json:
         rows = [install.row for install in installs]
         envelope({"matrix": workspace.name, "platforms": facts, "installs": rows})
         return
@@ -480,15 +474,16 @@ def platform_lines(
     releases: Collection[Version],
     pythons: Collection[Version] | None = None,
 ) -> list[str]:
-    """Return what releases come to on a platform, a line for each answer, then the newest release
-    that installs there.
-    """
     installs = installs_on(workspace, (platform,))
     lines: dict[str, list[str]] = {}
     for install in installs:
         is_python = pythons is None or Version(install.python) in pythons
         if is_python and Version(install.release) in releases:
-            lines.setdefault(_without_python(install), []).append(install.python)
+            # The line of an install with its Python left open, so that those alike are told once.
+            line = install_line(install)
+            for tail in (f", not {install.python}", f" for Python {install.python}"):
+                line = line.replace(tail, "", 1)
+            lines.setdefault(line, []).append(install.python)
     package = workspace.matrix.subject_axis.package
     return [
         *(f"Python {listed(alike)}: {line}" for line, alike in lines.items()),
@@ -497,10 +492,7 @@ def platform_lines(
 
 
 def advised_elsewhere(
-    workspace: Workspace,
-    request: Request,
-    best: Version | None,
-    platforms: Sequence[PlatformName],
+    workspace: Workspace, request: Request, best: Version | None, platforms: Sequence[PlatformName]
 ) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
     """Return what is known on each platform of the best release, else of the newest that is asked
     for, and on which of them it does not install on a Python that is asked for.
@@ -527,7 +519,6 @@ def advised_elsewhere(
 def known_elsewhere(
     workspace: Workspace, release: Version | None, python: Version | None, text: str
 ) -> dict[PlatformName, list[str]]:
-    """Return what is known of an installed release, else of the newest, on platforms by name."""
     known = {Version(install.release) for install in workspace.snapshot.platform_installs}
     newest = max(known, default=None)
     releases = {release} & known if release is not None else {newest} - {None}
@@ -539,32 +530,10 @@ def known_elsewhere(
 
 
 def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
-    """Print what is known of a release on other platforms."""
     for name, sentences in lines.items():
         say(f"on {platform_title(name)}, where nothing was run:")
         for line in sentences:
             say(f"  {line}")
-
-
-def _without_python(install: Install) -> str:
-    """The line of an install with its Python left open, so that those alike are told once."""
-    line = install_line(install)
-    for tail in (f", not {install.python}", f" for Python {install.python}"):
-        line = line.replace(tail, "", 1)
-    return line
-
-
-def _print_cause(cause: InstallCause, releases: Sequence[str]) -> None:
-    word = INSTALL_STYLES[cause.state].word
-    evidence = cause.example.evidence
-    reason = install_reason(cause.example)
-    such = ", such as" if cause.is_example else ""
-    say(f"  {count(cause.count, 'plain install')}: {word} ({evidence}){such}: {reason}")
-    alike: dict[str, list[str]] = {}
-    for python, versions in cause.releases.items():
-        alike.setdefault(ranges(versions, releases), []).append(python)
-    for versions_said, pythons in alike.items():
-        say(f"    Python {listed(pythons)}: {versions_said}")
 
 
 def _print_jobs(

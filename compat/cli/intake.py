@@ -14,6 +14,7 @@ import msgspec
 from msgspec.structs import replace
 
 from compat import files
+from compat.cli.arguments import given
 from compat.cli.installs import MOST_DAYS, AskedAgain, republished, untimely
 from compat.cli.machine import now, run_url, without_places
 from compat.cli.output import envelope, note, report, say
@@ -41,7 +42,7 @@ from compat.results.learnt import (
     kept_clauses,
     kept_probes,
 )
-from compat.results.strict import strict
+from compat.results.record import strict
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed
 from compat.run.suitefiles import owed_capabilities
@@ -73,7 +74,6 @@ class Shards(Value, frozen=True):
 def take_records(
     workspace: Workspace,
     folder: Path,
-    as_json: bool,
     plan: Path | None,
     made_by: str,
     level: Isolation | None,
@@ -98,7 +98,7 @@ def take_records(
                 (taken if workspace.store.add(record) else known).append(name)
     except OSError as fault:
         raise CompatError.of(f"cannot be listed: {reason(fault)}") from fault
-    _show({"kept": taken, "known": known}, faults, as_json, taken)
+    _show({"kept": taken, "known": known}, faults, taken)
     if checkout.suite_ids.unreadable:
         where = "/".join(filter(None, (workspace.matrix.suite.path, checkout.suite_ids.unreadable)))
         note(
@@ -139,6 +139,10 @@ def _checkout(
             f"the plan was made at {stale.isoformat()}, and one of the last {OLDEST.days} days is"
             " taken"
         )
+    tiers: dict[str, Tier] = {}
+    for row in rows:
+        tiers |= dict.fromkeys(row.smoke.split(), "smoke")
+        tiers |= dict.fromkeys(row.cells.split(), "full")
     return Checkout(
         matrix=workspace.name,
         cells=frozenset(
@@ -162,22 +166,11 @@ def _checkout(
                 for cell in (*row.cells.split(), *row.smoke.split())
             }
         ),
-        tiers=_tiers(rows),
+        tiers=tiers,
     )
 
 
-def _tiers(rows: Iterable[Shards.Row]) -> dict[str, Tier]:
-    tiers: dict[str, Tier] = {}
-    for row in rows:
-        tiers |= dict.fromkeys(row.smoke.split(), "smoke")
-        tiers |= dict.fromkeys(row.cells.split(), "full")
-    return tiers
-
-
-def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
-    """Keep the sound locks of the folder, tell what is wrong with the others, and return the exit
-    code.
-    """
+def take_locks(workspace: Workspace, folder: Path) -> int:
     _refuse_no_folder(folder, "--locks takes the folder that holds the locks")
     planned = {cell.id: cell for cell in lockable_cells(workspace.feasibility)}
     taken: list[str] = []
@@ -198,7 +191,7 @@ def take_locks(workspace: Workspace, folder: Path, as_json: bool) -> int:
             taken.append(name)
         except DeclarationError as error:
             faults.extend(error.faults)
-    _show({"kept": taken, "current": current}, faults, as_json, taken)
+    _show({"kept": taken, "current": current}, faults, taken)
     note(f"{count(len(taken), 'lock')} kept, {len(current)} there already, {len(faults)} refused")
     return 1 if faults else 0
 
@@ -235,7 +228,7 @@ def _fault(name: str, message: str) -> Fault:
     return Fault(code=DeclarationError.code, path=name, message=message)
 
 
-def take_learnt(workspace: Workspace, folder: Path, as_json: bool) -> int:
+def take_learnt(workspace: Workspace, folder: Path) -> int:
     """Take the sound clauses and probes of a folder that another machine filled; return the exit
     code.
 
@@ -254,7 +247,7 @@ def take_learnt(workspace: Workspace, folder: Path, as_json: bool) -> int:
         keep_clauses(workspace.folder, workspace.matrix, both)
     if probes:
         keep_probes(workspace.folder, probes)
-    if as_json:
+    if given.as_json:
         envelope({"clauses": clauses, "probes": probes}, intake.faults)
     report(intake.faults)
     intake.again.tell()
@@ -375,7 +368,7 @@ class _LearntIntake:
         return str(cell.on(self._workspace.matrix.interpreters.name).version)
 
 
-def take_platforms(workspace: Workspace, folder: Path, as_json: bool) -> int:
+def take_platforms(workspace: Workspace, folder: Path) -> int:
     """Keep the sound answers of the folder, each with its lock, tell what is wrong with the others,
     and return the exit code.
 
@@ -392,7 +385,7 @@ def take_platforms(workspace: Workspace, folder: Path, as_json: bool) -> int:
             intake = _PlatformIntake(workspace, name, folder / name, again)
             taken += intake.taken
             faults += intake.faults
-    _show({"kept": taken}, faults, as_json)
+    _show({"kept": taken}, faults)
     again.tell()
     note(f"{count(len(taken), 'answer')} kept, {len(faults)} refused")
     return 1 if faults else 0
@@ -409,7 +402,12 @@ class _PlatformIntake:
         self.faults: list[Fault] = []
         files_of = workspace.platforms
         facts = files_of.facts(workspace.matrix, workspace.kept_or_asked, platform)
-        planned = self._open_cells()
+        planned = {
+            cell: parse_cell(cell, self._workspace.matrix)
+            for install in self._workspace.snapshot.platform_installs
+            if install.platform == self._platform and install.is_open
+            for cell in (split_platform(install.cell)[0],)
+        }
         before = files_of.answers(platform)
         source = f"{platform}/{ANSWERS}"
         text = files.read(folder / ANSWERS).decode(errors="replace")
@@ -434,14 +432,6 @@ class _PlatformIntake:
                 place = f"{source}: {answer.cell}"
                 self.faults += (replace(f, path=f.path or place) for f in error.faults)
 
-    def _open_cells(self) -> dict[str, Cell]:
-        return {
-            cell: parse_cell(cell, self._workspace.matrix)
-            for install in self._workspace.snapshot.platform_installs
-            if install.platform == self._platform and install.is_open
-            for cell in (split_platform(install.cell)[0],)
-        }
-
     def _refuse_unsound(
         self, answer: PlainAnswer, before: Mapping[str, PlainAnswer], planned: Mapping[str, Cell]
     ) -> None:
@@ -459,11 +449,9 @@ def _refuse_no_folder(folder: Path, hint: str) -> None:
         raise UsageError.of("is not a directory", path=str(folder), hint=hint)
 
 
-def _show(
-    document: dict[str, Any], faults: Sequence[Fault], as_json: bool, kept: Iterable[str] = ()
-) -> None:
-    if as_json:
+def _show(document: dict[str, Any], faults: Sequence[Fault], kept: Iterable[str] = ()) -> None:
+    if given.as_json:
         envelope({**document, "refused": [fault.path for fault in faults]}, faults)
-    for name in () if as_json else kept:
+    for name in () if given.as_json else kept:
         say(f"{name}  kept")
     report(faults)

@@ -2,8 +2,8 @@
 a dependency that is not out yet will break.
 """
 
-from compat.cli import arguments as typer
-from compat.cli.options import Json, MatrixName, Root, workspace_of
+from compat.cli.arguments import Exit, given
+from compat.cli.options import MatrixName, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.reports import Report, ReportFiles, SummaryFile
 from compat.github.markdown import code, inline
@@ -13,9 +13,7 @@ from compat.site.wording import count
 from compat.workspace import Workspace
 
 
-def lanes_command(
-    matrix: MatrixName, as_json: Json = False, summary: SummaryFile = None, root: Root = None
-) -> None:
+def lanes_command(matrix: MatrixName, summary: SummaryFile = None) -> None:
     """Compare variants (lowest, pre-release) with the regular cells.
 
     A lane asks beside the grid, colours no cell of it and moves no floor: `lowest`, whether the
@@ -28,11 +26,11 @@ def lanes_command(
     Examples: compat matrix variants tools; compat run tools '*+lowest' '*+prerelease'; compat
     matrix variants tools --json
     """
-    workspace = workspace_of(matrix, root)
+    workspace = workspace_of(matrix)
     lanes = lane_report(workspace.snapshot, workspace.lock)
     if workspace.matrix.has_lanes:
         ReportFiles(summary=summary).write(_report(workspace, lanes))
-    if as_json:
+    if given.as_json:
         envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
     else:
         for cell in lanes.cells:
@@ -48,7 +46,7 @@ def lanes_command(
     tried = {cell.lane for cell in lanes.cells if cell.verdict not in ("unknown", "infeasible")}
     for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in tried):
         note(f"nothing is known of lane {lane} yet; compat run {matrix} '*+{lane}' finds out")
-    raise typer.Exit(1 if lanes.alerts or not workspace.matrix.has_lanes else 0)
+    raise Exit(1 if lanes.alerts or not workspace.matrix.has_lanes else 0)
 
 
 def _report(workspace: Workspace, lanes: LaneReport) -> Report:

@@ -3,26 +3,21 @@
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any
+from typing import Annotated
 
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
-from compat.cli import arguments as typer
-from compat.cli.installs import MOST_QUESTIONS, ask_plain
-from compat.cli.lockers import locker_of, wheels_locker
+from compat.cli.arguments import Exit, Option, given
+from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
 from compat.cli.options import (
     CellNames,
-    ExtraIndexUrl,
-    IndexUrl,
-    Json,
     LockerName,
     MatrixName,
     OtherPlatform,
-    Refresh,
-    Root,
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say, tell_disproofs
+from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
 from compat.lock.drift import drift
@@ -54,22 +49,20 @@ class LockLine(Value, frozen=True, kw_only=True):
     facts: LockFacts | None = None
 
 
-Check = Annotated[
-    bool, typer.Option("--check", help="Write nothing; say what would drift, and why.")
-]
+Check = Annotated[bool, Option("--check", help="Write nothing; say what would drift, and why.")]
 Plain = Annotated[
-    bool, typer.Option("--plain", help="Ask what a plain install of each release comes to today.")
+    bool, Option("--plain", help="Ask what a plain install of each release comes to today.")
 ]
 Most = Annotated[
     int,
-    typer.Option(
+    Option(
         "--most",
         min=1,
         help="With --plain or --platform: the most to ask; new ones first, then the oldest.",
     ),
 ]
-Jobs = Annotated[int, typer.Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")]
-Resolver = Annotated[LockerName, typer.Option("--locker", help="Resolver.")]
+Jobs = Annotated[int, Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")]
+Resolver = Annotated[LockerName, Option("--locker", help="Resolver.")]
 
 
 def lock_command(
@@ -81,11 +74,6 @@ def lock_command(
     platform: OtherPlatform = "",
     locker: Resolver = "uv",
     jobs: Jobs = 1,
-    as_json: Json = False,
-    root: Root = None,
-    index_url: IndexUrl = None,
-    extra_index_url: ExtraIndexUrl = None,
-    refresh: Refresh = False,
 ) -> None:
     """Write the hash-pinned lock of each cell.
 
@@ -101,16 +89,17 @@ def lock_command(
     --check; compat matrix lock tff 'py3.9-*-tff0.33.0+relaxed' --jobs 4; compat matrix lock tff
     --plain --most 40; compat matrix lock tff --platform all
     """
-    workspace = workspace_of(matrix, root, index_url, extra_index_url, refresh)
+    workspace = workspace_of(matrix)
     if platform:
         if plain or check:
             raise UsageError.of("--platform asks what metadata leaves open: no --plain, no --check")
-        asked = (words or (), wheels_locker(workspace, locker), jobs, most, as_json)
-        raise typer.Exit(_ask_elsewhere(workspace, platform, *asked))
+        resolver, named = wheels_locker(workspace, locker), platforms_named(workspace, platform)
+        as_json = given.as_json
+        raise Exit(ask_platforms(workspace, named, words or (), resolver, jobs, most, as_json))
     if plain:
         if words or check:
             raise UsageError.of("--plain asks about every release: no cells, no --check")
-        raise typer.Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, as_json))
+        raise Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, given.as_json))
     cells = runnable_cells(workspace.feasibility, words) if words else _locked(workspace)
     if not cells:
         name = workspace.name
@@ -119,24 +108,21 @@ def lock_command(
             f" compat run {name} locks and runs"
         )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
-    lines, errors = _lock_all(workspace, cells, locker_of(workspace, locker), jobs, check, as_json)
+    lines, errors = _lock_all(workspace, cells, locker_of(workspace, locker), jobs, check)
     locked = [line.id for line in lines if line.outcome in _LOCKED]
     disproofs, fell = ((), ()) if check else questions.settled(workspace, locked)
-    if as_json:
+    if given.as_json:
         faults = [fault for error in errors for fault in error.faults]
         envelope({"cells": lines, "disproved": disproofs, "fell": fell}, faults)
     else:
         tell_disproofs(disproofs, fell)
-        _tell_counts(lines, errors)
+        tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
+        tally += Counter({"without an answer": len(errors)})
+        counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
+        note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")
     of_suite = any(line.outcome.startswith("lock-fail:suite-fault") for line in lines)
     code = 2 if of_suite else int(len(locked) < len(lines))
-    raise typer.Exit(max((error.exit_code for error in errors), default=code))
-
-
-def _ask_elsewhere(workspace: Workspace, platform: str, *asked: Any) -> int:
-    from compat.cli.installs import ask_platforms, platforms_named
-
-    return ask_platforms(workspace, platforms_named(workspace, platform), *asked)
+    raise Exit(max((error.exit_code for error in errors), default=code))
 
 
 def _lock_all(
@@ -145,7 +131,6 @@ def _lock_all(
     resolver: Locker,
     jobs: int,
     check: bool,
-    as_json: bool,
 ) -> tuple[list[LockLine], list[CompatError]]:
     facts = workspace.feasibility
 
@@ -169,13 +154,12 @@ def _lock_all(
                 report(error.faults)
                 continue
             lines.append(line)
-            if not as_json:
+            if not given.as_json:
                 _print(line)
     return lines, errors
 
 
 def _locked(workspace: Workspace) -> tuple[Cell, ...]:
-    """Return the planned cells that have a lock; a lock of another cell is told and left alone."""
     planned = {cell.id: cell for cell in lockable_cells(workspace.feasibility)}
     names = [cell_id for cell_id, _ in workspace.lock_paths()]
     for name in names:
@@ -245,10 +229,3 @@ def _print(line: LockLine) -> None:
         say(f"    {change}")
     for reason in line.reasons:
         say(f"    because of {reason}")
-
-
-def _tell_counts(lines: list[LockLine], errors: list[CompatError]) -> None:
-    tally = Counter(_SAID.get(line.outcome.partition(":")[0], line.outcome) for line in lines)
-    tally += Counter({"without an answer": len(errors)})
-    counts = ", ".join(f"{number:,} {what}" for what, number in tally.items())
-    note(f"{count(len(lines) + len(errors), 'cell')}: {counts}")

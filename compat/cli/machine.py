@@ -70,7 +70,6 @@ def forget_environment() -> None:
 
 
 def run_url() -> str:
-    """Return the address of the GitHub Actions run that this is a part of; empty elsewhere."""
     server, repository, run = (
         environ().get(f"GITHUB_{name}", "") for name in ("SERVER_URL", "REPOSITORY", "RUN_ID")
     )
@@ -221,7 +220,6 @@ def readable_places(python: str) -> tuple[str, ...]:
 
 
 def missing_interpreter(lock: Lock) -> Version | None:
-    """Return the series that the lock needs and this machine lacks; None when it is there."""
     version, path = lock.inputs.python, interpreter(lock.inputs.python, lock.inputs.platform)
     return Version(f"{version.major}.{version.minor}") if path is None else None
 

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 from packaging.version import Version
 
-from compat.cli.arguments import SHARED, Argument, Option, given
+from compat.cli.arguments import Argument, Option, given
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
 from compat.declare.parsing import parse_version
@@ -56,22 +56,14 @@ MatrixName = Annotated[
     str, Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")
 ]
 CellNames = Annotated[list[str] | None, Argument(metavar="[CELL]...", help="Cell ids or globs.")]
-# Shared by every command, see `compat.cli.arguments`; for a function that wants one by name.
-Json = Annotated[bool, SHARED["as_json"]]
-Root = Annotated[Path | None, SHARED["root"]]
-IndexUrl = Annotated[str | None, SHARED["index_url"]]
-ExtraIndexUrl = Annotated[list[str] | None, SHARED["extra_index_url"]]
-Refresh = Annotated[bool, SHARED["refresh"]]
 IsolationLevel = Annotated[
     str, Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
 ]
 KeepRecords = Annotated[
-    bool,
-    Option("--keep-records", help="Keep a checkout's locks and records, under its commit."),
+    bool, Option("--keep-records", help="Keep a checkout's locks and records, under its commit.")
 ]
 PolicyDay = Annotated[
-    str,
-    Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01."),
+    str, Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01.")
 ]
 OtherPlatform = Annotated[
     str,
@@ -97,14 +89,10 @@ def needs_extra(extra: str, module: str) -> None:
 
 
 def index_settings() -> IndexSettings:
-    """Return the index that the options name, else pip's."""
     return settings(index_url=given.index_url, extra_index_urls=tuple(given.extra_index_url or ()))
 
 
 def matrices_folder(root: Path | None = None) -> Path:
-    """Return the folder `matrices/` under `root` or --root, or under the nearest folder upwards
-    from here that has one.
-    """
     root = given.root if root is None else root
     starts = [root] if root is not None else [Path.cwd(), *Path.cwd().parents]
     for start in starts:
@@ -135,12 +123,8 @@ def matrix_names(folder: Path) -> tuple[str, ...]:
 def workspace_of(
     name: str,
     root: Path | None = None,
-    index_url: str | None = None,
-    extra_index_url: list[str] | None = None,
-    refresh: bool = False,
     day: datetime.date | None = None,
 ) -> Workspace:
-    """Return the workspace of the matrix of that name; raise UsageError when there is none."""
     matrices = matrices_folder(root)
     known = matrix_names(matrices)
     if name not in known:
@@ -150,9 +134,9 @@ def workspace_of(
             f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}", hint=hint
         )
     index = IndexOptions(
-        index_url=index_url or given.index_url,
-        extra_index_urls=tuple(extra_index_url or given.extra_index_url or ()),
-        refresh=refresh or given.refresh,
+        index_url=given.index_url,
+        extra_index_urls=tuple(given.extra_index_url or ()),
+        refresh=given.refresh,
     )
     return Workspace(matrices / name, today(), cache_folder, day=day, index=index, notify=note)
 
@@ -177,7 +161,6 @@ def policy_day(text: str, workspace: Workspace) -> datetime.date:
 
 
 def kept_version(text: str) -> tuple[str, Version]:
-    """Return the axis and the version of an `--at`; raise UsageError for anything else."""
     name, sign, version = text.partition("=")
     if not sign or not name:
         raise UsageError.of(f"{text!r} is not AXIS=VERSION", path="--at", hint="--at python=3.9")

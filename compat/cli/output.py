@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 
 def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
-    """Print the clauses that were removed, and the cells that have no answer any more."""
     for disproof in disproofs:
         clause = disproof.clause
         about = clause.path if isinstance(clause, FileClause) else " and ".join(clause.facts)
@@ -45,7 +44,6 @@ def note(text: str) -> None:
 
 
 def prose(text: str) -> None:
-    """Print a sentence for people on stderr, wrapped on a terminal."""
     if sys.stderr.isatty():
         for line in textwrap.wrap(one_line(text), shutil.get_terminal_size().columns):
             note(line)
@@ -54,7 +52,6 @@ def prose(text: str) -> None:
 
 
 def about(seconds: float) -> str:
-    """Return an estimated time in words: `about 5 seconds`, `about 2 minutes`, `about 3 hours`."""
     if seconds < 59.5:
         return f"about {count(max(1, round(seconds)), 'second')}"
     minutes = round(seconds / 60)

@@ -15,12 +15,7 @@ from packaging.version import Version
 from compat import pipeline
 from compat.cli.arguments import Exit, Option, given
 from compat.cli.machine import interpreter, now
-from compat.cli.options import (
-    CellNames,
-    MatrixName,
-    OtherPlatform,
-    workspace_of,
-)
+from compat.cli.options import CellNames, MatrixName, OtherPlatform, workspace_of
 from compat.cli.output import about, envelope, note, report, say, table
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
@@ -29,13 +24,13 @@ from compat.fleet.run_plan import ASSUMED_SECONDS, OVERHEAD_SECONDS, PlanOptions
 from compat.lock.lockfile import Lock
 from compat.plan.budget import MOST_SHARDS, Shard
 from compat.plan.cell import RECIPES, axis_coordinates, parse_cell
-from compat.plan.explain import explain
 from compat.plan.feasible import Obstacle
 from compat.plan.plan import (
     Fate,
     Infeasible,
     Plan,
     counts,
+    explain,
     facts_for,
     runnable_cells,
     unneeded_faults,
@@ -163,7 +158,7 @@ def _prepare(workspace: Workspace, run_plan: RunPlan, is_short: bool) -> None:
     """
     from compat import questions
     from compat.cli.installs import ask_plain, ask_platforms, platforms_named
-    from compat.cli.lockers import locker_of, wheels_locker
+    from compat.cli.this_machine import locker_of, wheels_locker
 
     facts, locker = workspace.feasibility, locker_of(workspace, "uv")
 
@@ -208,9 +203,7 @@ def _plan_elsewhere(workspace: Workspace, platform: str, shown: Shown) -> None:
         note(f"matrix {workspace.name!r} declares no other platform, so no runner is asked")
         print('{"include":[]}')
         return
-    plan_platforms(
-        workspace, platforms_named(workspace, platform), given.as_json, shown == "github"
-    )
+    plan_platforms(workspace, platforms_named(workspace, platform), shown == "github")
 
 
 def _series_here(workspace: Workspace) -> frozenset[Version]:
@@ -282,7 +275,6 @@ def _summary(workspace: Workspace, plan: Plan) -> None:
 
 
 def _say_evidence(workspace: Workspace) -> None:
-    """Print how many cells and combinations are answered in all."""
     if workspace.kept_catalogue is None:
         return
     known = coverage(workspace.snapshot)
@@ -355,7 +347,6 @@ def _remarks(workspace: Workspace, run_plan: RunPlan) -> Iterator[str]:
 
 
 def _commands(matrix: str, run_plan: RunPlan, shard: Shard) -> Iterator[list[str]]:
-    """The commands that run a shard: one for each tier that it has."""
     cells = [task.cell for task in shard.tasks]
     options: dict[Tier, list[str]] = {"full": [], "smoke": ["--tier", "smoke"]}
     for tier, words in options.items():
@@ -429,10 +420,6 @@ def _print_table(run_plan: RunPlan) -> None:
             f"warning: {packing.alone.cell} alone takes longer than a mean shard, so they cannot be"
             " balanced"
         )
-    _print_later(run_plan)
-
-
-def _print_later(run_plan: RunPlan) -> None:
     kinds = Counter(
         (run, run_plan.due[cell].place, run_plan.due[cell].reason)
         for cell, run in run_plan.later.items()

@@ -119,25 +119,21 @@ class Progress:
     # What the workers tell.
 
     def locking(self, cell: str) -> None:
-        """The resolver is asked about a cell."""
         with self._lock:
             now = self._clock()
             self._locking[cell] = _Running(cell, now, now, "lock")
 
     def locked(self, cell: str) -> None:
-        """The resolver has answered."""
         with self._lock:
             self._locking.pop(cell, None)
 
     def began(self, worker: int, job: Job) -> None:
-        """A cell began."""
         with self._lock:
             self._waiting.discard(job.cell)
             now = self._clock()
             self._running[worker] = _Running(job.cell, now, now, "starting")
 
     def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
-        """A cell began something else."""
         with self._lock:
             running = self._running[worker]
             if _STEP_OF.get(activity) != _STEP_OF.get(running.activity):
@@ -146,23 +142,19 @@ class Progress:
             running.watch = SuiteWatch(cell) if activity == "suite" else None
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """A cell ended."""
         seconds = sum(attempt.evidence.seconds for attempt in attempts)
         self._taken.append(seconds)
         self._end(worker, job.cell, f"{self._known.words(attempts[-1])}  {seconds:.0f} s")
 
     def faulted(self, worker: int, job: Job, why: str) -> None:
-        """A cell has no result, as compat itself failed with it."""
         self._end(worker, job.cell, f"was not run: {why}")
 
     def stopped(self, worker: int, why: str) -> None:
-        """A worker takes no more cells."""
         with self._lock:
             self._running.pop(worker, None)
         self.tell(f"worker {worker} stopped: {why}")
 
     def counted(self, cell: str, why: str) -> None:
-        """A cell ended without reaching a worker."""
         with self._lock:
             self._waiting.discard(cell)
             self._ended += 1
@@ -170,7 +162,6 @@ class Progress:
         self.tell(line)
 
     def tell(self, line: str) -> None:
-        """Print a line above what is shown."""
         if self._live is not None:
             self._live.console.print(Text(one_line(line)))
         else:
@@ -187,7 +178,6 @@ class Progress:
     # What is shown.
 
     def running_line(self) -> str:
-        """Return what runs now, in one line; empty when nothing does."""
         with self._lock:
             parts = [
                 f"worker {worker} {running.cell} {_doing(running)}"
@@ -203,7 +193,6 @@ class Progress:
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
     ) -> Iterator[RenderableType]:
-        """Yield what a terminal shows: the workers, what is being locked, and the whole."""
         width = options.max_width
         with self._lock:
             rows = [(f"{worker}", running) for worker, running in self._looked()]
@@ -223,7 +212,6 @@ class Progress:
         yield _cut(f"{self._ended} of {count(self._total, 'cell')}{tail}")
 
     def _parts(self, running: _Running, has_bar: bool) -> tuple[RenderableType, ...]:
-        """What is said of a cell: what it is at, a bar where there is room, and the times."""
         left, suite = self._left_of(running), running.suite
         elapsed = _duration(self._clock() - running.since)
         times = "" if left is None or left <= 0 else _about_left(left)
@@ -271,7 +259,6 @@ class Progress:
 
 
 def _doing(running: _Running) -> str:
-    """Say what a cell is at: `install`, `suite, test 12 of 133`."""
     suite = running.suite
     if suite is None:
         return running.activity
@@ -280,12 +267,10 @@ def _doing(running: _Running) -> str:
 
 
 def _about_left(seconds: float) -> str:
-    """Say how much time is left: `about 40 s left`, `about 2 min left`."""
     return f"about {_duration(max(1.0, seconds))} left"
 
 
 def _duration(seconds: float) -> str:
-    """Return a time that goes on, so without fractions: `40 s`, `2 min`, `3 h`."""
     if seconds < 119.5:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -13,7 +13,7 @@ from compat.cli.options import MatrixName, PolicyDay, policy_day, workspace_of
 from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
 from compat.pipeline import ProposedMoves
-from compat.policy.calendar import Schedule, missing_command, outlooks, schedule
+from compat.policy.calendar import missing_command, outlooks, schedule
 from compat.policy.proposal import AxisFloor, Proposal
 from compat.policy.propose import affected_words, floors
 
@@ -39,12 +39,6 @@ def schedule_command(
     if given.as_json:
         envelope(msgspec.structs.asdict(coming))
         return
-    _print_schedule(coming)
-    for outlook in outlooks(snapshot, when):
-        say(f"  {outlook.sentence}.")
-
-
-def _print_schedule(coming: Schedule) -> None:
     say(f"{coming.title}: coming moves of its minimum versions, {coming.day} to {coming.until}")
     for package, rule in dict.fromkeys((move.package, move.rule) for move in coming.moves):
         say(f"  {package}: the minimum may rise to {rule}")
@@ -62,6 +56,8 @@ def _print_schedule(coming: Schedule) -> None:
                 say(f"  {move.package} {move.to}: {because}")
     names = ("from", "minimum by the rules", "with the moves that are proven now")
     table(names, [(m.on, _versions(m.floors), _versions(m.proven)) for m in coming.minimums])
+    for outlook in outlooks(snapshot, when):
+        say(f"  {outlook.sentence}.")
 
 
 def _versions(pairs: Sequence[tuple[str, Any]]) -> str:
@@ -130,7 +126,33 @@ def propose_command(
     if given.as_json:
         _print_json(moves, when)
     else:
-        _print_proposals(moves, when)
+        snapshot, opened = moves.snapshot, len(moves.opened)
+        waiting = len(moves.proposals) - opened
+        say(f"{snapshot.matrix.title} on {when}: {opened} open, {waiting} waiting")
+        for outlook in outlooks(snapshot, when):
+            say(f"  {outlook.sentence}.")
+            if outlook.needs:
+                say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
+        for floor in floors(snapshot, when):
+            _print_floor(
+                floor, [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
+            )
+        extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
+        if extensions:
+            say()
+            say("New versions")
+        for proposal in extensions:
+            _print_proposal(proposal)
+        for file in moves.changed:
+            say()
+            print(files.unified_diff(file.path, file.before, file.after), end="")
+        if opened:
+            note("Next: --write applies the open proposals.")
+        elif any(proposal.needs for proposal in moves.proposals):
+            note(
+                f"Next: compat propose {snapshot.matrix.name} --cells names the cells to run;"
+                " compat lock and compat run take them."
+            )
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:
@@ -178,37 +200,6 @@ def _print_json(moves: ProposedMoves, day: datetime.date) -> None:
             "left_alone": moves.left,
         }
     )
-
-
-def _print_proposals(moves: ProposedMoves, day: datetime.date) -> None:
-    snapshot, opened = moves.snapshot, len(moves.opened)
-    waiting = len(moves.proposals) - opened
-    say(f"{snapshot.matrix.title} on {day}: {opened} open, {waiting} waiting")
-    for outlook in outlooks(snapshot, day):
-        say(f"  {outlook.sentence}.")
-        if outlook.needs:
-            say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
-    for floor in floors(snapshot, day):
-        _print_floor(
-            floor,
-            [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"],
-        )
-    extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
-    if extensions:
-        say()
-        say("New versions")
-    for proposal in extensions:
-        _print_proposal(proposal)
-    for file in moves.changed:
-        say()
-        print(files.unified_diff(file.path, file.before, file.after), end="")
-    if opened:
-        note("Next: --write applies the open proposals.")
-    elif any(proposal.needs for proposal in moves.proposals):
-        note(
-            f"Next: compat propose {snapshot.matrix.name} --cells names the cells to run; compat"
-            " lock and compat run take them."
-        )
 
 
 def _print_floor(floor: AxisFloor, proposals: Sequence[Proposal]) -> None:

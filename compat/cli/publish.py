@@ -6,37 +6,32 @@ from pathlib import Path
 from typing import Annotated
 
 from compat import files, pipeline
-from compat.cli import arguments as typer
+from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.machine import environ, today
-from compat.cli.options import Json, Root, matrices_folder, matrix_names, needs_extra, workspace_of
-from compat.cli.output import envelope, note, say
+from compat.cli.options import matrices_folder, matrix_names, needs_extra, workspace_of
+from compat.cli.output import envelope, note, report, say
 from compat.errors import CompatError, UsageError
 from compat.github.client import owner_and_name
 from compat.site.edition import Edition
 from compat.site.pages.render import assets
 from compat.site.serve import Preview, watch
 from compat.site.wording import count
-from compat.site.writer import URLS, Weight, Written, weights
+from compat.site.writer import URLS, Written, verified, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
 Names = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[MATRIX...]", help="Default: all, largest first."),
+    list[str] | None, Argument(metavar="[MATRIX...]", help="Default: all, largest first.")
 ]
-Out = Annotated[Path, typer.Option("--out", help="The folder that the site is written into.")]
-BaseUrl = Annotated[str, typer.Option("--base-url", help="Base URL of the site.")]
+Out = Annotated[Path, Option("--out", help="The folder that the site is written into.")]
+BaseUrl = Annotated[str, Option("--base-url", help="Base URL of the site.")]
 PublishDay = Annotated[
-    str, typer.Option("--today", help="Date to publish as; else SOURCE_DATE_EPOCH, else today.")
+    str, Option("--today", help="Date to publish as; else SOURCE_DATE_EPOCH, else today.")
 ]
 ReportRepository = Annotated[
     str,
-    typer.Option(
-        "--repository", help="owner/name on GitHub that takes reports; else GITHUB_REPOSITORY."
-    ),
+    Option("--repository", help="owner/name on GitHub that takes reports; else GITHUB_REPOSITORY."),
 ]
-KeepUrls = Annotated[
-    bool, typer.Option("--keep-urls", help="Note all addresses in matrices/urls.json.")
-]
+KeepUrls = Annotated[bool, Option("--keep-urls", help="Note all addresses in matrices/urls.json.")]
 
 
 def publish_command(
@@ -46,8 +41,6 @@ def publish_command(
     day: PublishDay = "",
     repository: ReportRepository = "",
     keep_urls: KeepUrls = False,
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Write the site as static files.
 
@@ -57,13 +50,13 @@ def publish_command(
     --out public
     """
     began = time.monotonic()
-    written = publish_site(matrix, out, base_url, _day(day), root, _repository(repository))
+    written = publish_site(matrix, out, base_url, _day(day), None, _repository(repository))
     seconds = time.monotonic() - began
     kinds = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
     heavy = [kind for kind in kinds if kind.is_over]
     if keep_urls:
-        files.write(matrices_folder(root) / URLS, (out / URLS).read_text(encoding="utf-8"))
-    if as_json:
+        files.write(matrices_folder() / URLS, (out / URLS).read_text(encoding="utf-8"))
+    if given.as_json:
         envelope(
             {
                 "changed": list(written.changed),
@@ -76,33 +69,35 @@ def publish_command(
         changed, moved = count(len(written.changed), "file"), count(len(written.moved), "redirect")
         say(f"{out}: {changed} written, {written.unchanged} as before, {moved}")
     for kind in kinds:
-        note(_figure(kind))
+        note(
+            f"{kind.kind}: {kind.count}, heaviest {kind.size / 1024:.1f} of"
+            f" {kind.most // 1024} KiB gzipped"
+        )
     note(f"{count(len(written.files), 'file')} in {seconds:.1f} s")
     for kind in heavy:
         note(
             f"warning: {kind.heaviest} weighs {kind.size} bytes gzipped, more than the {kind.most}"
             " of its kind"
         )
-    raise typer.Exit(1 if heavy else 0)
+    raise Exit(1 if heavy else 0)
 
 
 def serve_command(
     matrix: Names = None,
     out: Out = Path("public"),
-    port: Annotated[int, typer.Option("--port", help="The port on the loopback.")] = 8000,
+    port: Annotated[int, Option("--port", help="The port on the loopback.")] = 8000,
     day: PublishDay = "",
-    root: Root = None,
 ) -> None:
     """Publish, and serve the site on this machine.
 
     Examples: compat site serve; compat site serve tff --port 8080
     """
-    matrices = matrices_folder(root)
+    matrices = matrices_folder()
 
     def rebuild() -> None:
         began = time.monotonic()
         try:
-            written = publish_site(matrix, out, PREVIEW_URL, _day(day), root, _repository(""))
+            written = publish_site(matrix, out, PREVIEW_URL, _day(day), None, _repository(""))
         except CompatError as error:
             note(f"warning: {error}")
             return
@@ -171,13 +166,32 @@ def _repository(text: str) -> str:
     return owner_and_name(named) if named else ""
 
 
-def _figure(kind: Weight) -> str:
-    return (
-        f"{kind.kind}: {kind.count}, heaviest {kind.size / 1024:.1f} of"
-        f" {kind.most // 1024} KiB gzipped"
-    )
-
-
 def _a_second_later() -> bool:
     time.sleep(1)
     return True
+
+
+def verify_command(
+    folder: Annotated[Path, Argument(help="A published site, or a copy of it.")],
+) -> None:
+    """Check that a published site is complete and unchanged.
+
+    Exit code 1 when not.
+
+    The list, files.json, has every page, badge, feed and document; what is changed, missing or
+    added is named.
+
+    Examples: compat site check public
+    """
+    if not folder.is_dir():
+        raise UsageError.of("is not a directory", path=str(folder))
+    checked = verified(folder)
+    if given.as_json:
+        envelope({"listed": checked.listed}, checked.faults)
+    else:
+        say(
+            f"{folder}: {count(checked.listed, 'file')} listed,"
+            f" {count(len(checked.faults), 'fault')}"
+        )
+        report(checked.faults)
+    raise Exit(1 if checked.faults else 0)

@@ -4,54 +4,46 @@ from pathlib import Path
 from typing import Annotated
 
 from compat import pipeline
-from compat.cli import arguments as typer
+from compat.cli.arguments import Exit, Option, given
 from compat.cli.installs import take_plain
 from compat.cli.intake import take_learnt, take_locks, take_platforms, take_records
 from compat.cli.machine import without_places
-from compat.cli.options import Json, MatrixName, Root, workspace_of
+from compat.cli.options import MatrixName, workspace_of
 from compat.cli.output import envelope, note, report, say
 from compat.errors import UsageError
-from compat.results.older import convert_records
+from compat.results.record_files import convert_records
 from compat.run.evidence import Isolation
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-Rejudge = Annotated[bool, typer.Option("--rejudge", help="Judge the kept evidence again.")]
-Source = Annotated[
-    Path | None, typer.Option("--from", help="Take the sound records below this folder.")
-]
+Rejudge = Annotated[bool, Option("--rejudge", help="Judge the kept evidence again.")]
+Source = Annotated[Path | None, Option("--from", help="Take the sound records below this folder.")]
 PlanFile = Annotated[
-    Path | None, typer.Option("--plan", help="What `compat plan --print github` printed.")
+    Path | None, Option("--plan", help="What `compat plan --print github` printed.")
 ]
 MadeBy = Annotated[
     str,
-    typer.Option(
-        "--run-url", help="The run that made the records; else this run of GitHub Actions."
-    ),
+    Option("--run-url", help="The run that made the records; else this run of GitHub Actions."),
 ]
 Level = Annotated[
     Isolation | None,
-    typer.Option("--isolation", help="Take records of this level alone; with --plan, of L3."),
+    Option("--isolation", help="Take records of this level alone; with --plan, of L3."),
 ]
-LocksFolder = Annotated[
-    Path | None, typer.Option("--locks", help="Take the sound locks of this folder.")
-]
+LocksFolder = Annotated[Path | None, Option("--locks", help="Take the sound locks of this folder.")]
 PlainFile = Annotated[
     Path | None,
-    typer.Option("--plain", help="Take the sound answers about plain installs of this file."),
+    Option("--plain", help="Take the sound answers about plain installs of this file."),
 ]
 Withdrawn = Annotated[
-    str,
-    typer.Option("--withdraw", metavar="DIGEST", help="Take back the record of this digest."),
+    str, Option("--withdraw", metavar="DIGEST", help="Take back the record of this digest.")
 ]
-Because = Annotated[str, typer.Option("--because", help="Why it is withdrawn.")]
+Because = Annotated[str, Option("--because", help="Why it is withdrawn.")]
 LearntFolder = Annotated[
-    Path | None,
-    typer.Option("--learnt", help="Take the sound clauses and probes of this folder."),
+    Path | None, Option("--learnt", help="Take the sound clauses and probes of this folder.")
 ]
 PlatformsFolder = Annotated[
     Path | None,
-    typer.Option("--platforms", help="Take the sound answers about other platforms below this."),
+    Option("--platforms", help="Take the sound answers about other platforms below this."),
 ]
 
 
@@ -68,8 +60,6 @@ def record_command(
     platforms: PlatformsFolder = None,
     withdraw: Withdrawn = "",
     because: Because = "",
-    as_json: Json = False,
-    root: Root = None,
 ) -> None:
     """Judge cached evidence again, or import records of other machines.
 
@@ -98,25 +88,25 @@ def record_command(
         )
         raise UsageError.of(f"{ways}: one of the seven")
     if withdraw:
-        raise typer.Exit(_withdraw(workspace_of(matrix, root), withdraw, because, as_json))
+        raise Exit(_withdraw(workspace_of(matrix), withdraw, because))
     if source is None and (plan is not None or made_by or level):
         about = "whose records they are about"
         raise UsageError.of(f"--plan, --run-url and --isolation need --from FOLDER, {about}")
     if locks is not None:
-        raise typer.Exit(take_locks(workspace_of(matrix, root), locks, as_json))
-    workspace = workspace_of(matrix, root)
+        raise Exit(take_locks(workspace_of(matrix), locks))
+    workspace = workspace_of(matrix)
     if plain is not None:
-        raise typer.Exit(take_plain(workspace, plain, as_json))
+        raise Exit(take_plain(workspace, plain))
     if platforms is not None:
-        raise typer.Exit(take_platforms(workspace, platforms, as_json))
+        raise Exit(take_platforms(workspace, platforms))
     if learnt is not None:
-        raise typer.Exit(take_learnt(workspace, learnt, as_json))
+        raise Exit(take_learnt(workspace, learnt))
     if source is not None:
-        raise typer.Exit(take_records(workspace, source, as_json, plan, made_by, level))
+        raise Exit(take_records(workspace, source, plan, made_by, level))
     result = pipeline.rejudged(workspace, without_places)
     for record in result.suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
-    if as_json:
+    if given.as_json:
         rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in result.changed]
         envelope({"changed": rows})
         return
@@ -126,20 +116,20 @@ def record_command(
     note(f"{differing} when judged again")
 
 
-def _withdraw(workspace: Workspace, digest: str, because: str, as_json: bool) -> int:
+def _withdraw(workspace: Workspace, digest: str, because: str) -> int:
     if len(digest) < 12 or not because:
         raise UsageError.of("--withdraw needs 12 digits of a digest at least, and --because TEXT")
     withdrawn = workspace.store.withdraw(digest, because)
-    if as_json:
+    if given.as_json:
         envelope({"withdrawn": [record.cell for record in withdrawn]})
-    for record in () if as_json else withdrawn:
+    for record in () if given.as_json else withdrawn:
         say(f"{record.cell}  {record.outcome} of {record.started:%Y-%m-%d %H:%M} is withdrawn")
     if not withdrawn:
         note(f"no record has a digest that begins with {digest}")
     return 0 if withdrawn else 1
 
 
-def convert_command(matrix: MatrixName, as_json: Json = False, root: Root = None) -> None:
+def convert_command(matrix: MatrixName) -> None:
     """Convert records of earlier releases.
 
     Records move into a file for each day. A file of the earlier form goes when its content is on
@@ -147,10 +137,10 @@ def convert_command(matrix: MatrixName, as_json: Json = False, root: Root = None
 
     Example: compat ci convert tff
     """
-    records, faults = convert_records(workspace_of(matrix, root).store)
-    if as_json:
+    records, faults = convert_records(workspace_of(matrix).store)
+    if given.as_json:
         envelope({"matrix": matrix, "records": records}, faults)
     else:
         say(f"{matrix}: {count(records, 'record')} converted")
         report(faults)
-    raise typer.Exit(1 if faults else 0)
+    raise Exit(1 if faults else 0)

@@ -6,15 +6,9 @@ import tomlkit
 
 from compat import questions
 from compat.cli.arguments import Argument, Exit, Option, given
-from compat.cli.lockers import locker_of
-from compat.cli.options import (
-    IsolationLevel,
-    MatrixName,
-    refuse_faulty_suite,
-    workspace_of,
-)
+from compat.cli.options import IsolationLevel, MatrixName, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.this_machine import MachineSearch
+from compat.cli.this_machine import MachineSearch, locker_of
 from compat.errors import DeclarationError, UsageError
 from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy
@@ -26,8 +20,7 @@ from compat.workspace import Workspace
 
 CellName = Annotated[str, Argument(metavar="CELL", help="The id of a cell.")]
 WithoutRules = Annotated[
-    bool,
-    Option("--without-rules", help="Begin with the published metadata, without our rules."),
+    bool, Option("--without-rules", help="Begin with the published metadata, without our rules.")
 ]
 Verify = Annotated[
     bool, Option("--verify/--no-verify", help="Install it and run the suite's core.")
@@ -62,7 +55,21 @@ def repair_command(
     is_tried = verify and repair.lock is not None and bool(repair.refusal)
     outcome = _verified(workspace, repair, isolation) if is_tried else None
     if given.as_json:
-        _tell_json(repair, outcome)
+        pins = _constraints(repair)
+        envelope(
+            {
+                "cell": repair.cell,
+                "refusal": repair.refusal,
+                "remains": repair.remains,
+                "refuted": repair.refuted,
+                "moved": repair.moved,
+                "rule": "" if repair.rule is None else rule_text(repair.rule),
+                "constraints": pins,
+                "uv": _override(pins) if pins else "",
+                "digest": "" if repair.lock is None else repair.lock.digest,
+                "core": None if outcome is None else str(outcome),
+            }
+        )
     else:
         _print(repair, outcome, workspace)
     raise Exit(1 if repair.lock is None or _is_broken(outcome) else 0)
@@ -73,7 +80,6 @@ def _is_broken(outcome: Outcome | None) -> bool:
 
 
 def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome | None:
-    """The outcome of the suite's core with the repair's lock; None where it could not be run."""
     assert repair.lock is not None, "only a lock can be run"
     search = MachineSearch(workspace, isolation)
     missing = search.machine.missing_interpreter(repair.lock)
@@ -138,7 +144,6 @@ def _section(title: str, text: str) -> None:
 
 
 def change(moved: MovedPackage) -> str:
-    """Return in words what a repair makes of a package."""
     if moved.is_admitted:
         return f"{moved.package} {moved.version}, which came out after the cell's date"
     away = "" if not moved.releases else f", {count(moved.releases, 'release')} away"
@@ -153,21 +158,3 @@ def _override(pins: list[str]) -> str:
     overrides = tomlkit.array().multiline(True)
     overrides.extend(pins)
     return tomlkit.dumps({"tool": {"uv": {"override-dependencies": overrides}}})
-
-
-def _tell_json(repair: Repair, outcome: Outcome | None) -> None:
-    pins = _constraints(repair)
-    envelope(
-        {
-            "cell": repair.cell,
-            "refusal": repair.refusal,
-            "remains": repair.remains,
-            "refuted": repair.refuted,
-            "moved": repair.moved,
-            "rule": "" if repair.rule is None else rule_text(repair.rule),
-            "constraints": pins,
-            "uv": _override(pins) if pins else "",
-            "digest": "" if repair.lock is None else repair.lock.digest,
-            "core": None if outcome is None else str(outcome),
-        }
-    )

@@ -15,9 +15,8 @@ from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
 from compat.github.markdown import code, inline
 from compat.plan.cell import LANES, Coordinate
-from compat.results.answer import EXCUSED, Answer
+from compat.results.answer import EXCUSED, Answer, representative
 from compat.results.record import Record
-from compat.results.representative import representative
 from compat.run.outcome import (
     Failed,
     Outcome,
@@ -77,11 +76,9 @@ class _Answers:
             self.places.append([best, *(entry for entry in chosen if entry is not best)])
 
     def works(self, entry: Answer) -> bool:
-        """Return whether the cell works, if only in part, and did so in this run."""
-        return entry.verdict.kind in ("works", "partial") and not self._is_refused(entry)
+        return entry.kind in ("works", "partial") and not self._is_refused(entry)
 
     def sentence(self, entries: Sequence[Answer]) -> str:
-        """Say what is known of a place by its cells that ran, the best first."""
         best, *others = entries
         place = place_words(best.cell, self.workspace.matrix)
         verb, detail = self._said(best)
@@ -92,12 +89,12 @@ class _Answers:
         return f"{'; '.join(clauses)}."
 
     def _said(self, entry: Answer) -> tuple[str, str]:
-        outcome, kind = self.outcomes[entry.cell.id], entry.verdict.kind
+        outcome, kind = self.outcomes[entry.cell.id], entry.kind
         if isinstance(outcome, Failed) and self._is_refused(entry):
             today = " today" if entry.cell.recipe == "fresh" else ""
             return f"cannot be installed{today}", f": {reason_words(outcome)}"
-        score = entry.verdict.score
-        if entry.verdict.evidence == "smoke" and kind in ("works", "partial"):
+        score = entry.score
+        if entry.evidence == "smoke" and kind in ("works", "partial"):
             passes = "passes" if kind == "works" else "passes a part of"
             score_words = f" ({score.words})" if score.passing < score.asked else ""
             return f"{passes} the core of the suite, of which alone it was asked,", score_words
@@ -143,12 +140,12 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
     if len(answers.places) <= _FEW:
         return [answers.sentence(entries) for entries in answers.places]
     working = [entries[0] for entries in answers.places if answers.works(entries[0])]
-    partial = sum(entry.verdict.kind == "partial" for entry in working)
+    partial = sum(entry.kind == "partial" for entry in working)
     whole = len(working) - partial
     summary = f"Of {len(answers.places):,} combinations that ran, {_number(whole)}"
     if partial:
         summary += f" and {partial} partly {'works' if partial == 1 else 'work'}"
-    if any(entry.verdict.evidence == "smoke" for entry in working):
+    if any(entry.evidence == "smoke" for entry in working):
         summary += ", as far as the core of the suite tells"
     if not working:
         return [f"{summary}."]
@@ -156,7 +153,6 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
 
 
 def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
-    """Return what to type next: advice where something works, else how to see what failed."""
     answers, name = _Answers(workspace, outcomes), workspace.name
     cells = [entries[0] for entries in answers.places]
     cell = cells[0].cell.id if cells else "CELL"
@@ -171,7 +167,7 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
 def _counts(outcome: Outcome, entry: Answer) -> bool:
     if not isinstance(outcome, Failed) or not is_doubtful(outcome):
         return True
-    counted = entry.verdict.outcome
+    counted = entry.outcome
     return counted is not None and brief(counted) == brief(outcome)
 
 
@@ -195,7 +191,6 @@ class RanCell(Value, frozen=True, kw_only=True):
 def released_report(
     workspace: Workspace, cells: Sequence[str], records: Sequence[Record]
 ) -> Report:
-    """Return what cells of releases came to that were to run, by what was recorded of them."""
     title = workspace.matrix.title
     if not cells:
         heading = f"{title}: nothing was due"

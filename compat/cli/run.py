@@ -1,8 +1,9 @@
 """The command that runs cells: which, where, and what they came to."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 from packaging.version import Version
@@ -11,10 +12,7 @@ from compat import pipeline, questions
 from compat.cli.arguments import Exit, Option, given
 from compat.cli.clean import make_room
 from compat.cli.intake import Shards
-from compat.cli.machine import (
-    interpreter,
-    level_of,
-)
+from compat.cli.machine import disk_mb, interpreter, level_of
 from compat.cli.options import (
     CellNames,
     IsolationLevel,
@@ -23,7 +21,7 @@ from compat.cli.options import (
     refuse_faulty_suite,
     workspace_of,
 )
-from compat.cli.output import envelope, note, prose, say, tell_disproofs
+from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
 from compat.cli.reports import (
     JUnitFile,
@@ -35,24 +33,108 @@ from compat.cli.reports import (
 )
 from compat.cli.this_machine import Interruption, ThisMachine
 from compat.cli.verdicts import RunWords, print_failures, print_verdicts, verdict_row
-from compat.cli.workload import (
-    expected_seconds,
-    print_lost,
-    print_untried,
-    seconds_by_step,
-    seconds_together,
-    workers_that_fit,
-    workload,
-)
 from compat.declare.suite_table import Suite, Tier
 from compat.errors import NothingToDo, UsageError
 from compat.files import read
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellToRun, outside
-from compat.results.record import Record
+from compat.plan.cell import parse_cell
+from compat.results.durations import by_step
+from compat.results.record import Record, StepSeconds
 from compat.run.evidence import Isolation
-from compat.site.wording import listed
+from compat.site.wording import count, listed
 from compat.workspace import Workspace
+
+
+def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) -> str:
+    unlocked = sum(cell not in workspace.lock_digests for cell in cells)
+    what = f"{count(len(cells), 'cell')} to {'lock and run' if unlocked == len(cells) else 'run'}"
+    if 0 < unlocked < len(cells):
+        what = f"{what}, {unlocked:,} of them to be locked first"
+    if options.tier == "smoke":
+        what = f"{what}, each with the core of the suite alone"
+    seconds = seconds_together(workspace, cells, options)
+    unknown = "no cell of the matrix has run yet, so the time is not known"
+    if options.tier == "smoke":
+        unknown = "no cell of the matrix ran the core alone yet, so the time is not known"
+    return f"{what}, {options.workers} at a time: {unknown if seconds is None else about(seconds)}"
+
+
+def seconds_by_step(
+    workspace: Workspace, expected: Mapping[str, float | None], tier: Tier
+) -> dict[str, StepSeconds]:
+    """Return how many seconds each step of a cell takes, shared out as in its own newest run of the
+    tier, else as in that of the matrix.
+    """
+    whole = {
+        cell: rows[-1]
+        for cell, rows in workspace.runs.items()
+        if rows and rows[-1].capabilities and rows[-1].tier == tier
+    }
+    newest = max(whole, key=lambda cell: whole[cell].started, default=None)
+    steps: dict[str, StepSeconds] = {}
+    for cell, seconds in expected.items():
+        like = cell if cell in whole else newest
+        if seconds is None or like is None:
+            continue
+        shared = by_step(seconds, workspace.records(like)[-1].step_seconds)
+        if shared is not None:
+            steps[cell] = shared
+    return steps
+
+
+def seconds_together(
+    workspace: Workspace, cells: Sequence[str], options: RunOptions
+) -> float | None:
+    planned = [parse_cell(cell, workspace.matrix) for cell in cells]
+    return workspace.durations[options.tier].together(planned, options.workers)
+
+
+def workers_that_fit(asked: int, suite: Suite) -> int:
+    """Return how many cells may run at once: what was asked, as far as free memory and disk allow;
+    at least one. What is short is said.
+    """
+    import psutil
+
+    free = {
+        "memory": (int(psutil.virtual_memory().available // 2**20), suite.memory_mb),
+        "disk": (disk_mb(), suite.disk_mb),
+    }
+    short, (megabytes, each) = min(free.items(), key=lambda item: item[1][0] // item[1][1])
+    fit = max(1, min(asked, megabytes // each))
+    if fit < asked:
+        note(
+            f"{count(fit, 'cell')} at once instead of {asked}: {megabytes:,} MB of {short}"
+            f" are free, and a cell may use {each:,} (`{short}_mb` of [suite])"
+        )
+    return fit
+
+
+def print_lost(result: BatchResult) -> None:
+    """Say what a reader of the end of a log must not miss: workers that stopped, and cells that the
+    machine lost.
+    """
+    for worker, why in result.lost_workers.items():
+        note(f"warning: worker {worker} stopped and took no more cells: {why}")
+    if result.unrun:
+        note(
+            f"{count(result.unrun, 'cell has', 'cells have')} no result, because compat"
+            " could not run them all"
+        )
+    if result.unanswered:
+        cells = count(len(result.unanswered), "cell has", "cells have")
+        again = "run it again" if len(result.unanswered) == 1 else "run them again"
+        note(
+            f"{cells} no answer: the network, the disk, the sandbox or the processor was in"
+            f" the way; {again}, if need be on another machine"
+        )
+
+
+def print_untried(result: BatchResult) -> None:
+    """Say each reason once for which cells were not tried, as for want of their Python."""
+    for why, cells in Counter(result.untried.values()).items():
+        note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")
+
 
 Quick = Annotated[bool, Option("--quick", help="The smoke cells that the matrix names.")]
 Jobs = Annotated[
@@ -65,8 +147,7 @@ TierName = Annotated[
     Option("--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."),
 ]
 BudgetText = Annotated[
-    str,
-    Option("--budget", metavar="90m", help="Spend so much time where an answer is worth most."),
+    str, Option("--budget", metavar="90m", help="Spend so much time where an answer is worth most.")
 ]
 PlanFile = Annotated[
     Path | None,
@@ -82,8 +163,7 @@ SubjectFrom = Annotated[
     ),
 ]
 FleetAddress = Annotated[
-    str,
-    Option("--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers."),
+    str, Option("--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers.")
 ]
 Tls = Annotated[
     Path | None,
@@ -162,7 +242,9 @@ def run_command(
     workers = jobs if fleet else _workers(workspace.matrix.suite, jobs, dry_run)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
-        raise Exit(_run_checkout(workspace, asked, (words or (), quick), options, reports))
+        from compat.cli.diff import run_checkout
+
+        raise Exit(run_checkout(workspace, asked, (words or (), quick), options, reports))
     if plan is not None:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
         raise Exit(_run_shard(workspace, plan, shard, options, machine, reports))
@@ -194,7 +276,6 @@ def _run_shard(
     machine: ThisMachine,
     reports: ReportFiles,
 ) -> int:
-    """Run the cells of a shard: those of the whole suite, then those of its core alone."""
     try:
         rows = msgspec.json.decode(read(path), type=Shards).include
     except ValueError as fault:
@@ -211,12 +292,6 @@ def _run_shard(
     return max(codes)
 
 
-def _run_checkout(*words: Any) -> int:
-    from compat.cli.diff import run_checkout
-
-    return run_checkout(*words)
-
-
 def _workers(suite: Suite, jobs: int, dry_run: bool) -> int:
     """How many cells fit on this machine at once, once the cache has made room for them."""
     if not dry_run:
@@ -225,7 +300,6 @@ def _workers(suite: Suite, jobs: int, dry_run: bool) -> int:
 
 
 def _finder(workspace: Workspace) -> Callable[[Version], bool]:
-    """What tells whether this machine has a Python of a series, of the build of the matrix."""
     platform = workspace.matrix.platform
     return lambda series: interpreter(series, platform) is not None
 
@@ -272,7 +346,12 @@ def _run(
     workers = machine.workers(options, interruption.cancel)
     options = msgspec.structs.replace(options, workers=workers)
     note(f"{workload(workspace, cells, options)}; {machine.means}")
-    expected = expected_seconds(workspace, cells, options)
+    durations = workspace.durations[options.tier]
+    seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
+    expected = {
+        cell: None if expected is None else expected * options.attempts
+        for cell, expected in seconds.items()
+    }
     steps = seconds_by_step(workspace, expected, options.tier) if options.attempts == 1 else {}
     known = RunHistory(steps=steps, words=RunWords(workspace, cells).of_attempt)
     with Progress(expected, options.workers, known=known) as progress:

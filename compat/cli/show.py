@@ -63,12 +63,17 @@ def show_command(
     if platform or split_platform(cell)[1]:
         if plain or by_cell or has_table or (platform and cell):
             raise UsageError.of("--platform is about every release, and stands alone")
-        _show_elsewhere(workspace, cell, platform)
+        from compat.cli.installs import platforms_named, show_platform_cell, show_platforms
+
+        if cell:
+            show_platform_cell(workspace, cell)
+        else:
+            show_platforms(workspace, platforms_named(workspace, platform))
         return
     if plain:
         if cell or has_table:
             raise UsageError.of("--plain is about every release, and takes no cell and no table")
-        show_plain(workspace, given.as_json)
+        show_plain(workspace)
         return
     if has_table:
         raise Exit(_capabilities(workspace, write))
@@ -93,23 +98,11 @@ def show_command(
 
 
 def _refuse_unknown(workspace: Workspace, cell: str) -> None:
-    """Raise UsageError for a cell without a lock or a run that neither the plan nor a resolver says
-    anything of.
-    """
     verdict = workspace.verdict(cell)
     says_nothing = verdict.evidence == "none" and not verdict.blocked_by
     if cell not in workspace.learnt.plain and says_nothing:
         hint = f"compat run {workspace.name} {cell} finds out"
         raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
-
-
-def _show_elsewhere(workspace: Workspace, cell: str, platform: str) -> None:
-    from compat.cli.installs import platforms_named, show_platform_cell, show_platforms
-
-    if cell:
-        show_platform_cell(workspace, cell, given.as_json)
-    else:
-        show_platforms(workspace, platforms_named(workspace, platform), given.as_json)
 
 
 def _capabilities(workspace: Workspace, path: Path | None) -> int:

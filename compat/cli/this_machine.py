@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -13,27 +14,134 @@ from packaging.version import Version
 
 from compat import pipeline
 from compat.cli.arguments import Exit
-from compat.cli.lockers import locker_of
 from compat.cli.machine import (
     bench_of,
+    cache_folder,
+    environ,
     host_class,
+    install_variables,
+    interpreter,
+    level_folder,
     level_of,
     missing_interpreter,
     now,
+    readable_places,
     run_url,
     sandbox_folder,
     without_places,
 )
-from compat.cli.options import refuse_faulty_suite
+from compat.cli.options import LockerName, refuse_faulty_suite
 from compat.cli.progress import Progress
-from compat.errors import DeclarationError
+from compat.declare.parsing import minor_series, parse_release
+from compat.errors import DeclarationError, ToolFailed, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.local import Fleet, Local
-from compat.lock.lockfile import Lock, Locker
-from compat.lock.sources import SourceRelease
-from compat.run.evidence import Isolation
+from compat.index.release import Published
+from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
+from compat.lock.piptools import PipToolsLocker
+from compat.lock.sources import Build, NamedBuilds, SourceRelease
+from compat.lock.uv import UvLocker
+from compat.plan.platform import python_name, python_remedy
+from compat.run.builds import BUILD_SECONDS, Builder, Workshop
+from compat.run.evidence import Isolation, Limits
 from compat.run.job import Bench, Job
 from compat.workspace import Workspace
+
+
+def locker_of(
+    workspace: Workspace,
+    name: LockerName,
+    level: Isolation | None = None,
+    shown: Sequence[SourceRelease] = (),
+) -> Locker:
+    """Return the locker of that name; builds run at the isolation level, else at the highest that
+    there is. uv is `shown` releases that no index has.
+    """
+    if name == "pip-tools":
+        return PipToolsLocker(
+            workspace.index, workspace.source, environ(), interpreter, cache_folder()
+        )
+    builder = Builder(lambda python: workshop_of(workspace, python, level or level_of("")))
+    return _uv(workspace, builder, shown)
+
+
+def probing_locker(workspace: Workspace) -> Locker:
+    """Return a locker that says whether there are packages for a cell.
+
+    What a source distribution requires it learns from one build for each Python, whatever the date:
+    that decides the tools of a build, seldom what comes of it. Its locks are none to install.
+    """
+    builder = Builder(lambda python: workshop_of(workspace, python, level_of("")))
+    known: dict[tuple[Pin, str], Published] = {}
+
+    def build(inputs: Inputs, pin: Pin) -> Published | Refusal:
+        key = (pin, minor_series(inputs.python))
+        if key not in known:
+            asks = builder(inputs, pin)
+            if isinstance(asks, Refusal):
+                return asks
+            known[key] = asks
+        return known[key]
+
+    return _uv(workspace, build)
+
+
+def refusing_locker(workspace: Workspace) -> Locker:
+    """Return a locker that builds nothing: what a build would have to tell it takes for nothing.
+
+    So its refusals hold whatever the builds would tell; its locks are none to install.
+    """
+    return _uv(workspace, None)
+
+
+def wheels_locker(workspace: Workspace, name: LockerName) -> Locker:
+    """Return a locker for other platforms, which builds nothing: what would have to be built there
+    it takes for such that requires nothing, and says so.
+
+    Raises UsageError for pip-tools, which cannot resolve for another platform.
+    """
+    if name == "pip-tools":
+        raise UsageError.of(
+            "pip-tools resolves for the machine that it runs on alone, not for another platform",
+            path="--locker",
+            hint="--locker uv does",
+        )
+    return refusing_locker(workspace)
+
+
+def _uv(workspace: Workspace, build: Build | None, shown: Sequence[SourceRelease] = ()) -> Locker:
+    environment = {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}
+    named = tuple(map(parse_release, workspace.matrix.builds))
+    builds = NamedBuilds(named, workspace.source, build)
+    find_python = partial(interpreter, platform=workspace.matrix.platform)
+    return UvLocker(workspace.index, environment, find_python, builds, shown)
+
+
+def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Workshop:
+    python = interpreter(patch, workspace.matrix.platform)
+    suite = workspace.matrix.suite
+    if python is None:
+        series = python_name(patch, workspace.matrix.platform)
+        hint = python_remedy(series)
+        raise ToolFailed.of(
+            f"a build for Python {series} needs that Python, and this machine has none", hint=hint
+        )
+    return Workshop(
+        python=python,
+        level=level,
+        index=workspace.index,
+        variables=install_variables(workspace.index, level),
+        limits=Limits(
+            wall_seconds=BUILD_SECONDS,
+            silence_seconds=BUILD_SECONDS,
+            memory_mb=suite.memory_mb,
+            processes=500,
+            output_mb=5,
+            disk_mb=suite.disk_mb,
+        ),
+        shelf=str(level_folder(level) / "builds"),
+        readable=readable_places(python),
+    )
 
 
 class MachineSearch:
@@ -53,7 +161,6 @@ class MachineSearch:
         return Progress(dict.fromkeys(cells), workers)
 
     def run(self, cells: Sequence[str], options: RunOptions | None = None) -> BatchResult:
-        """Run cells of the plan, one at a time unless `options` say otherwise, and record them."""
         options = options or RunOptions()
         with self.progress(cells, options.workers) as progress:
             return pipeline.run(
@@ -83,9 +190,6 @@ class ThisMachine:
     def __init__(
         self, workspace: Workspace, level: Isolation, shown: Sequence[SourceRelease] = ()
     ) -> None:
-        """Take the matrix whose cells run, and how far they are isolated; resolvers are `shown`
-        releases that no index has.
-        """
         self._workspace = workspace
         self._shown = shown
         self.level: Isolation = level
@@ -93,45 +197,33 @@ class ThisMachine:
         self.run_url = run_url()
 
     def clock(self) -> datetime.datetime:
-        """Return the moment, in UTC."""
         return now()
 
     def cells(self) -> Path:
-        """Return the folder in which cells are made."""
         return sandbox_folder(self.level) / "cells"
 
     def bench(self, job: Job, worker: str, keep: bool) -> Bench:
-        """Return what a worker runs the job with."""
         return bench_of(job, worker, self._workspace.index, self.level, keep)
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
-        """Return the series that the lock needs and this machine lacks; None when it is there."""
         return missing_interpreter(lock)
 
     def locker(self) -> Locker:
-        """Return what resolves requirements; what it builds, it builds at the isolation level."""
         return locker_of(self._workspace, "uv", self.level, self._shown)
 
     def redacted(self, text: str) -> str:
-        """Return the text as it may be published from this machine."""
         return without_places(text)
 
     def workers(self, options: RunOptions, cancel: threading.Event) -> int:
-        """Return how many cells run at once: as the options say."""
         return options.workers
 
     @property
     def means(self) -> str:
-        """By what means cells run here, in words."""
         return f"isolation {self.level}"
 
     def fleet(
-        self,
-        benches: Callable[[int, Job], Bench],
-        cancel: threading.Event,
-        options: RunOptions,
+        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: RunOptions
     ) -> Fleet:
-        """Return workers of this machine."""
         return Local(
             benches, self.clock, cancel, workers=options.workers, attempts=options.attempts
         )
@@ -159,7 +251,4 @@ class Interruption:
             os._exit(128 + number)
         self.signal = number
         self.cancel.set()
-        os.write(
-            2,
-            b"stopping the cells that run; the same signal again ends compat at once\n",
-        )
+        os.write(2, b"stopping the cells that run; the same signal again ends compat at once\n")

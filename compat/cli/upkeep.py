@@ -72,7 +72,6 @@ def sync(
     proposals: Sequence[Proposal],
     files: Sequence[RepositoryFile],
 ) -> tuple[Outcome, Outcome]:
-    """Open, update or close the pull request of the open moves, then the issue of the others."""
     github = desk.github()
     key = re.sub("[^a-z0-9]+", "-", f"floors-{snapshot.matrix.name}").strip("-")
     branches = Branches(
@@ -131,8 +130,7 @@ RepositoryName = Annotated[
 def keep_command(
     matrix: MatrixName,
     branch: Annotated[
-        str,
-        Option("--branch", help="Push to this branch of origin; without it, only commit."),
+        str, Option("--branch", help="Push to this branch of origin; without it, only commit.")
     ] = "",
     repository: RepositoryName = "",
 ) -> None:

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compat.cli.output import console, say, table
 from compat.errors import one_line
-from compat.results.answer import EXCUSED, Answer, Blame, blame_of
-from compat.results.representative import beside
-from compat.results.state_words import STATE_WORDS, by_evidence
+from compat.results.answer import EXCUSED, STATE_WORDS, Answer, Blame, beside, blame_of, by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.status import style_of
 from compat.site.wording import cause_sentence, count, listed
@@ -27,7 +25,6 @@ _NAMED = 3
 
 
 def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
-    """Return a cell's verdict as machines read it."""
     verdict = workspace.verdict(cell)
     return {
         "id": cell,
@@ -51,14 +48,12 @@ def verdict_row(workspace: Workspace, cell: str) -> dict[str, Any]:
 
 
 def cautions_of(workspace: Workspace, cell: str) -> tuple[str, ...]:
-    """Return what is declared about a cell on other machines, or though nobody tried it."""
     known = workspace.at_hand
     entry = known.by_id.get(cell)
     return () if entry is None else known.cautions(entry)
 
 
 def verdict_words(workspace: Workspace, cell: str) -> str:
-    """Return what pages call a cell's verdict."""
     known = workspace.at_hand
     verdict, entry = workspace.verdict(cell), known.by_id.get(cell)
     siblings = [] if entry is None else beside(known, entry)
@@ -97,7 +92,6 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
 
 
 def print_table(workspace: Workspace, cells: Sequence[str]) -> None:
-    """Print the verdicts of cells as a table, with what each came to."""
     rows = [_columns(workspace, cell) for cell in cells]
     table([*rows[0]] if rows else ("cell",), [[*columns.values()] for columns in rows])
 
@@ -108,7 +102,6 @@ class RunWords:
     """
 
     def __init__(self, workspace: Workspace, cells: Iterable[str]) -> None:
-        """Take the cells; what is known of their releases now is what counts."""
         known, self._titles = (
             workspace.at_hand,
             {capability.id: capability.title for capability in workspace.described},
@@ -132,11 +125,9 @@ class RunWords:
         return f"passed but for {self._apart(blames)}"
 
     def of_record(self, record: Record) -> str:
-        """Return what a stored run came to."""
         return self.of(record.cell, record.outcome, record.capabilities)
 
     def of_attempt(self, attempt: JudgedRun) -> str:
-        """Return what a run came to that has just ended."""
         from compat.results.judged import tried_capabilities
 
         tried = tried_capabilities(attempt.evidence, str)
@@ -157,7 +148,6 @@ class RunWords:
 
 
 def print_failures(outcomes: Mapping[str, str]) -> None:
-    """Print in words why cells did not pass, by cell, equal causes once."""
     cells_by_cause: dict[str, list[str]] = {}
     for cell, text in outcomes.items():
         outcome = parse_outcome(text)
@@ -192,7 +182,7 @@ def _cell_sign(workspace: Workspace, entry: Answer | None) -> str:
     if entry is None:
         return ""  # A cell that the matrix cannot read any more is not on the site either.
     style = style_of(entry, beside(workspace.at_hand, entry))
-    return sign_text(console(), style, is_stale=entry.verdict.stale).plain
+    return sign_text(console(), style, is_stale=entry.stale).plain
 
 
 def _last_outcome(workspace: Workspace, cell: str) -> str | None:

@@ -20,15 +20,8 @@ from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, PackageAxis
 from compat.errors import UsageError
 from compat.results.snapshot import Snapshot
-from compat.search.needs import Needs, kept_needs
-from compat.search.why import (
-    Keeper,
-    PackageFloor,
-    PythonFloor,
-    package_floor,
-    python_floor,
-    subject_coordinates,
-)
+from compat.search.needs import kept_needs
+from compat.search.why import Keeper, PythonFloor, package_floor, python_floor, subject_coordinates
 from compat.site.why_words import (
     BLIND_SPOTS,
     below_sentence,
@@ -47,12 +40,10 @@ from compat.workspace import Workspace
 _OWN: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
 AxisName = Annotated[str, Argument(metavar="AXIS", help="The axis, for example python.")]
 Write = Annotated[
-    bool,
-    Option("--write", help="Read the wheels that were not read yet, and keep what they need."),
+    bool, Option("--write", help="Read the wheels that were not read yet, and keep what they need.")
 ]
 Try = Annotated[
-    bool,
-    Option("--try", help="Run a cell below with annotations postponed in a changed copy."),
+    bool, Option("--try", help="Run a cell below with annotations postponed in a changed copy.")
 ]
 
 
@@ -96,7 +87,27 @@ def why_command(
         from compat.cli.why_needs import needs_tried
 
         needs = needs_tried(workspace, needs, versions, isolation)
-    _tell_python(known, needs, release)
+    coordinates = subject_coordinates(known) if release is None else (release,)
+    floors = [python_floor(known, needs, version) for version in coordinates]
+    if given.as_json:
+        from compat.site.api.why_documents import python_document
+
+        documents = [python_document(floor) for floor in floors]
+        envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
+        return
+    if release is None:
+        _print_table(floors)
+    else:
+        _print_python(floors[0], known.matrix.subject_axis.package)
+    unread = sum(floor.needs is None for floor in floors)
+    if unread:
+        prose(
+            f"{count(unread, 'release')} not read yet; `compat find reason"
+            f" {known.matrix.name} python"
+            " --write` reads the wheels"
+        )
+    elif needs.read_by:
+        prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
 
 
 def _axis(
@@ -126,30 +137,6 @@ def _release(snapshot: Snapshot, versions: dict[str, Version]) -> Version | None
         ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""
         raise UsageError.of(f"axis {axis.name!r} has no version {asked}", hint=ends)
     return asked
-
-
-def _tell_python(snapshot: Snapshot, needs: Needs, release: Version | None) -> None:
-    coordinates = subject_coordinates(snapshot) if release is None else (release,)
-    floors = [python_floor(snapshot, needs, version) for version in coordinates]
-    if given.as_json:
-        from compat.site.api.why_documents import python_document
-
-        documents = [python_document(floor) for floor in floors]
-        envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
-        return
-    if release is None:
-        _print_table(floors)
-    else:
-        _print_python(floors[0], snapshot.matrix.subject_axis.package)
-    unread = sum(floor.needs is None for floor in floors)
-    if unread:
-        prose(
-            f"{count(unread, 'release')} not read yet; `compat find reason"
-            f" {snapshot.matrix.name} python"
-            " --write` reads the wheels"
-        )
-    elif needs.read_by:
-        prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
 
 
 def _print_python(floor: PythonFloor, subject: str) -> None:
@@ -205,15 +192,11 @@ def _tell_package(snapshot: Snapshot, axis: PackageAxis, release: Version | None
     for floor in floors:
         say(package_sentence(floor))
         if release is not None:
-            _print_below(floor, axis)
-
-
-def _print_below(floor: PackageFloor, axis: PackageAxis) -> None:
-    for cell in floor.below:
-        say(f"  {below_sentence(cell, axis.package)}")
-    if not floor.below:
-        say(
-            f"  No cell below {axis.package} {floor.lower} has run."
-            if floor.lower
-            else "  No lower bound, so no cell lies below it."
-        )
+            for cell in floor.below:
+                say(f"  {below_sentence(cell, axis.package)}")
+            if not floor.below:
+                say(
+                    f"  No cell below {axis.package} {floor.lower} has run."
+                    if floor.lower
+                    else "  No lower bound, so no cell lies below it."
+                )

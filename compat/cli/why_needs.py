@@ -16,7 +16,6 @@ from compat.fleet.wheel_needs import (
     releases_to_read,
     try_postponed,
 )
-from compat.plan.cell import Cell
 from compat.results.record import Record
 from compat.search.needs import Needs, kept_needs
 from compat.search.why import python_floor
@@ -25,7 +24,6 @@ from compat.workspace import Workspace
 
 
 def needs_read(workspace: Workspace, needs: Needs, release: Version | None) -> Needs:
-    """Return the needs with what the wheels tell of a release, or of all that were not read."""
     versions = releases_to_read(workspace, needs, release)
     read = WheelNeeds(workspace).read(versions, note)
     if read:
@@ -38,8 +36,24 @@ def needs_read(workspace: Workspace, needs: Needs, release: Version | None) -> N
 def needs_tried(
     workspace: Workspace, needs: Needs, versions: dict[str, Version], isolation: str
 ) -> Needs:
-    """Return the needs with what came of a cell below in which annotations are postponed."""
-    cell = _cell_to_try(workspace, needs, versions)
+    subject = workspace.matrix.subject
+    if subject not in versions:
+        raise UsageError.of("--try needs one release", hint=f"--at {subject}=VERSION")
+    floor = python_floor(workspace.known, needs, versions[subject])
+    python = workspace.matrix.interpreters.name
+    cells = [
+        entry.cell
+        for entry in workspace.known.entries
+        if entry.cell.on(python).version < Version(floor.series)
+        and all(entry.cell.on(axis).version == version for axis, version in versions.items())
+    ]
+    locked = [cell for cell in cells if cell.id in workspace.lock_digests]
+    if not locked:
+        raise NothingToDo.of(
+            f"no locked cell of {subject} {versions[subject]} lies below Python {floor.series}",
+            hint="compat matrix lock MATRIX CELL makes one, relaxed, below requires-python",
+        )
+    cell = max(locked, key=lambda cell: cell.versions)
     search = MachineSearch(workspace, isolation)
 
     def run_cell(files: tuple[str, ...]) -> Record | None:
@@ -59,24 +73,3 @@ def needs_tried(
     needs = kept_needs(workspace.folder).with_changed(run)
     keep_needs(workspace, needs)
     return needs
-
-
-def _cell_to_try(workspace: Workspace, needs: Needs, versions: dict[str, Version]) -> Cell:
-    subject = workspace.matrix.subject
-    if subject not in versions:
-        raise UsageError.of("--try needs one release", hint=f"--at {subject}=VERSION")
-    floor = python_floor(workspace.known, needs, versions[subject])
-    python = workspace.matrix.interpreters.name
-    cells = [
-        entry.cell
-        for entry in workspace.known.entries
-        if entry.cell.on(python).version < Version(floor.series)
-        and all(entry.cell.on(axis).version == version for axis, version in versions.items())
-    ]
-    locked = [cell for cell in cells if cell.id in workspace.lock_digests]
-    if not locked:
-        raise NothingToDo.of(
-            f"no locked cell of {subject} {versions[subject]} lies below Python {floor.series}",
-            hint="compat matrix lock MATRIX CELL makes one, relaxed, below requires-python",
-        )
-    return max(locked, key=lambda cell: cell.versions)

@@ -100,26 +100,20 @@ class FleetMachine(ThisMachine):
         return f"on the workers of {self._address.url}"
 
     def fleet(
-        self,
-        benches: Callable[[int, Job], Bench],
-        cancel: threading.Event,
-        options: RunOptions,
+        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: RunOptions
     ) -> Fleet:
-        """Return the cluster; the benches stay unused, as each worker has its own."""
         if self._remote is None:
             self.workers(options, cancel)
         assert self._remote is not None
         return self._remote
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
-        """Return the series that the lock needs and no worker has; None when one has it."""
         version = lock.inputs.python
         if self._remote is None or self._remote.has_python(version):
             return None
         return Version(f"{version.major}.{version.minor}")
 
     def redacted(self, text: str) -> str:
-        """Return the text as it may be published from this machine and those of the workers."""
         places = () if self._remote is None else self._remote.places
         return redacted(text, places=(*machine_places(), *sorted(places)))
 
@@ -135,12 +129,10 @@ Workers = Annotated[
     int, Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
 ]
 ClusterWorkers = Annotated[
-    int,
-    Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none."),
+    int, Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none.")
 ]
 Share = Annotated[
-    int,
-    Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N."),
+    int, Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N.")
 ]
 Tls = Annotated[
     Path | None,
@@ -179,7 +171,17 @@ def worker_command(
             *_option("--index-url", given.index_url),
             *(w for url in given.extra_index_url or () for w in ("--extra-index-url", url)),
         ]
-        raise Exit(_all_ended(start_workers(where, workers, words)))
+        processes = start_workers(where, workers, words)
+
+        def stop(number: int, _: object) -> None:
+            for process in processes:
+                process.terminate()
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, stop)
+        codes = [process.wait() for process in processes]
+        # One that was killed by a signal has done no wrong itself, but is not there any more.
+        raise Exit(max(3 if code < 0 else code for code in codes))
     index = index_settings()
     level, resources = level_of(isolation), offered(share)
     cells = sandbox_folder(level) / "cells"
@@ -262,7 +264,6 @@ def offered(share: int) -> dict[str, float]:
 def start_workers(
     where: ClusterAddress, workers: int, words: Sequence[str]
 ) -> list[subprocess.Popen[bytes]]:
-    """Start so many worker processes of this machine."""
     command = [sys.executable, "-m", "compat", "worker", where.text, "--share", f"{workers}"]
     command += [*_option("--tls", where.tls), *words]
     # A folder `compat` where this starts is not ours.
@@ -270,19 +271,6 @@ def start_workers(
     return [
         subprocess.Popen(command, stdin=subprocess.DEVNULL, env=variables) for _ in range(workers)
     ]
-
-
-def _all_ended(processes: Sequence[subprocess.Popen[bytes]]) -> int:
-
-    def stop(number: int, _: object) -> None:
-        for process in processes:
-            process.terminate()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-    codes = [process.wait() for process in processes]
-    # One that was killed by a signal has done no wrong itself, but is not there any more.
-    return max(3 if code < 0 else code for code in codes)
 
 
 def _served(where: ClusterAddress, machine: WorkerMachine, resources: dict[str, float]) -> int:

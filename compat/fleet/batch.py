@@ -19,10 +19,9 @@ from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import parse_cell
 from compat.plan.plan import Infeasible, facts_for, fate_of
 from compat.plan.platform import python_name, python_remedy
-from compat.results.involved import blocked_import
 from compat.results.judge import asked_about
 from compat.results.judged import JudgedRun
-from compat.results.record import Record
+from compat.results.record import Record, blocked_import
 from compat.run.canary import canary
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job

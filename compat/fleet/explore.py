@@ -354,7 +354,7 @@ def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: Tr
             continue
         if not only(entry.cell):
             continue
-        if entry.verdict.evidence == "smoke":
+        if entry.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)
         elif entry.likely == "unknown" and not _is_run(entry) and not _is_lacking(entry):
@@ -404,9 +404,9 @@ def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:
     on an earlier day by a package that may move.
     """
     answer = snapshot.plain.get(entry.cell.id)
-    if answer is not None and entry.verdict.blocked_by:
+    if answer is not None and entry.blocked_by:
         return answer.on < snapshot.day
-    return answer is None and (entry.refusal is None or bool(entry.verdict.blocked_by))
+    return answer is None and (entry.refusal is None or bool(entry.blocked_by))
 
 
 def _is_run(entry: Answer) -> bool:

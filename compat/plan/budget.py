@@ -32,7 +32,6 @@ class Budget(Value, frozen=True, kw_only=True):
 
     @property
     def room(self) -> float:
-        """The seconds of a shard that cells can have."""
         return max(0.0, self.seconds - self.overhead)
 
     @property
@@ -58,12 +57,10 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def longest(self) -> float:
-        """The seconds of the shard that ends last."""
         return max((shard.seconds for shard in self.shards), default=0.0)
 
     @cached_property
     def mean(self) -> float:
-        """The seconds of a shard, on average."""
         return (
             sum(shard.seconds for shard in self.shards) / len(self.shards) if self.shards else 0.0
         )
@@ -101,7 +98,15 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
     work = sum(task.seconds for task in tasks)
     worthwhile = most if most * budget.overhead < work else math.ceil(work / budget.overhead)
     for count in range(max(1, min(worthwhile, most)), most + 1):
-        packing = _packing(_longest_first(tasks, count), budget)
+        # Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
+        # with many tasks.
+        shards: list[list[Task]] = [[] for _ in range(count)]
+        loads = [(0.0, number) for number in range(count)]
+        for task in sorted(tasks, key=lambda task: (-task.seconds, task.cell)):
+            load, number = loads[0]
+            heapq.heapreplace(loads, (load + task.seconds, number))
+            shards[number].append(task)
+        packing = _packing(shards, budget)
         if packing.longest <= budget.seconds:
             return packing
     return _packing(_assigned(tasks, budget), budget)
@@ -139,18 +144,6 @@ def _assigned(tasks: Iterable[Task], budget: Budget) -> list[list[Task]]:
         if load + task.seconds <= budget.room:
             heapq.heapreplace(loads, (load + task.seconds, number))
             shards[number].append(task)
-    return shards
-
-
-def _longest_first(tasks: Iterable[Task], count: int) -> list[list[Task]]:
-    # Longest processing time first (Graham 1969): at most 4/3 of the best packing, and far less
-    # with many tasks.
-    shards: list[list[Task]] = [[] for _ in range(count)]
-    loads = [(0.0, number) for number in range(count)]
-    for task in sorted(tasks, key=lambda task: (-task.seconds, task.cell)):
-        load, number = loads[0]
-        heapq.heapreplace(loads, (load + task.seconds, number))
-        shards[number].append(task)
     return shards
 
 

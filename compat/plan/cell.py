@@ -90,7 +90,6 @@ class Cell(Value, frozen=True, kw_only=True, dict=True):
         return self.recipe in ("dated", "relaxed")
 
     def on(self, axis: str) -> Coordinate:
-        """Return the coordinate on that axis; KeyError when the matrix has no such axis."""
         for coordinate in self.coordinates:
             if coordinate.axis == axis:
                 return coordinate
@@ -108,7 +107,6 @@ def split_platform(cell_id: str) -> tuple[str, str]:
 
 
 def refuse_elsewhere(text: str, matrix: Matrix) -> None:
-    """Raise UsageError for the id, or the glob, of cells of another platform: none runs here."""
     _, sign, name = text.partition("@")
     if not sign:
         return
@@ -150,7 +148,6 @@ def parse_cell(text: str, matrix: Matrix) -> Cell:
 
 
 def readable_cell(text: str, matrix: Matrix) -> Cell | None:
-    """Return the cell of that id; None for one that the axes of the matrix cannot read any more."""
     try:
         return parse_cell(text, matrix)
     except UsageError:

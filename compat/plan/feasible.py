@@ -156,7 +156,6 @@ class Installable:
         )
 
     def has_wheel(self, release: Release, python: Version) -> bool:
-        """Return whether it has a wheel for the interpreter, or the matrix lets it be built."""
         wheels = msgspec.structs.replace(release, artifacts=usable_wheels(release))
         return self.can_install(wheels, python)
 
@@ -271,7 +270,6 @@ class RuleBook:
         return self._of(cell)[0] if cell.recipe == "relaxed" else ()
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
-        """Return the relaxed pins of the cell by normalised name; a later rule wins."""
         return self._of(cell)[1] if cell.recipe == "relaxed" else {}
 
     def ignores_requires_python(self, cell: Cell) -> bool:
@@ -585,7 +583,6 @@ class Feasibility:
         return {name: known[-1].version for name, known in self.coordinates.items() if known}
 
     def obstacle(self, cell: Cell) -> Obstacle | None:
-        """Return the first obstacle of the cell, or None: as far as the facts go, it could work."""
         for _, question in self._asked:
             obstacle = question(cell)
             if obstacle is not None:
@@ -720,7 +717,6 @@ class Feasibility:
         return self._installable.releases(self._subject.name, coordinate)
 
     def published(self, version: Version) -> Published | None:
-        """Return the metadata of one release of the subject; None where it is not known."""
         return self._metadata.get(version)
 
     def moved(self, cell: Cell, axis: str, where: Outside = "moved") -> bool:
@@ -751,7 +747,6 @@ class Feasibility:
         return {r.version: self._installable.reason(r, python, ignores)[1] for r in left}
 
     def has_wheel(self, release: Release, python: Version) -> bool:
-        """Return whether a release can be installed there without being built, or may be built."""
         return self._installable.has_wheel(release, python)
 
     def why_no_wheel(self, release: Release, python: Version) -> str:
@@ -807,33 +802,35 @@ class Feasibility:
         rules = tuple(rule.name for rule in self.rules.relaxing(cell))
         key = (release.version, cell.recipe == "relaxed", rules, cell.coordinates)
         if self._latest is None or self._latest[0] != key:
-            self._latest = (key, self._dependencies.obstacle(self._pins_of(cell, release)))
-        return self._latest[1]
-
-    def _pins_of(self, cell: Cell, release: Release) -> Question:
-        relaxations = self.relaxations(cell)
-        python = cell.on(self._python).version
-        coordinates: dict[str, tuple[Version, ...]] = {
-            self._names[axis.name]: tuple(
-                r.version
-                for r in _within(
-                    self._asked_of(cell, axis, release, relaxations), self.usable(cell, axis)
+            relaxations = self.relaxations(cell)
+            python = cell.on(self._python).version
+            coordinates: dict[str, tuple[Version, ...]] = {
+                self._names[axis.name]: tuple(
+                    r.version
+                    for r in _within(
+                        self._asked_of(cell, axis, release, relaxations), self.usable(cell, axis)
+                    )
                 )
+                for axis in self._others
+            }
+            texts: dict[str, str] = {
+                self._names[axis.name]: cell.on(axis.name).text for axis in self.matrix.packages
+            }
+            coordinates[self._names[self._subject.name]] = (release.version,)
+            self._latest = (
+                key,
+                self._dependencies.obstacle(
+                    Question(
+                        subject=f"{self._subject.package} {release.version}",
+                        version=release.version,
+                        python=python,
+                        relaxations=relaxations,
+                        coordinates=coordinates,
+                        texts=texts,
+                    )
+                ),
             )
-            for axis in self._others
-        }
-        texts: dict[str, str] = {
-            self._names[axis.name]: cell.on(axis.name).text for axis in self.matrix.packages
-        }
-        coordinates[self._names[self._subject.name]] = (release.version,)
-        return Question(
-            subject=f"{self._subject.package} {release.version}",
-            version=release.version,
-            python=python,
-            relaxations=relaxations,
-            coordinates=coordinates,
-            texts=texts,
-        )
+        return self._latest[1]
 
     def _lies_outside(
         self, subject: Version, python: Version, axis: str, coordinate: Version

@@ -39,7 +39,8 @@ from compat.plan.cell import (
     refuse_elsewhere,
 )
 from compat.plan.feasible import Feasibility, Obstacle
-from compat.plan.platform import python_name, python_remedy
+from compat.plan.platform import accepted_tags, admits, python_name, python_remedy
+from compat.plan.requirements import named
 from compat.value import Value
 
 
@@ -78,7 +79,13 @@ def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None =
     """
     facts = Feasibility(matrix, catalogue)
     fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
-    return Plan(matrix=matrix.name, fates=fates, unneeded=_unneeded(facts, fates))
+    waiting = {rule.name: rule for rule in facts.matrix.rules}
+    for fate in fates:
+        if not waiting:
+            break
+        for rule in _needed(facts, fate):
+            waiting.pop(rule.name, None)
+    return Plan(matrix=matrix.name, fates=fates, unneeded=tuple(waiting))
 
 
 def every_cell(facts: Feasibility) -> Iterator[Cell]:
@@ -139,16 +146,6 @@ def _no_interpreter(matrix: Matrix, cell: Cell, versions: frozenset[Version]) ->
     return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
 
 
-def _unneeded(facts: Feasibility, fates: Iterable[Fate]) -> tuple[str, ...]:
-    waiting = {rule.name: rule for rule in facts.matrix.rules}
-    for fate in fates:
-        if not waiting:
-            break
-        for rule in _needed(facts, fate):
-            waiting.pop(rule.name, None)
-    return tuple(waiting)
-
-
 def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
     cell = fate.cell
     if isinstance(fate, Infeasible):
@@ -196,11 +193,15 @@ def extensions(facts: Feasibility) -> Iterator[Extension]:
             series = [axis.select.series(releases[-1].version)] if releases else []
         for version in series:
             if version > newest[axis.name]:
-                yield _extension(facts, axis, version)
-
-
-def extension_cells(facts: Feasibility) -> Iterator[Cell]:
-    return (extension.trial for extension in extensions(facts) if extension.trial is not None)
+                obstacles: dict[Recipe, tuple[str, Obstacle]] = {}
+                trial = next(_feasible(facts, axis, version, obstacles), None)
+                yield Extension(
+                    axis=axis,
+                    newest=facts.newest[axis.name],
+                    version=version,
+                    trial=trial,
+                    obstacles=obstacles,
+                )
 
 
 def extension_cell(facts: Feasibility, cell_id: str) -> Cell | None:
@@ -256,23 +257,8 @@ def beyond(facts: Feasibility, cell: Cell) -> tuple[Coordinate, ...]:
     )
 
 
-def _extension(facts: Feasibility, axis: Axis, version: Version) -> Extension:
-    obstacles: dict[Recipe, tuple[str, Obstacle]] = {}
-    trial = next(_feasible(facts, axis, version, obstacles), None)
-    return Extension(
-        axis=axis,
-        newest=facts.newest[axis.name],
-        version=version,
-        trial=trial,
-        obstacles=obstacles,
-    )
-
-
 def _feasible(
-    facts: Feasibility,
-    axis: Axis,
-    version: Version,
-    obstacles: dict[Recipe, tuple[str, Obstacle]],
+    facts: Feasibility, axis: Axis, version: Version, obstacles: dict[Recipe, tuple[str, Obstacle]]
 ) -> Iterator[Cell]:
     # The cells with the version and the subject's newest release that could work, newest versions
     # of the others first; the first obstacle of each recipe is kept.
@@ -317,7 +303,6 @@ _LOWEST = "+lowest"  # no axis has such a name
 
 
 def lane_cells(facts: Feasibility) -> Iterator[Cell]:
-    """Yield every cell of the lanes that the matrix declares, in the order of its axes."""
     if facts.matrix.lowest:
         yield from _lowest(_with_lowest(facts))
     for axis in facts.matrix.prerelease_axes:
@@ -361,11 +346,7 @@ def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
     # the matrix waits for: what may have a lock and records.
     yield from every_cell(facts)
     yield from lane_cells(facts)
-    yield from extension_cells(facts)
-
-
-def is_lane_cell(facts: Feasibility, cell: Cell) -> bool:
-    return any(cell.id == known.id for known in lane_cells(facts))
+    yield from (extension.trial for extension in extensions(facts) if extension.trial is not None)
 
 
 def _with_prerelease(facts: Feasibility, axis: PackageAxis) -> Feasibility | None:
@@ -483,13 +464,11 @@ def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | No
 
 
 def cells_of(facts: Feasibility) -> tuple[Cell, ...]:
-    """Return every cell of the matrix, feasible or not. Raises NothingToDo when there is none."""
     refuse_empty(facts.matrix, facts.catalogue)
     return tuple(every_cell(facts))
 
 
 def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
-    """Raise NothingToDo when an axis selects no release, so that the matrix has no cells."""
     for axis in matrix.packages:
         if not axis_coordinates(axis, catalogue):
             because = f"no release of {axis.package} is one that axis {axis.name!r} selects"
@@ -520,9 +499,7 @@ def runnable_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, .
 
 
 def _named(
-    facts: Feasibility,
-    patterns: Iterable[str],
-    by_id: Callable[[Feasibility, str], Cell | None],
+    facts: Feasibility, patterns: Iterable[str], by_id: Callable[[Feasibility, str], Cell | None]
 ) -> tuple[Cell, ...]:
     named: dict[str, Cell] = {}
     every: dict[str, Cell] = {}
@@ -560,7 +537,11 @@ def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
     """Return the cell of an id if it stands in the plan; no other cell is looked at."""
     cell = readable_cell(cell_id, facts.matrix)
     if cell is not None and cell.is_in_lane:
-        return cell if cell.id == cell_id and is_lane_cell(facts, cell) else None
+        return (
+            cell
+            if cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
+            else None
+        )
     # 2.14 equals 2.14.0, and yet only one of them stands in an id.
     if cell is None or any(
         coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}
@@ -591,7 +572,12 @@ def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) ->
     # Return what rules and metadata say about cells in which the release is the only one of the
     # subject; its version has no local part.
     subject = matrix.subject_axis
-    axes = tuple(_taking_all(axis) if axis is subject else axis for axis in matrix.axes)
+    axes = tuple(
+        msgspec.structs.replace(axis, select=Selector(prereleases=True))
+        if axis is subject
+        else axis
+        for axis in matrix.axes
+    )
     package = Package(name=subject.normalised_name, releases=(release,))
     others = (known for known in catalogue.packages if known.name != package.name)
     return Feasibility(
@@ -631,5 +617,87 @@ def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
     return msgspec.structs.replace(cell, coordinates=coordinates)
 
 
-def _taking_all(axis: PackageAxis) -> PackageAxis:
-    return msgspec.structs.replace(axis, select=Selector(prereleases=True))
+def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
+    """Return what was asked and found, question by question; the last line is the fate."""
+    matrix = facts.matrix
+    python = (
+        f"Python {cell.on(matrix.interpreters.name).version}: as {facts.patch(cell)} on"
+        f" {matrix.platform}"
+    )
+    lines = [python]
+    for axis in matrix.packages:
+        lines.extend(_availability(facts, cell, axis))
+    lines.extend(_pins(facts, cell))
+    lines.extend(_rules(facts, cell))
+    for sentence, question in facts.questions():
+        obstacle = question(cell)
+        if obstacle is not None:
+            return (*lines, f"{sentence} -> {obstacle.kind}", f"infeasible: {obstacle.because}")
+        lines.append(f"{sentence} -> nothing in the way")
+    return (*lines, "feasible: no known fact rules it out")
+
+
+def _availability(facts: Feasibility, cell: Cell, axis: PackageAxis) -> Iterator[str]:
+    coordinate = cell.on(axis.name)
+    releases = facts.releases(cell, axis)
+    yield (
+        f"{axis.package} {coordinate.version}: {len(releases)}"
+        f" release{'' if len(releases) == 1 else 's'}"
+    )
+    yield from (f"  {_release(facts, cell, release)}" for release in releases)
+
+
+def _release(facts: Feasibility, cell: Cell, release: Release) -> str:
+    tags = accepted_tags(cell.on(facts.matrix.interpreters.name).version, facts.matrix.platform)
+    files = [a for a in release.artifacts if not a.is_wheel or not tags.isdisjoint(a.tags)]
+    asked = sorted(
+        {str(a.requires_python) for a in release.artifacts if a.requires_python is not None}
+    )
+    admitted = all(admits(SpecifierSet(text), facts.patch(cell)) for text in asked)
+    when = "at an unknown time" if release.uploaded is None else f"on {release.uploaded:%Y-%m-%d}"
+    python = (
+        f"requires Python {' or '.join(asked)} ({'met' if admitted else 'not met'})"
+        if asked
+        else "any Python"
+    )
+    why = f": {release.yank_reason}" if release.yank_reason else ""
+    yanked = f", yanked{why}" if release.yanked else ""
+    return (
+        f"{release.version}: out {when}, {len(files)} of {len(release.artifacts)} files fit,"
+        f" {python}{yanked}"
+    )
+
+
+def _pins(facts: Feasibility, cell: Cell) -> Iterator[str]:
+    subject, python = facts.matrix.subject_axis, cell.on(facts.matrix.interpreters.name).version
+    package, coordinate = subject.package, cell.on(subject.name).version
+    usable = facts.usable(cell, subject)
+    for release in usable:
+        for axis in facts.matrix.packages:
+            for asked in named(facts.requirements(release.version, python), axis.normalised_name):
+                versions = (r.version for r in facts.releases(cell, axis))
+                inside = any(asked.specifier.contains(v, prereleases=True) for v in versions)
+                where = "inside it" if inside else "outside it"
+                moved = ": moved" if not inside and facts.moved(cell, axis.name) else ""
+                pin = f"{asked.name} {asked.specifier or '(any)'}"
+                yield f"{package} {release.version} requires {pin}; the cell is {where}{moved}"
+    if len(facts.releases(cell, subject)) > 1:
+        for version, reason in facts.unusable(cell, subject).items():
+            yield f"{package} {version} cannot be taken: it {reason}"
+        fitting = ", ".join(str(release.version) for release in facts.fitting(cell))
+        yield f"of {package} {coordinate} these admit every coordinate: {fitting or 'none'}"
+
+
+def _rules(facts: Feasibility, cell: Cell) -> Iterator[str]:
+    for rule in facts.rules.exclusions(cell):
+        yield f"rule {rule.name} excludes the cell: {rule.because}"
+    for rule in facts.rules.relaxing(cell):
+        changes = ", ".join(
+            (
+                f"{r.package} requires-python ignored"
+                if r.ignore_requires_python
+                else f"{r.package} -> {r.to}"
+            )
+            for r in rule.relaxations
+        )
+        yield f"rule {rule.name} relaxes {changes}: {rule.because}"

@@ -89,7 +89,6 @@ def marker_values(patch: Version, platform: str) -> dict[str, str]:
 
 
 def admits(requires_python: SpecifierSet | None, patch: Version) -> bool:
-    """Return whether a `Requires-Python` admits that interpreter; none admits all."""
     return requires_python is None or requires_python.contains(patch, prereleases=True)
 
 

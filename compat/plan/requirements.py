@@ -73,7 +73,6 @@ def _asked(requirement: Requirement) -> Asked:
 
 @lru_cache(maxsize=20_000)
 def parsed(text: str) -> Requirement | None:
-    """Return the requirement; None for a text that is not a valid one."""
     try:
         return Requirement(text)
     except InvalidRequirement:
@@ -81,7 +80,6 @@ def parsed(text: str) -> Requirement | None:
 
 
 def requirement_of(text: str) -> Requirement | None:
-    """Return the requirement, its name normalised; None for a text that is not one."""
     try:
         requirement = Requirement(text)
     except InvalidRequirement:

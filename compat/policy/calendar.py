@@ -3,7 +3,7 @@ years, the same by quarter, and for each floor in one sentence whether it can mo
 """
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 from packaging.version import Version
@@ -113,7 +113,18 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
             )
             bars += _bars(evaluation.as_of, axis)
         coming.sort(key=lambda move: (move.on, move.axis))
-        minimums = _minimums(evaluation.as_of.floors, coming, day)
+
+        def at(on: datetime.date, proven: bool) -> tuple[tuple[str, Version], ...]:
+            reached = [move for move in coming if move.on <= on and (move.proven or not proven)]
+            return tuple(
+                (name, max([floor, *(m.to for m in reached if m.axis == name)]))
+                for name, floor in evaluation.as_of.floors.items()
+            )
+
+        days = sorted({day, *(move.on for move in coming if move.on > day)})
+        minimums = tuple(
+            MinimumVersions(on=on, floors=at(on, False), proven=at(on, True)) for on in days
+        )
     matrix = snapshot.matrix
     return Schedule(
         matrix=matrix.name,
@@ -162,20 +173,6 @@ def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) 
     )
 
 
-def _minimums(
-    floors: Mapping[str, Version], moves: Sequence[ScheduledMove], day: datetime.date
-) -> tuple[MinimumVersions, ...]:
-    def at(on: datetime.date, proven: bool) -> tuple[tuple[str, Version], ...]:
-        reached = [move for move in moves if move.on <= on and (move.proven or not proven)]
-        return tuple(
-            (name, max([floor, *(m.to for m in reached if m.axis == name)]))
-            for name, floor in floors.items()
-        )
-
-    days = sorted({day, *(move.on for move in moves if move.on > day)})
-    return tuple(MinimumVersions(on=on, floors=at(on, False), proven=at(on, True)) for on in days)
-
-
 def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
     known, name = as_of.slots[axis.name], axis.name
     ends = [
@@ -218,7 +215,6 @@ class Quarter(StrictValue, frozen=True, kw_only=True):
 
 
 def quarters(made: Schedule) -> tuple[Quarter, ...]:
-    """Return the quarters from the schedule's day to its end; none where nothing has a floor."""
     return tuple(_quarters(made)) if made.minimums else ()
 
 

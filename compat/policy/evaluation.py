@@ -45,11 +45,10 @@ from compat.policy.window import (
     version_releases,
     window_of,
 )
-from compat.results.answer import Answer, EvidenceKind
+from compat.results.answer import Answer, EvidenceKind, representative
 from compat.results.judge import judge
 from compat.results.record import Status
-from compat.results.representative import representative
-from compat.results.runs import Ran, is_whole
+from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import StrictValue
@@ -168,7 +167,6 @@ class AsOf:
         return None if self.looks_back else hold_on(self.policy, axis, self.day)
 
     def lifted(self, axis: str, version: Version) -> datetime.date | None:
-        """Return the first day of the cadence after all holds on a version; None without any."""
         last = max((hold.until for hold in self.holds(axis, version)), default=None)
         return None if last is None else move_day(last + DAY, self.policy)
 
@@ -184,7 +182,6 @@ class AsOf:
         return known_bad(self.policy, axis)
 
     def asks(self, axis: Axis) -> SpecifierSet | None:
-        """Return what the newest release's own metadata asks of an axis; None when nothing."""
         published = None if self.newest is None else self.newest[1].published
         if published is None:
             return None
@@ -504,7 +501,17 @@ def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
 
     cell = evidence.cell
     if evidence.supports:
-        return _too_few(evidence, policy.witnesses)
+        if len(evidence.days) >= policy.witnesses:
+            return None
+        after = evidence.days[-1] + datetime.timedelta(days=1)
+        days = ", ".join(str(day) for day in evidence.days)
+        number = f"{len(evidence.days)} of {policy.witnesses} days"
+        return Objection(
+            against="witnesses",
+            because=f"{cell} has supporting runs on {number} ({days}); a run from {after} on is"
+            " the next that counts",
+            cells=(cell,),
+        )
     if evidence.latest is None:
         return says("missing", f"no run of {cell} counts yet")
     if evidence.verdict == "flaky":
@@ -547,34 +554,17 @@ def _isolated_days(entry: Answer, policy: Policy) -> tuple[datetime.date, ...]:
     if not entry.counted:
         return ()
     runs = [counted.run for counted in entry.history.deciding]
-    fit = (run for run in runs if _is_isolated(run, policy) and _is_asked_for(run, policy))
+    fit = (
+        run
+        for run in runs
+        if (run.lock_digest == "" or run.isolation >= policy.isolation)
+        and (policy.tier == "smoke" or is_whole(run))
+    )
     return tuple(sorted({run.started.date() for run in fit}))
 
 
 def _is_enough(evidence: EvidenceKind, policy: Policy) -> bool:
     return evidence == "tested" or (evidence == "smoke" and policy.tier == "smoke")
-
-
-def _is_asked_for(run: Ran, policy: Policy) -> bool:
-    return policy.tier == "smoke" or is_whole(run)
-
-
-def _is_isolated(run: Ran, policy: Policy) -> bool:
-    """Whether the cell was isolated as the policy asks; one that was never locked ran nothing."""
-    return run.lock_digest == "" or run.isolation >= policy.isolation
-
-
-def _too_few(evidence: CellEvidence, witnesses: int) -> Objection | None:
-    if len(evidence.days) >= witnesses:
-        return None
-    after = evidence.days[-1] + datetime.timedelta(days=1)
-    days = ", ".join(str(day) for day in evidence.days)
-    runs = f"{evidence.cell} has supporting runs on {len(evidence.days)} of {witnesses} days"
-    return Objection(
-        against="witnesses",
-        because=f"{runs} ({days}); a run from {after} on is the next that counts",
-        cells=(evidence.cell,),
-    )
 
 
 def evaluation_on(snapshot: Snapshot, day: datetime.date) -> "Evaluation | None":

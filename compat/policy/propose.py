@@ -53,8 +53,7 @@ from compat.policy.window import (
     rule_of,
     window_of,
 )
-from compat.results.answer import Answer
-from compat.results.representative import representative
+from compat.results.answer import Answer, representative
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
@@ -448,8 +447,7 @@ class _Mover:
             raised
             if raised.is_open
             else msgspec.structs.replace(
-                raised,
-                arithmetic=(*raised.arithmetic[:-1], f"{raised.arithmetic[-1]} {words}"),
+                raised, arithmetic=(*raised.arithmetic[:-1], f"{raised.arithmetic[-1]} {words}")
             )
             for raised in raises
         ]
@@ -819,17 +817,17 @@ def _objections(
         because = f"no run of {cell} counts yet; {command}"
         yield Objection(against="missing", because=because, cells=(cell,))
     elif not evidence:
-        yield Objection(against="missing", because=_ruled_out(as_of, extension))
-
-
-def _ruled_out(as_of: AsOf, extension: Extension) -> str:
-    what = f"{as_of.called} with {package_and_version(extension.axis, extension.version)}"
-    reasons = "; ".join(
-        f"{'with changed pins' if recipe == 'relaxed' else 'as published'}, such as {cell}:"
-        f" {obstacle.because}"
-        for recipe, (cell, obstacle) in extension.obstacles.items()
-    )
-    return f"there is nothing to extend yet: the plan rules out every cell of {what}; {reasons}"
+        what = f"{as_of.called} with {package_and_version(extension.axis, extension.version)}"
+        reasons = "; ".join(
+            f"{'with changed pins' if recipe == 'relaxed' else 'as published'}, such as {cell}:"
+            f" {obstacle.because}"
+            for recipe, (cell, obstacle) in extension.obstacles.items()
+        )
+        yield Objection(
+            against="missing",
+            because="there is nothing to extend yet: the plan rules out every cell of"
+            f" {what}; {reasons}",
+        )
 
 
 def _needs(extension: Extension, objections: tuple[Objection, ...]) -> tuple[str, ...]:

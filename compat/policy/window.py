@@ -21,29 +21,28 @@ from compat.value import StrictValue
 _DAY = datetime.date
 
 
-class Series(StrictValue, frozen=True, kw_only=True):
-    """A series of Python: its first release, the last day of upstream's care, and the PEP that says
-    so.
+class VersionRelease(StrictValue, frozen=True, kw_only=True):
+    """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one
+    is known. `planned` is what upstream has not released yet.
     """
 
     version: Version
     released: datetime.date
-    ends: datetime.date
-    pep: int
+    source: str
+    ends: datetime.date | None = None
     planned: bool = False
-
-    @property
-    def source(self) -> str:
-        return f"PEP {self.pep}{', planned' if self.planned else ''}"
 
 
 def _series(
     text: str, released: datetime.date, ends: datetime.date, pep: int, planned: bool = False
-) -> Series:
-    return Series(version=Version(text), released=released, ends=ends, pep=pep, planned=planned)
+) -> VersionRelease:
+    source = f"PEP {pep}{', planned' if planned else ''}"
+    return VersionRelease(
+        version=Version(text), released=released, source=source, ends=ends, planned=planned
+    )
 
 
-PYTHONS: tuple[Series, ...] = (
+PYTHONS: tuple[VersionRelease, ...] = (
     _series("3.6", _DAY(2016, 12, 23), _DAY(2021, 12, 23), 494),
     _series("3.7", _DAY(2018, 6, 27), _DAY(2023, 6, 27), 537),
     _series("3.8", _DAY(2019, 10, 14), _DAY(2024, 10, 7), 569),
@@ -68,17 +67,6 @@ CADENCES = {
 }
 
 
-class VersionRelease(StrictValue, frozen=True, kw_only=True):
-    """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one
-    is known.
-    """
-
-    version: Version
-    released: datetime.date
-    source: str
-    ends: datetime.date | None = None
-
-
 class Slot(StrictValue, frozen=True, kw_only=True):
     """A version of an axis, and when the axis's window lets the floor rise to it.
 
@@ -96,7 +84,6 @@ class Slot(StrictValue, frozen=True, kw_only=True):
 
 
 def window_of(policy: Policy, axis: str) -> Window:
-    """Return the axis's window; that of `default_months` where it has none of its own."""
     default = Window(
         axis=axis,
         because="This is the policy's default for every axis",
@@ -121,16 +108,7 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
     """
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
-        return tuple(
-            VersionRelease(
-                version=series.version,
-                released=series.released,
-                source=series.source,
-                ends=series.ends,
-            )
-            for series in PYTHONS
-            if series.version >= oldest
-        )
+        return tuple(series for series in PYTHONS if series.version >= oldest)
     dated = (
         (version, released_on(axis, version, catalogue))
         for version in catalogue.of(axis).coordinates(axis.select)

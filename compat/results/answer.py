@@ -2,18 +2,25 @@
 shown.
 """
 
+from __future__ import annotations
+
 import datetime
 from collections.abc import Iterable, Sequence
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from compat.plan.cell import Cell, Recipe
+import msgspec
+from packaging.version import Version
+
+from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.plan.feasible import Obstacle
-from compat.results.involved import involved_in_refusal
-from compat.results.record import Capability
+from compat.results.record import Capability, involved_in_refusal
 from compat.results.runs import Counted, History, Ran
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, Outcome, begins_with, is_of_machine
 from compat.value import StrictValue, Value, derive
+
+if TYPE_CHECKING:
+    from compat.results.snapshot import Snapshot
 
 Kind = Literal["works", "partial", "broken", "flaky", "infeasible", "unknown"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -84,8 +91,7 @@ class Score(StrictValue, frozen=True, kw_only=True):
         faults: Iterable[CapabilityFault],
         *,
         finished: bool,
-    ) -> "Score":
-        """Return the score of these capabilities; one that fails without a fault is unexplained."""
+    ) -> Score:
         statuses = [capability.status for capability in capabilities]
         blames = [fault.fault for fault in faults]
         release, gone = blames.count("release"), blames.count("index")
@@ -100,7 +106,6 @@ class Score(StrictValue, frozen=True, kw_only=True):
 
     @property
     def asked(self) -> int:
-        """How many capabilities were tried: all but those that the release does not offer."""
         return self.passing + self.combination + self.release + self.gone
 
     @property
@@ -239,13 +244,7 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """The id of the cell."""
         return self.cell.id
-
-    @property
-    def verdict(self) -> "Answer":
-        """The same, for readers of what is known beside the runs."""
-        return self
 
     @property
     def likely(self) -> Kind:
@@ -253,7 +252,6 @@ class Answer(StrictValue, frozen=True, kw_only=True):
         return self.expected or self.kind
 
     def failing(self, *faults: Blame) -> tuple[str, ...]:
-        """Return the ids of the capabilities that fail by one of these faults, sorted."""
         return tuple(sorted(fault.id for fault in self.faults if fault.fault in faults))
 
     @property
@@ -265,19 +263,152 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> Sequence[Ran]:
-        """All its runs, oldest first."""
         return self.history.runs
 
     @property
     def counted(self) -> tuple[Counted, ...]:
-        """Those of its runs that count on the snapshot's day, oldest first."""
         return self.history.counted
 
     @property
     def is_known(self) -> bool:
-        """Whether it has a lock or a run."""
         return bool(self.runs) or self.lock_digest is not None
 
     @property
     def is_tested(self) -> bool:
         return self.evidence in ("tested", "smoke")
+
+
+# Names tell some states more exactly than the verdict does: a plain install of today is not known
+# to work beside packages of the release's time; nothing could be installed; a package that was not
+# asked about is in the way of an answer; the release's own metadata admits what nobody tested;
+# tested neighbours on both sides agree.
+_WORDS = {
+    "works": "works",
+    "dated": "works with packages of its time",
+    "decayed": "works only with packages of its time",
+    "relaxed": "works with changed dependency pins",
+    "partial": "partly works",
+    "flaky": "flaky",
+    "broken": "broken",
+    "refused": "does not install",
+    "blocked": "no answer yet",
+    "expected": "expected to work (inferred)",
+    "expected-partial": "expected to work in part (inferred)",
+    "expected-broken": "expected to fail (inferred)",
+    "declared": "declared",
+    "unknown": "not tested",
+    "infeasible": "ruled out",
+}
+# What is too long for a badge, in short.
+_BRIEF = {
+    "dated": "works as of its time",
+    "expected": "expected to work",
+    "expected-partial": "expected to work in part",
+    "expected-broken": "expected to fail",
+    "decayed": "works, old packages",
+    "relaxed": "works, pins changed",
+}
+# States that a run of the suite's core alone can show; their words say so wherever they stand.
+SMOKE_STATES = ("works", "dated", "decayed", "relaxed", "partial", "flaky", "broken", "refused")
+STATE_WORDS = _WORDS | {f"{name}-smoke": f"{_WORDS[name]} (smoke)" for name in SMOKE_STATES}
+BRIEF_WORDS = _BRIEF | {
+    f"{name}-smoke": f"{_BRIEF[name]} (smoke)" for name in _BRIEF if name in SMOKE_STATES
+}
+
+# Those that need a verb where they follow the name of a cell.
+_ADJECTIVES = frozenset(("expected", "flaky", "broken", "declared", "unknown", "infeasible"))
+
+
+def verdict_clause(verdict: Answer) -> str:
+    name = "refused" if is_refused(verdict) else verdict.kind
+    words = STATE_WORDS[by_evidence(name, verdict)]
+    return f"{'is ' if name in _ADJECTIVES else ''}{words}"
+
+
+def by_evidence(name: str, verdict: Answer) -> str:
+    """Return the name of a state as the verdict's evidence shows it: that of a run of the core
+    alone has a name of its own.
+    """
+    is_smoke = verdict.evidence == "smoke" and name in SMOKE_STATES
+    return f"{name}-smoke" if is_smoke else name
+
+
+def is_refused(verdict: Answer) -> bool:
+    outcome = verdict.outcome
+    return (
+        verdict.kind == "broken"
+        and isinstance(outcome, Failed)
+        and outcome.stage in ("plan", "lock", "install")
+    )
+
+
+_KIND_RANK: dict[Kind, int] = {
+    "works": 0,
+    "partial": 1,
+    "flaky": 2,
+    "broken": 3,
+    "unknown": 4,
+    "infeasible": 5,
+}
+_RUN_RANK: dict[EvidenceKind, int] = {"tested": 4, "smoke": 3, "asked": 2, "inferred": 1}
+_RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
+
+
+def representative(entries: Iterable[Answer]) -> Answer:
+    """Return the cell that represents the entries: those of one place, or of a release's places.
+
+    Raises ValueError without any entry.
+    """
+    places: dict[str, list[Answer]] = {}
+    for entry in entries:
+        places.setdefault(entry.cell.place, []).append(entry)
+    return _preferred([_of_place(of_place) for of_place in places.values()])
+
+
+def representative_of_release(entries: Iterable[Answer]) -> Answer:
+    """Return the cell that represents a release, of all its cells or of those that can answer.
+
+    Raises ValueError without any entry.
+    """
+    every = tuple(entries)
+    is_whole = any(
+        entry.evidence == "tested" and entry.kind in ("works", "partial") for entry in every
+    )
+    return representative(e for e in every if not (is_whole and e.evidence == "smoke"))
+
+
+def newest_versions(entry: Answer) -> tuple[Version, ...]:
+    return entry.cell.versions[::-1]
+
+
+def _of_place(entries: list[Answer]) -> Answer:
+    for entry in entries:
+        if entry.cell.recipe == "fresh" and entry.kind == "flaky":
+            return entry
+    return _preferred(entries)
+
+
+def _preferred(entries: list[Answer]) -> Answer:
+    """The entry with the greatest preference; only those of the best kind are compared further."""
+    best = min(_KIND_RANK[entry.kind] for entry in entries)
+    candidates = [entry for entry in entries if _KIND_RANK[entry.kind] == best]
+    return candidates[0] if len(candidates) == 1 else max(candidates, key=_preference)
+
+
+def _preference(entry: Answer) -> tuple[int, int, int, int, int, tuple[Version, ...]]:
+    kind = entry.kind
+    working = entry.score.passing
+    return (
+        -_KIND_RANK[kind],
+        _RUN_RANK.get(entry.evidence, 0),
+        0 if kind == "works" else working,
+        -_RECIPE_RANK[entry.recipe],
+        working,
+        newest_versions(entry),
+    )
+
+
+def beside(known: Snapshot, entry: Answer) -> list[Answer]:
+    cells = (msgspec.structs.replace(entry.cell, recipe=recipe) for recipe in RECIPES)
+    entries = (known.by_id.get(cell.id) for cell in cells)
+    return [entry for entry in entries if entry is not None]

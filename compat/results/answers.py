@@ -117,7 +117,6 @@ class AnswerTable:
     """
 
     def __init__(self, folder: Path | None, store: RecordFiles, day: datetime.date) -> None:
-        """Take the folder of such tables."""
         root = os.fsencode(store.folder.absolute())
         self._prefix = f"{store.matrix}-{hashlib.sha256(root).hexdigest()[:16]}"
         self._path = None if folder is None else folder / f"{self._prefix}-{day}.sqlite"
@@ -179,11 +178,9 @@ class AnswerTable:
         return RunsByCell(self)
 
     def runs_of(self, cell: str) -> tuple[Run, ...]:
-        """Return the runs of a cell, oldest first."""
         return tuple(run for run, _ in self._located(cell))
 
     def files_on(self, cell: str, lock_digest: str | None = None) -> tuple[Path, ...]:
-        """Return the files of a cell's runs on a lock, or on any, the newest run first."""
         on_lock = (
             file
             for run, file in reversed(self._located(cell))
@@ -206,7 +203,6 @@ class AnswerTable:
         return self._store.damaged(now, known)
 
     def derived(self, kind: str) -> bytes | None:
-        """Return what is kept under that name beside the answers that it follows from."""
         asked = "SELECT body FROM derived WHERE kind = ?"
         return self.ask(lambda: next((_sound(body) for (body,) in self.execute(asked, kind)), None))
 
@@ -347,10 +343,13 @@ class AnswerTable:
             "judging": sources.judging,
             "locks": msgspec.msgpack.encode(dict(sources.locks)),
         }
-        derived = {
-            "refuting": refuting,
-            "disproofs": _encoded_disproofs(known.disproofs),
-        }
+        every: _Disproofs = [
+            (d.clause, None, d.cell, d.on)
+            if isinstance(d.clause, Clause)
+            else (None, d.clause, d.cell, d.on)
+            for d in known.disproofs
+        ]
+        derived = {"refuting": refuting, "disproofs": msgspec.msgpack.encode(every)}
         self._change(partial(_with_answers, known=known, state=state, derived=derived))
         self._forget()
 
@@ -360,7 +359,8 @@ class AnswerTable:
         """
         if state.get("plan") != sources.plan:
             return Before()
-        entries = self._every_answer
+        matrix = self._told_state("matrix").decode()
+        entries = AnswerReader(self, matrix, self._axes, datetime.date.min).entries("1")
         fates = tuple(
             Feasible(cell=e.cell)
             if e.obstacle is None
@@ -397,11 +397,6 @@ class AnswerTable:
     @property
     def _axes(self) -> list[tuple[str, str]]:
         return msgspec.msgpack.decode(self._told_state("axes"), type=list[tuple[str, str]])
-
-    @property
-    def _every_answer(self) -> list[Answer]:
-        matrix = self._told_state("matrix").decode()
-        return AnswerReader(self, matrix, self._axes, datetime.date.min).entries("1")
 
 
 class RunsByCell(Mapping[str, CellRuns]):
@@ -468,15 +463,8 @@ class AnswerReader:
     """Makes entries of rows; what they share is one object."""
 
     def __init__(
-        self,
-        table: AnswerTable,
-        matrix: str,
-        axes: Sequence[tuple[str, str]],
-        day: datetime.date,
+        self, table: AnswerTable, matrix: str, axes: Sequence[tuple[str, str]], day: datetime.date
     ) -> None:
-        """Take the table, the matrix, name and short name of its axes, and the day of the
-        verdicts.
-        """
         self._table = table
         self._matrix = matrix
         self._axes = axes
@@ -571,7 +559,13 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def disproofs(self) -> tuple[Disproof, ...]:
-        return _decoded_disproofs(self._table.derived("disproofs") or b"")
+        return tuple(
+            Disproof(clause=clause, cell=cell, on=day)
+            for conflict, file, cell, day in msgspec.msgpack.decode(
+                self._table.derived("disproofs") or b"", type=_Disproofs
+            )
+            if (clause := conflict or file) is not None
+        )
 
     @cached_property
     def entries(self) -> tuple[Answer, ...]:
@@ -814,7 +808,6 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
 
 
 def _columns(axes: Iterable[object]) -> list[str]:
-    """The column of each axis; the names of axes are people's."""
     return [f"axis_{number}" for number, _ in enumerate(axes)]
 
 
@@ -864,24 +857,6 @@ def _run(cell: str, data: bytes, shared: Callable[[int, Any], Any]) -> Run:
         involved=involved,
         names=shared(body[9], _Names),
         values=body[10],
-    )
-
-
-def _encoded_disproofs(disproofs: Iterable[Disproof]) -> bytes:
-    every: _Disproofs = [
-        (d.clause, None, d.cell, d.on)
-        if isinstance(d.clause, Clause)
-        else (None, d.clause, d.cell, d.on)
-        for d in disproofs
-    ]
-    return msgspec.msgpack.encode(every)
-
-
-def _decoded_disproofs(body: bytes) -> tuple[Disproof, ...]:
-    return tuple(
-        Disproof(clause=clause, cell=cell, on=day)
-        for conflict, file, cell, day in msgspec.msgpack.decode(body, type=_Disproofs)
-        if (clause := conflict or file) is not None
     )
 
 

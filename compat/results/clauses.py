@@ -209,7 +209,16 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
     try:
         document = msgspec.json.decode(text, type=_KeptText)
         for clause in document.clauses:
-            _refuse_unsound_clause(clause)
+            _refuse_other_ids(clause.cell)
+            wrong = next((fact for fact in clause.facts if not is_fact(fact)), None)
+            if wrong is not None:
+                raise ValueError(f"{clause.cell}: {wrong[:80]!r} is not a fact")
+            if list(clause.facts) != sorted(set(clause.facts)):
+                raise ValueError(f"{clause.cell}: facts must be sorted, each once")
+            _refuse_other_pythons(clause)
+            outcome = parse_outcome(clause.outcome)
+            if not isinstance(outcome, Failed) or outcome.stage != "lock":
+                raise ValueError(f"{clause.cell}: no resolver comes to {clause.outcome[:80]}")
         for file in document.files:
             _refuse_unsound_file(file)
         keys = [(clause.facts, clause.outcome) for clause in document.clauses]
@@ -249,20 +258,6 @@ def _failed(text: str) -> Failed:
 
 def _file_key(clause: FileClause) -> tuple[str, str]:
     return clause.path, clause.sha256
-
-
-def _refuse_unsound_clause(clause: Clause) -> None:
-    """Raise ValueError for what the types cannot say."""
-    _refuse_other_ids(clause.cell)
-    wrong = next((fact for fact in clause.facts if not is_fact(fact)), None)
-    if wrong is not None:
-        raise ValueError(f"{clause.cell}: {wrong[:80]!r} is not a fact")
-    if list(clause.facts) != sorted(set(clause.facts)):
-        raise ValueError(f"{clause.cell}: facts must be sorted, each once")
-    _refuse_other_pythons(clause)
-    outcome = parse_outcome(clause.outcome)
-    if not isinstance(outcome, Failed) or outcome.stage != "lock":
-        raise ValueError(f"{clause.cell}: no resolver comes to {clause.outcome[:80]}")
 
 
 def _refuse_unsound_file(clause: FileClause) -> None:

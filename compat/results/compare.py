@@ -283,13 +283,13 @@ def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneR
 
 
 def _lane_cell(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> LaneCell:
-    against, verdict = _ordinary(known, entry.cell), entry
+    against = _ordinary(known, entry.cell)
     lock = None if entry.lock_digest is None else lock_of(entry.cell.id)
     return LaneCell(
         cell=entry.cell.id,
         lane=entry.cell.recipe,
-        verdict=verdict.kind,
-        outcome="" if verdict.outcome is None else str(verdict.outcome),
+        verdict=entry.kind,
+        outcome="" if entry.outcome is None else str(entry.outcome),
         because="" if entry.obstacle is None else entry.obstacle.because,
         against="" if against is None else against.cell.id,
         in_part=against is not None and against.kind == "partial",

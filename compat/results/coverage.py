@@ -39,7 +39,6 @@ class Coverage(StrictValue, frozen=True, kw_only=True):
 
     @property
     def words(self) -> str:
-        """Say it: `300 of 400 cells (75.0 %), 80 of 100 combinations (80.0 %)`."""
         return (
             f"{_part(self.answered, self.cells, 'cells')},"
             f" {_part(self.answered_places, self.places, 'combinations')}"
@@ -47,7 +46,6 @@ class Coverage(StrictValue, frozen=True, kw_only=True):
 
     @property
     def waiting(self) -> str:
-        """Say what can be locked and waits for a run; empty where nothing does."""
         if not self.lockable:
             return ""
         return (
@@ -70,12 +68,10 @@ class CellCount(StrictValue, frozen=True, kw_only=True):
 
     @property
     def planned(self) -> int:
-        """All of them."""
         return sum(asdict(self).values())
 
     @property
     def words(self) -> str:
-        """Say it: `400 cells: 300 ruled out before any run, 60 tested, 20 inferred from ...`."""
         parts = (
             (self.ruled_out, "ruled out before any run"),
             (self.tested, "tested"),
@@ -89,7 +85,6 @@ class CellCount(StrictValue, frozen=True, kw_only=True):
 
 
 def cell_count(snapshot: Snapshot) -> CellCount:
-    """Return how many planned cells there are of each kind; the plan, pages and data all ask."""
     return snapshot.once("cell-count", lambda: _cell_count(snapshot))
 
 
@@ -142,7 +137,6 @@ class CoverageCount:
 
     @property
     def coverage(self) -> Coverage:
-        """The numbers now; those by evidence are of the beginning."""
         waiting = {c for c in self._lockable if self._kinds[c] == "unknown"}
         answered = [place for place in self._places.values() if self._is_answered(place)]
         return Coverage(

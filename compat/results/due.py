@@ -140,16 +140,47 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     """The feasible cells near a floor or of a new release; of a cell that is both, the floor comes
     last, so that it counts.
     """
-    arrived, newest, subject = _new_releases(snapshot), _newest(snapshot), snapshot.matrix.subject
+    # The coordinates of each package axis that came out after the first run of the matrix: they
+    # came since.
+    began = min((_began(entry) for entry in snapshot.known if entry.runs), default=None)
+    arrived, newest, subject = (
+        {
+            axis.name: frozenset(
+                coordinate.version
+                for coordinate in axis_coordinates(axis, snapshot.catalogue)
+                if began is not None
+                and (out := snapshot.catalogue.came_out(axis, coordinate.version)) is not None
+                and out > began
+            )
+            for axis in snapshot.matrix.packages
+        },
+        _newest(snapshot),
+        snapshot.matrix.subject,
+    )
     wanted = arrived[subject] if newest is None else arrived[subject] | {newest}
     feasible = list(snapshot.feasible_on(subject, wanted))
     tested = {entry.cell.id for entry in snapshot.known if entry.runs}
     for cell in feasible:
         if cell.id not in tested and _asks_about(arrived, newest, cell, subject):
             yield cell.id, "new-release"
-    floors = _around_floors(snapshot)
+    # The coordinates at each declared floor and one step beside it: what it rests on, and where it
+    # could move.
+    floors: dict[str, Sequence[Version]] = {}
+    axes = {axis.name: axis for axis in snapshot.matrix.axes}
+    for floor in snapshot.matrix.floors:
+        versions = [
+            coordinate.version
+            for coordinate in axis_coordinates(axes[floor.axis], snapshot.catalogue)
+        ]
+        number = next(
+            (n for n, version in enumerate(versions) if version >= floor.at), len(versions)
+        )
+        floors[floor.axis] = versions[max(0, number - 1) : number + 2]
     for cell in feasible:
-        if cell.on(subject).version == newest and _lies_in(floors, cell):
+        if cell.on(subject).version == newest and (
+            bool(floors)
+            and all(cell.on(axis).version in versions for axis, versions in floors.items())
+        ):
             yield cell.id, "floor"
 
 
@@ -165,30 +196,6 @@ def _newest(snapshot: Snapshot) -> Version | None:
     return coordinates[-1].version if coordinates else None
 
 
-def _lies_in(floors: Mapping[str, Sequence[Version]], cell: Cell) -> bool:
-    return bool(floors) and all(
-        cell.on(axis).version in versions for axis, versions in floors.items()
-    )
-
-
-def _around_floors(snapshot: Snapshot) -> dict[str, Sequence[Version]]:
-    """The coordinates at each declared floor and one step beside it: what it rests on, and where it
-    could move.
-    """
-    around: dict[str, Sequence[Version]] = {}
-    axes = {axis.name: axis for axis in snapshot.matrix.axes}
-    for floor in snapshot.matrix.floors:
-        versions = [
-            coordinate.version
-            for coordinate in axis_coordinates(axes[floor.axis], snapshot.catalogue)
-        ]
-        number = next(
-            (n for n, version in enumerate(versions) if version >= floor.at), len(versions)
-        )
-        around[floor.axis] = versions[max(0, number - 1) : number + 2]
-    return around
-
-
 def _asks_about(
     arrived: Mapping[str, frozenset[Version]], newest: Version | None, cell: Cell, subject: str
 ) -> bool:
@@ -201,23 +208,6 @@ def _asks_about(
     return version[subject] == newest and any(
         version[axis] in versions for axis, versions in arrived.items()
     )
-
-
-def _new_releases(snapshot: Snapshot) -> dict[str, frozenset[Version]]:
-    """The coordinates of each package axis that came out after the first run of the matrix: they
-    came since.
-    """
-    began = min((_began(entry) for entry in snapshot.known if entry.runs), default=None)
-    return {
-        axis.name: frozenset(
-            coordinate.version
-            for coordinate in axis_coordinates(axis, snapshot.catalogue)
-            if began is not None
-            and (out := snapshot.catalogue.came_out(axis, coordinate.version)) is not None
-            and out > began
-        )
-        for axis in snapshot.matrix.packages
-    }
 
 
 def _began(entry: Answer) -> datetime.datetime:

@@ -17,9 +17,9 @@ from compat.plan.cell import Cell, axis_coordinates, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.results.answer import Answer, KnownRefusal
 from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
-from compat.results.involved import third_package
 from compat.results.judge import holds, judged_again
 from compat.results.learnt import LOCKED, PlainAnswer
+from compat.results.record import third_package
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_spurious
 
@@ -29,9 +29,7 @@ _Contained = Mapping[str, tuple[Clause | FileClause, ...]]
 
 
 def with_answers(
-    known: Snapshot,
-    answers: Mapping[str, PlainAnswer],
-    clauses: KeptClauses = _NOTHING,
+    known: Snapshot, answers: Mapping[str, PlainAnswer], clauses: KeptClauses = _NOTHING
 ) -> Snapshot:
     """Return the snapshot with what resolvers had said by its day, by cell, and what follows from
     the clauses that were known then and that nothing has disproved since, or from tested
@@ -89,7 +87,21 @@ class Consequences:
             is_spurious(refusal.outcome) or third_package(refusal.involved, frozenset(axes))
         ):
             return refusal
-        return next((_by_file(f) for f in self.clauses.files if self._holds(f, cell)), refusal)
+        return next(
+            (
+                KnownRefusal(
+                    outcome=f.failed,
+                    because=f"it works in {f.works}",
+                    on=f.on,
+                    ground="file",
+                    witness=f.cell,
+                    facts=(f.path,),
+                )
+                for f in self.clauses.files
+                if self._holds(f, cell)
+            ),
+            refusal,
+        )
 
     def contained(self, cell: Cell) -> tuple[tuple[Clause, ...], tuple[FileClause, ...]]:
         conflicts = self._book.contained(self._sets(cell), self._python(cell))
@@ -148,11 +160,7 @@ def _known(entry: Answer, answer: PlainAnswer | None, standing: Standing) -> Kno
     asked = None if answer is None else answer.refusal
     if answer is not None and asked is not None and not is_spurious(asked):
         return KnownRefusal(
-            outcome=asked,
-            because=answer.because,
-            on=answer.on,
-            ground="asked",
-            witness=answer.cell,
+            outcome=asked, because=answer.because, on=answer.on, ground="asked", witness=answer.cell
         )
     clauses = standing() if _is_open(entry) else None
     return None if clauses is None else clauses.of(entry.cell)
@@ -183,14 +191,12 @@ def _disproofs(
             reached.append((answer.on, STAGES.index("install")))
         for day, stage in reached:
             for clause in sorted(clauses, key=str):
-                is_later = clause.on <= day and stage > _stage_of(clause)
+                is_later = clause.on <= day and stage > STAGES.index(
+                    "lock" if isinstance(clause, Clause) else "import"
+                )
                 if is_later and clause not in disproved:
                     disproved.add(clause)
                     yield Disproof(clause=clause, cell=cell, on=day)
-
-
-def _stage_of(clause: Clause | FileClause) -> int:
-    return STAGES.index("lock" if isinstance(clause, Clause) else "import")
 
 
 def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
@@ -217,17 +223,6 @@ def _by_clause(clause: Clause) -> KnownRefusal:
         ground="clause",
         witness=clause.cell,
         facts=clause.facts,
-    )
-
-
-def _by_file(clause: FileClause) -> KnownRefusal:
-    return KnownRefusal(
-        outcome=clause.failed,
-        because=f"it works in {clause.works}",
-        on=clause.on,
-        ground="file",
-        witness=clause.cell,
-        facts=(clause.path,),
     )
 
 
@@ -280,9 +275,6 @@ class Lines:
         tested: Callable[[str], Signature | None],
         is_even: Callable[[str], bool],
     ) -> None:
-        """Take the axes of a snapshot; by its id what a cell came to, None where it was not tested,
-        and whether it says nothing of its own.
-        """
         self._known = known
         self._tested = tested
         self._is_even = is_even
@@ -320,7 +312,6 @@ class Lines:
         )
 
     def forget(self, cell: Cell) -> None:
-        """Take that something has become known of a cell."""
         for line in self._lines(cell):
             self._between.pop(line, None)
 

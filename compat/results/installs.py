@@ -31,7 +31,6 @@ from compat.plan.installs import (
     platform_facts,
     platform_questions,
 )
-from compat.results.answer import Answer, KnownRefusal
 from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
 from compat.run.outcome import Failed, is_spurious
 from compat.value import StrictValue
@@ -56,13 +55,7 @@ PlainState = Literal[
     "not-asked",
 ]
 PlatformState = Literal[
-    "resolves",
-    "by-metadata",
-    "needs-build",
-    "refused",
-    "ruled-out",
-    "no-wheel",
-    "not-admitted",
+    "resolves", "by-metadata", "needs-build", "refused", "ruled-out", "no-wheel", "not-admitted"
 ]
 InstallState = Literal[PlainState, PlatformState]
 PLAIN_STATES: tuple[PlainState, ...] = get_args(PlainState)
@@ -120,7 +113,6 @@ class Install(StrictValue, frozen=True, kw_only=True):
 
     @property
     def row(self) -> dict[str, Any]:
-        """It in the public form, which another platform has a form of its own of."""
         return {name: getattr(self, name) for name in (_ELSEWHERE if self.platform else _OWN)}
 
 
@@ -146,7 +138,6 @@ class InstallCause(StrictValue, frozen=True, kw_only=True):
 
     @property
     def row(self) -> dict[str, Any]:
-        """It in the public form."""
         if self.platform:
             names = ("platform", "state", "outcome", "count", "releases")
             return {name: getattr(self, name) for name in names} | {"example": self.example.row}
@@ -167,8 +158,6 @@ class OnPlatform(StrictValue, frozen=True, kw_only=True):
 
 
 def plain_installs(snapshot: Snapshot) -> tuple[Install, ...]:
-    """Return the plain installs of the matrix's own platform, oldest release first."""
-
     def derived() -> tuple[Install, ...]:
         return tuple(_install(snapshot, question) for question in snapshot.plain_questions)
 
@@ -176,7 +165,6 @@ def plain_installs(snapshot: Snapshot) -> tuple[Install, ...]:
 
 
 def plain_of_cell(snapshot: Snapshot, asked: Cell) -> Iterator[Install]:
-    """Yield the plain install that a cell stands for."""
     matrix = snapshot.matrix
     if asked.recipe != "fresh":
         return
@@ -229,7 +217,6 @@ def with_platform_answers(
 
 
 def install_causes(installs: Iterable[Install]) -> tuple[InstallCause, ...]:
-    """Return each answer once: by platform, in the order of the states, the most common first."""
     groups: dict[tuple[str, InstallState, str], list[Install]] = {}
     for install in installs:
         # What ran is an answer of its own; how it failed stands on its page.
@@ -246,7 +233,6 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallCause, ...]:
 
 
 def on_platforms(installs: Iterable[Install]) -> tuple[OnPlatform, ...]:
-    """Return the best result of each release on each platform, in the order of the installs."""
     groups: dict[tuple[str, str], list[Install]] = {}
     for install in installs:
         groups.setdefault((install.release, install.platform), []).append(install)
@@ -256,18 +242,9 @@ def on_platforms(installs: Iterable[Install]) -> tuple[OnPlatform, ...]:
 def newest_on(
     installs: Iterable[Install], platform: PlatformName, states: Collection[InstallState]
 ) -> OnPlatform | None:
-    """Return the newest release with one of these states on a platform; None without one."""
     every = on_platforms(i for i in installs if i.platform == platform)
     able = (release for release in every if release.state in states)
     return max(able, key=lambda release: Version(release.release), default=None)
-
-
-def encode_installs(installs: Iterable[Install]) -> bytes:
-    return msgspec.msgpack.encode(tuple(installs))
-
-
-def decode_installs(content: bytes) -> tuple[Install, ...]:
-    return msgspec.msgpack.decode(content, type=tuple[Install, ...])
 
 
 def _install(snapshot: Snapshot, question: InstallQuestion) -> Install:
@@ -285,7 +262,17 @@ def _install(snapshot: Snapshot, question: InstallQuestion) -> Install:
     if ran is not None and (
         answer is None or answer.refusal is None or (ran.latest and answer.on < ran.latest)
     ):
-        return _of_run(install, ran)
+        # What a run showed; one whose packages could not be resolved is a resolver's refusal.
+        outcome, state = ran.outcome, f"{ran.kind}-smoke" if ran.evidence == "smoke" else ran.kind
+        is_lock = isinstance(outcome, Failed) and outcome.stage == "lock"
+        return replace(
+            install,
+            state="refused" if is_lock else state,
+            outcome=str(outcome or ""),
+            because="; ".join(ran.reasons),
+            on=ran.latest,
+            ground="resolver" if is_lock else "run",
+        )
     # For want of a build a resolver says less than metadata that no build could mend.
     obstacle = None if known is None else known.obstacle
     is_open = answer is not None and answer.refusal is not None and is_spurious(answer.refusal)
@@ -293,7 +280,16 @@ def _install(snapshot: Snapshot, question: InstallQuestion) -> Install:
         resolved = "a resolver finds packages that satisfy every requirement; they were not run"
         return _of_resolver(install, answer, resolved if answer.refusal is None else answer.because)
     if known is not None and known.refusal is not None and known.refusal.ground != "file":
-        return _of_refusal(install, known.refusal)
+        refusal = known.refusal
+        return replace(
+            install,
+            state=_refused(refusal.outcome),
+            outcome=str(refusal.outcome),
+            because=refusal.sentence,
+            on=refusal.on,
+            ground="clause",
+            witness=refusal.witness,
+        )
     if obstacle is None:
         return install
     # A pin that is not available is named once for all that have it; a Python for all releases.
@@ -308,36 +304,10 @@ def _of_metadata(
     return replace(install, state=state, outcome=outcome, because=because, ground="metadata")
 
 
-def _of_run(install: Install, ran: Answer) -> Install:
-    """What a run showed; one whose packages could not be resolved is a resolver's refusal."""
-    outcome, state = ran.outcome, f"{ran.kind}-smoke" if ran.evidence == "smoke" else ran.kind
-    is_lock = isinstance(outcome, Failed) and outcome.stage == "lock"
-    return replace(
-        install,
-        state="refused" if is_lock else state,
-        outcome=str(outcome or ""),
-        because="; ".join(ran.reasons),
-        on=ran.latest,
-        ground="resolver" if is_lock else "run",
-    )
-
-
 def _of_resolver(install: Install, answer: PlainAnswer, because: str) -> Install:
     state, outcome = _refused(answer.refusal), answer.outcome
     on, ground = answer.on, "resolver"
     return replace(install, state=state, outcome=outcome, because=because, on=on, ground=ground)
-
-
-def _of_refusal(install: Install, refusal: KnownRefusal) -> Install:
-    return replace(
-        install,
-        state=_refused(refusal.outcome),
-        outcome=str(refusal.outcome),
-        because=refusal.sentence,
-        on=refusal.on,
-        ground="clause",
-        witness=refusal.witness,
-    )
 
 
 def _refused(refusal: Failed | None) -> InstallState:
@@ -407,11 +377,9 @@ class PlatformFiles:
 
     @property
     def wheels_path(self) -> Path:
-        """Where the wheels of other platforms are listed."""
         return self._folder / WHEELS
 
     def keep_wheels(self, packages: Iterable[Package]) -> bool:
-        """Write the list of wheels, and return whether it changed."""
         return write(self.wheels_path, encode_packages(packages))
 
     def answers(self, platform: PlatformName) -> dict[str, PlainAnswer]:
@@ -442,16 +410,19 @@ class PlatformFiles:
 
     def installs(self, matrix: Matrix, catalogue: Catalogue, keep: Keep) -> tuple[Install, ...]:
         def declared() -> bytes:
-            return encode_installs(
-                install
-                for name in matrix.platforms
-                for install in declared_installs(self.facts(matrix, catalogue, name), name)
+            return msgspec.msgpack.encode(
+                tuple(
+                    install
+                    for name in matrix.platforms
+                    for install in declared_installs(self.facts(matrix, catalogue, name), name)
+                )
             )
 
         if not matrix.platforms:
             return ()
-        known = decode_installs(
-            keep("platforms", (read_if_there(self.wheels_path) or b"",), declared)
+        known = msgspec.msgpack.decode(
+            keep("platforms", (read_if_there(self.wheels_path) or b"",), declared),
+            type=tuple[Install, ...],
         )
         return tuple(
             install

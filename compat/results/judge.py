@@ -19,6 +19,7 @@ from functools import cached_property
 from msgspec.structs import replace
 from packaging.version import Version
 
+from compat.declare.faults import Finding
 from compat.declare.matrix import KnownIssue, Matrix
 from compat.declare.suite_table import Tier
 from compat.plan.cell import Cell
@@ -36,16 +37,8 @@ from compat.results.answer import (
     Score,
     blame_of,
 )
-from compat.results.involved import third_package
-from compat.results.record import Capability, Status
-from compat.results.runs import (
-    Counted,
-    History,
-    Ran,
-    files_of,
-    is_other_suite,
-    is_whole,
-)
+from compat.results.record import Capability, Status, third_package
+from compat.results.runs import Counted, History, Ran, files_of, is_other_suite, is_whole
 from compat.run.outcome import (
     CRASHES,
     Failed,
@@ -297,7 +290,16 @@ class RunGroup:
     def add(self, run: Ran, outcomes: Iterable[Outcome]) -> None:
         """Add a run, with those of its outcomes that say something about the versions."""
         outcomes = tuple(outcomes)
-        if self._repeats(run, outcomes):
+        # Whether the run says what the one before it said, word for word: nightly runs do, and then
+        # nothing follows but that it is newer. Equal capabilities are one object in the index.
+        answer = (run.capabilities, outcomes, run.tier)
+        before, self._said = self._said, answer
+        if (
+            before is not None
+            and before[0] is answer[0]
+            and before[1:] == answer[1:]
+            and run.tier == self.tier
+        ):
             self.newest = run
             return
         asked = run.capabilities
@@ -323,22 +325,8 @@ class RunGroup:
         )
         self.kind = self._kind()
 
-    def _repeats(self, run: Ran, outcomes: tuple[Outcome, ...]) -> bool:
-        """Whether the run says what the one before it said, word for word: nightly runs do, and
-        then nothing follows but that it is newer. Equal capabilities are one object in the index.
-        """
-        answer = (run.capabilities, outcomes, run.tier)
-        before, self._said = self._said, answer
-        return (
-            before is not None
-            and before[0] is answer[0]
-            and before[1:] == answer[1:]
-            and run.tier == self.tier
-        )
-
     @cached_property
     def score(self) -> Score:
-        """How much works, and whose fault the rest is; asked for once all runs were added."""
         return Score.of(self.capabilities, self.faults, finished=self.is_finished)
 
     def as_of(self, newest: Ran) -> RunGroup:
@@ -398,7 +386,6 @@ class RunGroup:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the runs have their kind, as sentences."""
         day = self.newest.started.date()
         core = (CORE_ALONE,) if self.tier == "smoke" and self._reached == {True} else ()
         match self.kind:
@@ -625,3 +612,52 @@ def holds(issue: KnownIssue, cell: Cell) -> bool:
         and specifier.contains(versions[axis], prereleases=True)
         for axis, specifier in issue.when.conditions
     )
+
+
+_CLAIMS = {
+    "combination": "where this entry says why it fails",
+    "release": "where this entry says that it fails in every combination of the release",
+    "index": "where this entry says that the index no longer has what it needs",
+}
+
+
+def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
+    """Yield a finding for each entry about a capability that a cell of its own range refutes; the
+    first cell is named, one with a fresh result before a stale one.
+
+    A capability that came and went in a cell refutes nothing there.
+    """
+    cells = {each.cell: each for each in answers if not each.cell.unread}
+    for number, refuting in Attribution(matrix, cells.values()).refuting.items():
+        issue = matrix.known[number]
+        first, *others = sorted(refuting, key=lambda cell: (cells[cell].stale, cell.id))
+        yield _finding(number, issue, first, len(others), is_stale=cells[first].stale)
+    for number, issue in enumerate(matrix.known):
+        # What the records show of how a capability fails in the range of an entry: in several ways
+        # where it names none, and never as it names.
+        failures = {
+            cell.id: capability.failed
+            for cell, verdict in cells.items()
+            for capability in verdict.capabilities
+            if capability.id == issue.capability and capability.failed and holds(issue, cell)
+        }
+        by_cause = {failed.cause: cell for cell, failed in failures.items() if failed}
+        ways = " and ".join(f"{cause} in {cell}" for cause, cell in sorted(by_cause.items()))
+        if len(by_cause) > 1 and not issue.outcome:
+            message = f"{issue.capability} fails in more than one way in this range: {ways}"
+            hint = "`outcome` names the one that this explains, such as 'test-fail:assertion'"
+            yield Finding("vague", ("known", number), message, hint)
+        elif failures and not any(explains(issue, failed) for failed in failures.values()):
+            message = (
+                f"no failure of {issue.capability} in this range begins with {issue.outcome!r}"
+            )
+            yield Finding("unmatched", ("known", number, "outcome"), f"{message}: {ways}")
+
+
+def _finding(number: int, issue: KnownIssue, cell: Cell, others: int, *, is_stale: bool) -> Finding:
+    more = f" and {others} more" if others else ""
+    message = f"{issue.capability} works in {cell.id}{more}, {_CLAIMS[issue.fault]}"
+    hint = "narrow its `when`, or remove it"
+    if is_stale:
+        hint += "; or run the cell again, as its result is stale"
+    return Finding("refuted", ("known", number), message, hint)

@@ -1,19 +1,59 @@
 """Attempts of a cell -> its Record, capability by capability, redacted and cut to size."""
 
 import datetime
+import re
 from collections.abc import Callable, Sequence
 
 from compat.lock.builders import own_error
-from compat.results.involved import involved, involved_in_refusal
 from compat.results.judge import EvaluationContext
-from compat.results.log_excerpt import around_first_error
-from compat.results.record import INSTALLED, Attempt, Capability, Record, StepSeconds, decisive
+from compat.results.record import (
+    INSTALLED,
+    Attempt,
+    Capability,
+    Record,
+    StepSeconds,
+    decisive,
+    involved,
+    involved_in_refusal,
+)
 from compat.results.redact import redacted
 from compat.run.classify import classify
 from compat.run.evidence import Evidence, Metric, StepName, Trial
 from compat.run.outcome import Failed, Outcome, Passed, is_untrusted, lacks_instruction
 from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import Value
+
+# What `socketserver` prints when a client of a server goes away: the relay that the suite runs for
+# remote executors has such clients, and none of it fails a test.
+# https://docs.python.org/3/library/socketserver.html#socketserver.BaseServer.handle_error
+_SERVER_NOISE = re.compile(
+    r"-{40}\nException (?:occurred|happened) during processing of request from .*\n"
+    r"(?:(?!-{40}\n?).*\n)*?(?:-{40}\n?|\Z)"
+)
+_HEADING = re.compile(r"^=+ (?:FAILURES|ERRORS) =+$")
+_SIGNS = ("Error", "error:", "Fatal Python", "FAILED", "Traceback")
+# What pytest puts before the lines of the exception itself.
+_RAISED = "E  "
+
+
+def around_first_error(log: str, before: int, after: int) -> str:
+    """Return so many lines of a log before and after its first real error, and no server's noise.
+
+    In a report of pytest that is the first exception below the heading of its failures, and nothing
+    above that heading is returned. A log without an error is cut at its end.
+    """
+    lines = _SERVER_NOISE.sub("\n", log).splitlines()
+    heading = next((n for n, line in enumerate(lines) if _HEADING.match(line)), None)
+    top = 0 if heading is None else heading + 1
+    raised = None if heading is None else _first(lines, top, lambda line: line.startswith(_RAISED))
+    error = _first(lines, top, lambda line: any(sign in line for sign in _SIGNS))
+    first = raised if raised is not None else error if error is not None else len(lines)
+    return "\n".join(lines[max(top, first - before) : first + after])
+
+
+def _first(lines: list[str], top: int, fits: Callable[[str], bool]) -> int | None:
+    return next((n for n in range(top, len(lines)) if fits(lines[n])), None)
+
 
 # How a text loses what may not be published: `redact.redacted`, told which folders the machine has.
 Redact = Callable[[str], str]
@@ -52,6 +92,9 @@ def record_of(
     outcome = decisive(outcomes)
     runs = [attempt.evidence for attempt in attempts]
     deciding = runs[len(outcomes) - 1 - outcomes[::-1].index(outcome)]
+    taken: dict[StepName, float] = {step.name: step.ended.seconds for step in deciding.steps}
+    overhead = max(0.0, deciding.seconds - sum(taken.values()))
+    rounded = {name: round(seconds, 3) for name, seconds in taken.items()}
     return Record(
         cell=deciding.cell,
         matrix=deciding.matrix,
@@ -71,7 +114,12 @@ def record_of(
             outcome, (item.name for item in deciding.installed), dict(deciding.owners)
         ),
         remarks=_remarks(deciding, outcome, redacted),
-        step_seconds=_step_seconds(deciding),
+        step_seconds=StepSeconds(
+            install=rounded.get("install"),
+            import_=rounded.get("import"),
+            suite=rounded.get("suite"),
+            overhead=round(overhead, 3),
+        ),
         log=excerpt(deciding, outcome, redacted),
         run_url=run_url,
         attempts=tuple(
@@ -204,18 +252,6 @@ def _metrics(evidence: Evidence) -> tuple[Metric, ...]:
     if peak:
         measured.append(Metric(name="peak_memory", value=float(peak), unit="MiB", better="lower"))
     return tuple(sorted(measured, key=lambda metric: metric.name))
-
-
-def _step_seconds(evidence: Evidence) -> StepSeconds:
-    taken: dict[StepName, float] = {step.name: step.ended.seconds for step in evidence.steps}
-    overhead = max(0.0, evidence.seconds - sum(taken.values()))
-    rounded = {name: round(seconds, 3) for name, seconds in taken.items()}
-    return StepSeconds(
-        install=rounded.get("install"),
-        import_=rounded.get("import"),
-        suite=rounded.get("suite"),
-        overhead=round(overhead, 3),
-    )
 
 
 def _redacted_outcome(outcome: Outcome, redacted: Redact) -> Outcome:

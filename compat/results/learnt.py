@@ -47,7 +47,6 @@ class PlainAnswer(StrictValue, frozen=True, kw_only=True):
 
     @property
     def refusal(self) -> Failed | None:
-        """The outcome of a refusal; None when the resolver found packages."""
         outcome = None if self.outcome == LOCKED else parse_outcome(self.outcome)
         return outcome if isinstance(outcome, Failed) else None
 
@@ -69,7 +68,6 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_answers(answers: Iterable[PlainAnswer]) -> str:
-    """Return the text of the answers: one a line, sorted by cell."""
     ordered = sorted(answers, key=lambda answer: answer.cell)
     lines = ",\n".join(msgspec.json.encode(answer).decode() for answer in ordered)
     return f'{{"format": {FORMAT}, "answers": [\n{lines}\n]}}\n'
@@ -89,7 +87,14 @@ def decode_answers(
         if len(answers) < len(document.answers):
             raise ValueError("a cell stands there twice")
         for answer in document.answers:
-            _refuse_unsound_answer(answer, is_any_recipe)
+            if not is_cell_id(answer.cell) or ("+" in answer.cell and not is_any_recipe):
+                kind = "" if is_any_recipe else "fresh "
+                raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
+            if answer.outcome == LOCKED:
+                continue
+            outcome = parse_outcome(answer.outcome)
+            if not isinstance(outcome, Failed) or outcome.stage != "lock":
+                raise ValueError(f"{answer.cell}: no resolver comes to {answer.outcome}")
     except (ValueError, RecursionError) as fault:
         command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
         raise DeclarationError.of(
@@ -98,18 +103,6 @@ def decode_answers(
             hint=f"compat {command} makes it again once it is deleted",
         ) from fault
     return answers
-
-
-def _refuse_unsound_answer(answer: PlainAnswer, is_any_recipe: bool) -> None:
-    """Raise ValueError for what the types cannot say."""
-    if not is_cell_id(answer.cell) or ("+" in answer.cell and not is_any_recipe):
-        kind = "" if is_any_recipe else "fresh "
-        raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
-    if answer.outcome == LOCKED:
-        return
-    outcome = parse_outcome(answer.outcome)
-    if not isinstance(outcome, Failed) or outcome.stage != "lock":
-        raise ValueError(f"{answer.cell}: no resolver comes to {answer.outcome}")
 
 
 AUDIT_FORMAT = 1
@@ -281,7 +274,6 @@ class BlamedReleases(StrictValue, frozen=True, kw_only=True):
     also_fails: str
 
     def includes(self, version: Version | None) -> bool:
-        """Return whether a version lies from one failing release to the other."""
         ends = sorted((Version(self.fails), Version(self.also_fails)))
         return version is not None and ends[0] <= version <= ends[1]
 
@@ -299,7 +291,6 @@ class KeptBlame(StrictValue, frozen=True, kw_only=True):
     failed: str
 
     def includes(self, python: Version, versions: Mapping[str, Version]) -> bool:
-        """Return whether an environment is one of those that fail."""
         return (
             f"{python.major}.{python.minor}" == self.python
             and all(
@@ -317,15 +308,6 @@ def decode_blames(text: bytes) -> tuple[KeptBlame, ...]:
         for each in blame.packages:
             each.includes(Version(each.works))
     return blames
-
-
-def with_blames(kept: Iterable[KeptBlame], blames: Sequence[KeptBlame]) -> bytes:
-    """Return the file in which these take the place of what was kept of their cells."""
-    cells = {blame.cell for blame in blames}
-    every = (*(blame for blame in kept if blame.cell not in cells), *blames)
-    lines = sorted(encode(blame).decode() for blame in every)
-    listed = ",\n".join(lines)
-    return f"[\n{listed}\n]\n".encode()
 
 
 PLAIN = "plain.json"
@@ -347,7 +329,6 @@ class LearntFiles:
 
     @property
     def texts(self) -> tuple[bytes, ...]:
-        """What stood in the files; of one that is not there, nothing."""
         return tuple(text or b"" for text in self._texts.values())
 
     @cached_property
@@ -357,7 +338,13 @@ class LearntFiles:
     @cached_property
     def asked(self) -> dict[str, PlainAnswer]:
         """What a resolver last said of each cell, by its id; the newer of answer and probe."""
-        return newest_answers(self.plain, _answers(self._folder, PROBES, self._texts[PROBES]))
+        plain = self.plain
+        newer = {
+            c: probe
+            for c, probe in _answers(self._folder, PROBES, self._texts[PROBES]).items()
+            if c not in plain or plain[c].on <= probe.on
+        }
+        return {**plain, **newer}
 
     @cached_property
     def clauses(self) -> KeptClauses:
@@ -365,7 +352,6 @@ class LearntFiles:
 
 
 def kept_clauses(folder: Path, matrix: Matrix) -> KeptClauses:
-    """Return the clauses of the matrix in that folder; raise DeclarationError for damage."""
     return _clauses(folder, matrix, read_if_there(folder / CLAUSES))
 
 
@@ -381,7 +367,6 @@ def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
 
 
 def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
-    """Return what blame found in the matrix of that folder; raise DeclarationError for damage."""
     text = read_if_there(folder / BLAMES)
     try:
         return () if text is None else decode_blames(text)
@@ -390,7 +375,11 @@ def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
 
 
 def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
-    write(folder / BLAMES, with_blames(kept_blames(folder), blames))
+    cells = {blame.cell for blame in blames}
+    every = (*(blame for blame in kept_blames(folder) if blame.cell not in cells), *blames)
+    lines = sorted(encode(blame).decode() for blame in every)
+    listed = ",\n".join(lines)
+    write(folder / BLAMES, f"[\n{listed}\n]\n".encode())
 
 
 def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
@@ -405,27 +394,17 @@ def _answers(folder: Path, name: str, text: bytes | None) -> dict[str, PlainAnsw
 
 
 def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
-    """Keep answers, each in the place of the earlier one about its cell."""
     merged = kept_probes(folder) | {probe.cell: probe for probe in probes}
     write(folder / PROBES, encode_answers(merged.values()))
 
 
-def newest_answers(
-    plain: Mapping[str, PlainAnswer], probes: Mapping[str, PlainAnswer]
-) -> dict[str, PlainAnswer]:
-    newer = {c: probe for c, probe in probes.items() if c not in plain or plain[c].on <= probe.on}
-    return {**plain, **newer}
-
-
 def keep_plain(folder: Path, answers: Iterable[PlainAnswer]) -> None:
-    """Keep answers about plain installs, each in the place of the earlier one about its cell."""
     merged = _answers(folder, PLAIN, read_if_there(folder / PLAIN))
     merged |= {answer.cell: answer for answer in answers}
     write(folder / PLAIN, encode_answers(merged.values()))
 
 
 def kept_audit(folder: Path) -> Audit | None:
-    """Return the newest audit of what is inferred; None when there was none."""
     text = read_if_there(folder / AUDIT)
     source = f"matrices/{folder.name}/{AUDIT}"
     return None if text is None else decode_audit(text.decode(errors="replace"), source)

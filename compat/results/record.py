@@ -2,18 +2,18 @@
 
 import datetime
 import hashlib
+import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
+from packaging.utils import canonicalize_name
 
 from compat.declare.parsing import Name
 from compat.declare.suite_table import Tier
 from compat.errors import Fault, RecordError
-from compat.results.strict import strict
-from compat.results.upgrades import UPGRADES, Raw
 from compat.run.evidence import Installed, Isolation, Measured, Metric
 from compat.run.outcome import (
     Cause,
@@ -26,6 +26,109 @@ from compat.run.outcome import (
 )
 from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import StrictValue
+
+Raw = dict[str, Any]
+
+
+def _with_involved(raw: Raw) -> Raw:
+    """Format 1 did not say which packages a failure speaks of: as far as its outcome and what was
+    installed tell.
+    """
+    outcome = parse_outcome(_renamed(raw["outcome"]))
+    if isinstance(outcome, Failed) and outcome.stage == "lock":
+        packages = involved_in_refusal(outcome.subject, raw["log"])
+    else:
+        packages = involved(outcome, [item["name"] for item in raw["installed"]], {})
+    return {**raw, "involved": list(packages)}
+
+
+def _with_remarks(raw: Raw) -> Raw:
+    return {**raw, "remarks": []}
+
+
+def _with_new_names(raw: Raw) -> Raw:
+    seconds = dict(raw["step_seconds"])
+    seconds["overhead"] = seconds.pop("ours")
+    return {
+        **raw,
+        "outcome": _renamed(raw["outcome"]),
+        "attempts": [{**a, "outcome": _renamed(a["outcome"])} for a in raw["attempts"]],
+        "capabilities": [
+            {**c, "cause": RENAMED_CAUSES.get(c["cause"], c["cause"])} for c in raw["capabilities"]
+        ],
+        "step_seconds": seconds,
+    }
+
+
+def _with_tier(raw: Raw) -> Raw:
+    """Format 4 knew no tiers: each run asked for the whole suite."""
+    return {**raw, "tier": "full"}
+
+
+def _renamed(outcome: str) -> str:
+    head, bracket, parts = outcome.partition("(")
+    stage, colon, cause = head.partition(":")
+    return f"{stage}{colon}{RENAMED_CAUSES.get(cause, cause)}{bracket}{parts}"
+
+
+# Causes that were renamed in format 4, by their names before.
+RENAMED_CAUSES = {"not-as-asked": "environment-mismatch"}
+# From a format to the next: `UPGRADES[1]` turns the keys of format 1 into those of format 2.
+UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {
+    1: _with_involved,
+    2: _with_remarks,
+    3: _with_new_names,
+    4: _with_tier,
+}
+
+
+_MOST_SHOWN = 60
+
+
+def strict(text: str) -> dict[str, Any]:
+    """Return the JSON object (RFC 8259) of the text, or raise ValueError with one sentence.
+
+    Refused besides what the standard library refuses: deep nesting, NaN, numbers out of range, a
+    key that stands twice, and halves of a surrogate pair.
+    """
+    try:
+        document = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite
+        )
+        text.encode()
+        json.dumps(document, ensure_ascii=False).encode()
+    except RecursionError as error:
+        raise ValueError("is nested too deep") from error
+    except json.JSONDecodeError as fault:
+        raise ValueError(
+            f"is not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} in line {fault.lineno}"
+        ) from fault
+    except UnicodeEncodeError as error:
+        raise ValueError("is not Unicode: it holds one half of a surrogate pair") from error
+    if not isinstance(document, dict):
+        raise ValueError("is not a JSON object")
+    return document
+
+
+def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in members:
+            raise ValueError(f"has the key {key[:_MOST_SHOWN]!r} twice")
+        members[key] = value
+    return members
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"holds {name}, which is not a number in JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise ValueError(f"holds {text[:_MOST_SHOWN]}, which is out of range")
+    return number
+
 
 FORMAT = 5
 MOST_BYTES = 2 * 1024 * 1024
@@ -397,3 +500,85 @@ def _fault(source: str, message: str) -> Fault:
     reason, separator, key = message.partition(" - at `$")
     path = f"{source}: {key.rstrip('`').lstrip('.')}" if separator else source
     return Fault(code=RecordError.code, path=path, message=reason)
+
+
+# What a place in the standard library, and a refused interpreter, speak of.
+PYTHON = "python"
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+# A requirement or an exact version inside a resolver's sentence, and a package that it says
+# something about.
+_REQUIREMENT = re.compile(rf"({_NAME})(?:\[[^\]]*\])?\s*(?:[<>=!~]=|[<>])")
+_SPOKEN_OF = re.compile(
+    rf"({_NAME}) (?:depends? on|(?:was|were) yanked|was not found|(?:has|have) no)"
+    rf"|depends? on ({_NAME})"
+)
+# In "demo==1.0 depends on dep" the version stands where a name could.
+_VERSION = re.compile(r"\d+(?:\.\w+)*")
+_LIBRARY = re.compile(r"python3\.\d+/")
+
+
+def involved(
+    outcome: Outcome, installed: Iterable[str], modules: Mapping[str, str]
+) -> tuple[str, ...]:
+    """Return the packages that a failure speaks of, by normalised name.
+
+    First stands the one it names, then whose code it is.
+
+    `modules` has the package of each top-level module whose name is not its package's own, and of
+    each module in a namespace that several packages share, by its dotted name.
+    """
+    if not isinstance(outcome, Failed):
+        return ()
+    if outcome.stage in ("plan", "lock", "install"):
+        return tuple(dict.fromkeys(_of_requirements(outcome.subject)))
+    known = {PYTHON, *installed, *modules.values()}
+    texts = _of_thing(outcome, modules), _of_place(outcome.place, modules)
+    return tuple(dict.fromkeys(name for names in texts for name in names if name in known))
+
+
+def involved_in_refusal(subject: str, because: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([*_of_requirements(subject), *_of_requirements(because)]))
+
+
+def third_package(packages: Iterable[str], asked: frozenset[str]) -> str:
+    return next((name for name in packages if asked and name not in asked | {PYTHON}), "")
+
+
+def blocked_import(outcome: Outcome, packages: Iterable[str], asked: frozenset[str]) -> str:
+    is_import = isinstance(outcome, Failed) and outcome.stage == "import"
+    return third_package(packages, asked) if is_import else ""
+
+
+def _of_requirements(text: str) -> Iterator[str]:
+    plain = re.fullmatch(_NAME, text)
+    if plain is not None:
+        yield canonicalize_name(text)
+    for pattern in (_REQUIREMENT, _SPOKEN_OF):
+        for match in pattern.finditer(text):
+            name = next(name for name in match.groups() if name is not None)
+            if not _VERSION.fullmatch(name):
+                yield canonicalize_name(name)
+
+
+def _of_thing(outcome: Failed, modules: Mapping[str, str]) -> Iterator[str]:
+    """The package of what the failure names: an attribute, a module, or a product as people write
+    its name.
+    """
+    if outcome.thing:
+        yield _package(outcome.thing.split("."), modules)
+
+
+def _of_place(place: str, modules: Mapping[str, str]) -> Iterator[str]:
+    if _LIBRARY.match(place):
+        yield PYTHON
+    elif place:
+        yield _package(re.split(r"[/:]", re.sub(r"\.\w+(?=:|$)", "", place)), modules)
+
+
+def _package(parts: list[str], modules: Mapping[str, str]) -> str:
+    """The package of a dotted name: of the longest beginning that is known, else of its top."""
+    for length in range(len(parts), 0, -1):
+        package = modules.get(".".join(parts[:length]))
+        if package is not None:
+            return package
+    return canonicalize_name(re.sub(r"\s+", "-", parts[0]))

@@ -115,17 +115,37 @@ class History:
 
     @cached_property
     def ordered(self) -> list[Ran]:
-        """All runs up to the day, by when they started."""
         return in_order(run for run in self.runs if run.started.date() <= self._day)
 
     @cached_property
     def counted(self) -> tuple[Counted, ...]:
-        """The runs that count."""
-        return _counting(self.ordered)
+        # Those of the runs that count. A doubtful outcome, such as a time limit or a lack of
+        # memory, counts when two runs on the same lock and suite agree: attempts of one run are of
+        # one machine, minutes apart. Where a third says that the processor lacked an instruction,
+        # no silence on that lock and suite counts: who waits for what has crashed is silent.
+        runs = [(run, run.outcomes) for run in self.ordered]
+        if not any(is_spurious(o) or is_doubtful(o) for _, outcomes in runs for o in outcomes):
+            return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in runs if outcomes)
+        struck = Counter(
+            (*files_of(run), cause)
+            for run, outcomes in runs
+            for cause in {o.cause for o in outcomes if isinstance(o, Failed) and is_doubtful(o)}
+        )
+        lacking = {files_of(run) for run, outcomes in runs if any(map(lacks_instruction, outcomes))}
+
+        def counts(run: Ran, outcome: Outcome) -> bool:
+            if isinstance(outcome, Failed):
+                if outcome.cause == "silence" and files_of(run) in lacking:
+                    return False
+                if is_doubtful(outcome):
+                    return struck[(*files_of(run), outcome.cause)] >= WITNESSES
+            return not is_spurious(outcome)
+
+        counted = ((run, tuple(o for o in outcomes if counts(run, o))) for run, outcomes in runs)
+        return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in counted if outcomes)
 
     @cached_property
     def unanswered(self) -> Ran | None:
-        """The newest run of all, where it does not count."""
         newest = next((run for run in reversed(self.ordered) if not _is_cancelled(run)), None)
         is_answered = any(counted.run is newest for counted in reversed(self.counted))
         return None if is_answered else newest
@@ -161,7 +181,6 @@ class History:
 
     @property
     def answered(self) -> "History":
-        """The same without a newer run that does not count."""
         return History([counted.run for counted in self.counted])
 
     def __eq__(self, other: object) -> bool:
@@ -207,34 +226,6 @@ def is_other_suite(run: Ran, suite_digest: str) -> bool:
     no suite, was of none.
     """
     return _reached_tests(run) and run.suite_digest not in ("", suite_digest)
-
-
-def _counting(ordered: Sequence[Ran]) -> tuple[Counted, ...]:
-    """Those of the runs that count. A doubtful outcome, such as a time limit or a lack of memory,
-    counts when two runs on the same lock and suite agree: attempts of one run are of one machine,
-    minutes apart. Where a third says that the processor lacked an instruction, no silence on that
-    lock and suite counts: who waits for what has crashed is silent.
-    """
-    runs = [(run, run.outcomes) for run in ordered]
-    if not any(is_spurious(o) or is_doubtful(o) for _, outcomes in runs for o in outcomes):
-        return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in runs if outcomes)
-    struck = Counter(
-        (*files_of(run), cause)
-        for run, outcomes in runs
-        for cause in {o.cause for o in outcomes if isinstance(o, Failed) and is_doubtful(o)}
-    )
-    lacking = {files_of(run) for run, outcomes in runs if any(map(lacks_instruction, outcomes))}
-
-    def counts(run: Ran, outcome: Outcome) -> bool:
-        if isinstance(outcome, Failed):
-            if outcome.cause == "silence" and files_of(run) in lacking:
-                return False
-            if is_doubtful(outcome):
-                return struck[(*files_of(run), outcome.cause)] >= WITNESSES
-        return not is_spurious(outcome)
-
-    counted = ((run, tuple(o for o in outcomes if counts(run, o))) for run, outcomes in runs)
-    return tuple(Counted(run=run, outcomes=outcomes) for run, outcomes in counted if outcomes)
 
 
 def _reached_tests(run: Ran) -> bool:

@@ -3,15 +3,7 @@ proposals alike.
 """
 
 import datetime
-from collections.abc import (
-    Callable,
-    Collection,
-    Hashable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -115,7 +107,6 @@ class Snapshot:
 
     @cached_property
     def lanes(self) -> tuple[Answer, ...]:
-        """The entries of the lanes that the matrix declares, and of others that have a run."""
         return () if self._lanes is None else self._lanes(self)
 
     @cached_property
@@ -174,7 +165,6 @@ class Snapshot:
         return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Answer]:
-        """Yield those entries, in their order, that have on each named axis one of the versions."""
         return (
             entry
             for entry in self.entries
@@ -204,8 +194,6 @@ class Snapshot:
         return Attribution(self.matrix, ran, partial(self.known_on, self.matrix.subject))
 
     def known_on(self, axis: str, version: Version) -> Iterator[Answer]:
-        """Yield what has a lock or a run and that version on the axis."""
-
         def by_version() -> dict[Version, list[Answer]]:
             every: dict[Version, list[Answer]] = {}
             for entry in self.known:

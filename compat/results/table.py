@@ -8,9 +8,8 @@ from packaging.version import Version
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
 from compat.declare.parsing import minor_series
-from compat.results.answer import Answer
+from compat.results.answer import Answer, newest_versions, representative_of_release
 from compat.results.record import Capability, Status
-from compat.results.representative import newest_versions, representative_of_release
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed
 from compat.value import StrictValue
@@ -124,7 +123,6 @@ def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
 
 
 def unexplained(snapshot: Snapshot) -> tuple[tuple[str, str], ...]:
-    """Return cell and capability of each `no` for which nobody has declared why."""
     return tuple(
         (entry.cell.id, capability.id)
         for entry in snapshot.known

@@ -19,8 +19,8 @@ from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.results.clauses import Clause
-from compat.results.involved import involved_in_refusal
 from compat.results.learnt import LOCKED, PlainAnswer, answer_of
+from compat.results.record import involved_in_refusal
 from compat.run.outcome import Failed
 from compat.search.learning import RefusalLearner
 from compat.value import Value

@@ -13,9 +13,8 @@ from packaging.version import Version
 from compat.declare.matrix import PackageAxis
 from compat.index.release import Release, lowest_python
 from compat.plan.requirements import parsed
-from compat.results.answer import Answer, Kind
+from compat.results.answer import Answer, Kind, representative
 from compat.results.record import Capability
-from compat.results.representative import representative
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, brief, parse_outcome
 from compat.search.needs import ChangedRun, Needs, ReleaseNeeds, SeriesNeeds

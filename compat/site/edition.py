@@ -229,7 +229,7 @@ class MatrixReport:
     def failures(self) -> dict[str, list[tuple[Answer, Capability]]]:
         failures: dict[str, list[tuple[Answer, Capability]]] = {}
         for entry in self.snapshot.known:
-            for capability in (*entry.verdict.capabilities, *entry.verdict.helpers):
+            for capability in (*entry.capabilities, *entry.helpers):
                 if capability.status == "no":
                     failures.setdefault(capability.id, []).append((entry, capability))
         return failures
@@ -281,7 +281,7 @@ class MatrixReport:
         for column in self.columns:
             by_id = statuses.setdefault(column.version, {})
             for entry in column.others:
-                for capability in (*entry.verdict.capabilities, *entry.verdict.helpers):
+                for capability in (*entry.capabilities, *entry.helpers):
                     by_id.setdefault(capability.id, set()).add(capability.status)
         return statuses
 
@@ -378,7 +378,7 @@ def shared_capabilities(entries: Iterable[Answer]) -> dict[int, tuple[Capability
     """Return what these cells came to by the identity of the tuple: most came to what another one
     did, and share it.
     """
-    return {id(entry.verdict.capabilities): entry.verdict.capabilities for entry in entries}
+    return {id(entry.capabilities): entry.capabilities for entry in entries}
 
 
 def place_of(cell: Cell) -> str:

@@ -61,7 +61,7 @@ def of_cell(entry: Answer, snapshot: Snapshot) -> Iterator[Event]:
         if not number:
             return Answer(cell=entry.cell)
         if number == len(runs):
-            return entry.verdict
+            return entry
         return judge(entry.cell, runs[:number], present)
 
     before: Answer | None = after_runs(0)

@@ -5,9 +5,15 @@ from typing import Literal, get_args
 
 from msgspec.structs import replace
 
-from compat.results.answer import Answer, Kind
-from compat.results.representative import representative
-from compat.results.state_words import BRIEF_WORDS, STATE_WORDS, by_evidence, is_refused
+from compat.results.answer import (
+    BRIEF_WORDS,
+    STATE_WORDS,
+    Answer,
+    Kind,
+    by_evidence,
+    is_refused,
+    representative,
+)
 from compat.run.outcome import is_spurious
 from compat.value import Value
 
@@ -124,31 +130,31 @@ def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:
     """Return the state of one cell; `siblings` are the entries of its place, by which a dated one
     is decayed.
     """
-    if entry.verdict.kind == "works" and entry.recipe == "relaxed":
+    if entry.kind == "works" and entry.recipe == "relaxed":
         return "relaxed"
-    if entry.verdict.kind == "works" and entry.recipe == "dated":
+    if entry.kind == "works" and entry.recipe == "dated":
         fresh = _fresh(siblings)
         return (
             "decayed"
-            if fresh is not None and fresh.verdict.kind in ("broken", "infeasible", "partial")
+            if fresh is not None and fresh.kind in ("broken", "infeasible", "partial")
             else "works"
         )
-    return _ALONE[entry.verdict.kind]
+    return _ALONE[entry.kind]
 
 
 def style_of(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
     state = cell_state(entry, siblings)
     if state == "works" and entry.recipe == "dated" and not _is_proven_today(siblings):
-        return STYLES[by_evidence("dated", entry.verdict)]
-    if state == "broken" and is_refused(entry.verdict):
-        return STYLES[by_evidence("refused", entry.verdict)]
-    if state == "unknown" and entry.verdict.blocked_by:
+        return STYLES[by_evidence("dated", entry)]
+    if state == "broken" and is_refused(entry):
+        return STYLES[by_evidence("refused", entry)]
+    if state == "unknown" and entry.blocked_by:
         return STYLES["blocked"]
-    if state == "unknown" and entry.verdict.expected is not None:
-        return EXPECTED[entry.verdict.expected]
+    if state == "unknown" and entry.expected is not None:
+        return EXPECTED[entry.expected]
     if state == "unknown" and is_admitted((entry, *siblings)):
         return STYLES["declared"]
-    return STYLES[by_evidence(state, entry.verdict)]
+    return STYLES[by_evidence(state, entry)]
 
 
 def style_then(entry: Answer, then: Answer, siblings: Sequence[Answer]) -> StatusStyle:
@@ -174,7 +180,7 @@ def is_admitted(entries: Iterable[Answer]) -> bool:
 
 def _is_proven_today(siblings: Iterable[Answer]) -> bool:
     fresh = _fresh(siblings)
-    return fresh is not None and fresh.verdict.kind == "works"
+    return fresh is not None and fresh.kind == "works"
 
 
 def _fresh(entries: Iterable[Answer]) -> Answer | None:

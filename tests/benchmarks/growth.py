@@ -277,7 +277,7 @@ def refresh(root: Path) -> None:
 def verdicts(root: Path) -> None:
     """Ask for every verdict, and for what is due."""
     known = made_workspace(root, root / "cache").snapshot
-    kinds = {entry.cell.id: entry.verdict.kind for entry in known.known}
+    kinds = {entry.cell.id: entry.kind for entry in known.known}
     assert len(kinds) == len(known.known)
     agenda(known)
 

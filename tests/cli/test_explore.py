@@ -208,6 +208,6 @@ def test_what_lies_between_runs_that_came_to_the_same_is_not_run(
     assert data["after"]["evidence"]["inferred"] > 0
     assert data["after"]["evidence"]["tested"] == len(runs)
     known = workspace_of("demo", root).snapshot
-    between = [entry.verdict for entry in known.entries if entry.verdict.expected]
+    between = [entry for entry in known.entries if entry.expected]
     assert {verdict.evidence for verdict in between} == {"inferred"}
     assert not {verdict.id for verdict in between} & {cell for cell, _ in runs}

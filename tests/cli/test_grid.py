@@ -15,8 +15,8 @@ from compat.cli.grid import print_grid
 from compat.cli.options import workspace_of
 from compat.cli.reports import learnt, next_step
 from compat.cli.verdicts import print_failures, print_verdicts
+from compat.results.answer import representative
 from compat.results.judge import EvaluationContext
-from compat.results.representative import representative
 from compat.results.snapshot import Snapshot
 from compat.site.status import STYLES, place_style
 from compat.workspace import Workspace

@@ -14,7 +14,6 @@ import pytest
 from support.ran import Run
 
 from compat import pipeline
-from compat.cli import workload
 from compat.errors import IndexUnreachable
 from compat.fleet import local, station
 from compat.fleet.batch import LockResult
@@ -182,7 +181,7 @@ def test_a_cell_that_the_machine_left_without_an_answer_ends_the_command_with_3(
 def test_where_the_disk_has_room_for_fewer_cells_than_asked_it_is_said(
     free: int, said: str, run: Run, cells: Cells, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workload, "disk_mb", lambda: free)
+    monkeypatch.setattr("compat.cli.run.disk_mb", lambda: free)
     found = run("run", "demo", CELL, RELAXED, "--jobs", "4")
     assert (found.code, sorted(cells.ran)) == (0, sorted([CELL, RELAXED]))
     assert f"{said} (`disk_mb` of [suite])\n" in found.err

@@ -10,9 +10,9 @@ import uv
 from packaging.pylock import Pylock
 from packaging.version import Version
 
-from compat.cli.lockers import locker_of, wheels_locker
 from compat.cli.machine import interpreter
 from compat.cli.options import workspace_of
+from compat.cli.this_machine import locker_of, wheels_locker
 from compat.declare.platforms import target_of
 from compat.index.elsewhere import wheels_elsewhere
 from compat.lock.kept_lock import kept_lock

@@ -10,8 +10,8 @@ from compat.declare.matrix import Source
 from compat.index.discover import discover
 from compat.index.release import Catalogue
 from compat.plan.cell import parse_cell
-from compat.plan.explain import explain
 from compat.plan.feasible import Feasibility
+from compat.plan.plan import explain
 
 DOCUMENT = world("dependencies")
 MATRIX = matrix_of(DOCUMENT)

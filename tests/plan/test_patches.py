@@ -13,9 +13,8 @@ from compat.declare.patches import NEWEST
 from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import parse_cell
-from compat.plan.explain import explain
 from compat.plan.feasible import Feasibility, Obstacle
-from compat.plan.plan import plan
+from compat.plan.plan import explain, plan
 from compat.policy.window import PYTHONS
 
 DOCUMENT = world("patches")

@@ -27,9 +27,8 @@ from compat.declare.suite_table import Suite
 from compat.errors import UsageError
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.plan.cell import RECIPES, Cell, Coordinate, parse_cell, product
-from compat.plan.explain import explain
 from compat.plan.feasible import Feasibility
-from compat.plan.plan import Feasible, Infeasible, counts, plan
+from compat.plan.plan import Feasible, Infeasible, counts, explain, plan
 
 VERSIONS = st.builds(
     lambda major, minor, patch: Version(f"{major}.{minor}.{patch}"),

@@ -453,7 +453,7 @@ def proven_at(known: Snapshot, axis: str, version: Version, witnesses: int) -> b
     for entry in known.entries:
         same = [run for run in entry.runs if (run.lock_digest, run.suite_digest) == (LOCK, SUITE)]
         days = {run.started.date() for run in same if str(run.outcomes[-1]) == "pass"}
-        fresh = entry.verdict.kind == "works" and not entry.verdict.stale
+        fresh = entry.kind == "works" and not entry.stale
         if entry.cell.on(axis).version == version and fresh and len(days) >= witnesses:
             return True
     return False

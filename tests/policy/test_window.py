@@ -137,7 +137,7 @@ class TestPythonsDates:
             assert one.version < after.version
             assert one.released < after.released
             assert one.ends < after.ends
-            assert one.pep < after.pep
+            assert one.source < after.source
 
     def test_leave_each_series_about_five_years(self) -> None:
         assert all(1815 <= (one.ends - one.released).days <= 1860 for one in PYTHONS)

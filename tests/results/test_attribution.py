@@ -19,9 +19,8 @@ from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.plan.plan import plan
 from compat.results.answer import Answer, CapabilityFault, Score
 from compat.results.compare import compare
-from compat.results.judge import Attribution, EvaluationContext
+from compat.results.judge import Attribution, EvaluationContext, refuted
 from compat.results.record import Capability, Record
-from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot, snapshot
 from compat.run.outcome import Cause, Failed
 from compat.site.history import events
@@ -69,7 +68,7 @@ def passing(cell: str, **more: Any) -> Record:
 
 
 def judged(*runs: Record, issues: tuple[KnownIssue, ...] = (), cell: str = HERE) -> Answer:
-    return pictured(*runs, issues=issues).by_id[cell].verdict
+    return pictured(*runs, issues=issues).by_id[cell]
 
 
 class TestFaults:
@@ -119,8 +118,8 @@ class TestRefuted:
         runs = (failing(), passing(THERE))
         picture = pictured(*runs, issues=(known(),))
         entry = picture.by_id[HERE]
-        assert (entry.verdict.kind, entry.verdict.failing("combination")) == ("partial", ("sum",))
-        assert picture.explained(entry, entry.verdict.capabilities[0]) is None
+        assert (entry.kind, entry.failing("combination")) == ("partial", ("sum",))
+        assert picture.explained(entry, entry.capabilities[0]) is None
 
     def test_a_pass_anywhere_in_its_range_refutes_it_for_every_release(self) -> None:
         verdict = judged(failing(), passing(OTHER_RELEASE), issues=(known(),))
@@ -138,7 +137,7 @@ class TestRefuted:
     def test_a_stale_pass_takes_the_excuse_away_and_is_named_as_one_to_run_again(self) -> None:
         old = passing(THERE, suite=OTHER_SUITE)
         picture = pictured(failing(), old, issues=(known(),))
-        assert picture.by_id[HERE].verdict.kind == "partial"
+        assert picture.by_id[HERE].kind == "partial"
         (finding,) = refuted(picture.matrix, picture.known)
         assert finding.hint.endswith("or run the cell again, as its result is stale")
 
@@ -151,17 +150,17 @@ class TestRefuted:
     def test_what_comes_and_goes_refutes_nothing_and_stays_flaky(self) -> None:
         runs = (failing(), failing(THERE), passing(THERE, day=1))
         picture = pictured(*runs, issues=(known(),))
-        assert picture.by_id[THERE].verdict.kind == "flaky"
-        assert picture.by_id[THERE].verdict.changing == ("sum",)
-        assert picture.by_id[HERE].verdict.kind == "works"
+        assert picture.by_id[THERE].kind == "flaky"
+        assert picture.by_id[THERE].changing == ("sum",)
+        assert picture.by_id[HERE].kind == "works"
 
     def test_what_passes_steadily_in_a_cell_that_is_flaky_by_another_refutes(self) -> None:
         flaky = failing(
             THERE, "test-fail:error(mean)", capabilities=capabilities(sum="yes", mean="no")
         )
         picture = pictured(failing(), flaky, passing(THERE, day=1), issues=(known(),))
-        assert picture.by_id[THERE].verdict.kind == "flaky"
-        assert picture.by_id[HERE].verdict.kind == "partial"
+        assert picture.by_id[THERE].kind == "flaky"
+        assert picture.by_id[HERE].kind == "partial"
 
     def test_a_pass_of_the_cell_on_another_lock_is_no_pass_of_today(self) -> None:
         runs = (passing(HERE, lock=OTHER_LOCK), failing(day=1))
@@ -243,7 +242,7 @@ class TestNothingElseIsExcused:
             capabilities=capabilities(sum="no", mean="yes", own="no"),
         )
         picture = pictured(run, issues=(known(),), helpers="own")
-        verdict = picture.by_id[HERE].verdict
+        verdict = picture.by_id[HERE]
         assert (verdict.kind, verdict.score.release) == ("works", 1)
         assert [helper.id for helper in verdict.helpers] == ["own"]
 
@@ -261,23 +260,23 @@ class TestHowItFails:
     def test_an_entry_explains_the_failure_that_it_names(self) -> None:
         picture = pictured(failed_by("assertion"), issues=(self.SIGN,))
         entry = picture.by_id[HERE]
-        assert (entry.verdict.kind, entry.verdict.failing("release")) == ("works", ("sum",))
+        assert (entry.kind, entry.failing("release")) == ("works", ("sum",))
         assert picture.explained(entry) == self.SIGN
-        assert picture.explained(entry, entry.verdict.capabilities[0]) == self.SIGN
+        assert picture.explained(entry, entry.capabilities[0]) == self.SIGN
 
     def test_another_failure_of_the_same_capability_is_unexplained(self) -> None:
         picture = pictured(failed_by("missing-attribute"), issues=(self.SIGN,))
         entry = picture.by_id[HERE]
-        assert (entry.verdict.kind, entry.verdict.failing("unexplained")) == ("partial", ("sum",))
+        assert (entry.kind, entry.failing("unexplained")) == ("partial", ("sum",))
         assert picture.explained(entry) is None
-        assert picture.explained(entry, entry.verdict.capabilities[0]) is None
+        assert picture.explained(entry, entry.capabilities[0]) is None
 
     def test_each_of_several_ways_has_its_own_entry(self) -> None:
         name = msgspec.structs.replace(
             known("index"), because="gone", outcome="test-fail:missing-attribute"
         )
         picture = pictured(failed_by("missing-attribute"), issues=(self.SIGN, name))
-        assert picture.by_id[HERE].verdict.failing("index") == ("sum",)
+        assert picture.by_id[HERE].failing("index") == ("sum",)
 
     @pytest.mark.parametrize(
         ("outcome", "codes"),
@@ -312,7 +311,7 @@ class TestHistory:
             capabilities=capabilities(sum="no", mean="yes", last="yes"), day=2, lock=OTHER_LOCK
         )
         picture = pictured(both, one, issues=(known(),))
-        verdict = picture.by_id[HERE].verdict
+        verdict = picture.by_id[HERE]
         assert (verdict.kind, verdict.since) == ("works", one.started.date())
         assert [event.change.after for event in events(picture)] == ["works", "partial"]
 
@@ -321,7 +320,7 @@ class TestHistory:
         picture = pictured(*runs, issues=(known(),))
         (event,) = events(picture)
         assert (event.change.kind, event.change.after) == ("new", "works")
-        assert picture.by_id[HERE].verdict.since == START.date()
+        assert picture.by_id[HERE].since == START.date()
 
     def test_what_ceases_to_work_in_every_combination_is_told(self) -> None:
         before = judged(passing(HERE))
@@ -396,10 +395,10 @@ def test_no_declaration_makes_more_green_than_the_runs_allow(picture: Snapshot) 
     works_in: dict[object, set[str]] = {}
     for entry in picture.known:
         release = entry.cell.on(picture.matrix.subject).version
-        steady = {c.id for c in entry.verdict.capabilities if c.status == "yes"}
-        works_in.setdefault(release, set()).update(steady - set(entry.verdict.changing))
+        steady = {c.id for c in entry.capabilities if c.status == "yes"}
+        works_in.setdefault(release, set()).update(steady - set(entry.changing))
     for entry in picture.known:
-        verdict, release = entry.verdict, entry.cell.on(picture.matrix.subject).version
+        verdict, release = entry, entry.cell.on(picture.matrix.subject).version
         lacking = {c.id for c in verdict.capabilities if c.status == "no"}
         assert {fault.id for fault in verdict.faults} == lacking
         excused = set(verdict.failing("release", "index"))

@@ -22,8 +22,8 @@ def test_each_planned_cell_is_counted_once_and_no_refusal_as_installable() -> No
     by_state = {
         "tested": {"py3.9-fr1-demo1.0", "py3.9-fr5-demo1.0"},
         "undecided": {"py3.9-fr1-demo2.0"},
-        "expected": {e.cell.id for e in of.entries if e.verdict.expected},
-        "refused": {e.cell.id for e in of.entries if e.verdict.kind == "broken"},
+        "expected": {e.cell.id for e in of.entries if e.expected},
+        "refused": {e.cell.id for e in of.entries if e.kind == "broken"},
         "ruled_out": {e.cell.id for e in of.entries if e.obstacle is not None},
     }
     open_cells = count.planned - sum(map(len, by_state.values()))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compat.results.involved import involved, involved_in_refusal, third_package
+from compat.results.record import involved, involved_in_refusal, third_package
 from compat.run.outcome import parse_outcome
 
 INSTALLED = ("demo", "dep", "scikit-learn", "demo-extras")

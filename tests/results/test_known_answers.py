@@ -106,7 +106,7 @@ def picture(
 
 
 def inferred(of: Snapshot) -> set[str]:
-    return {entry.cell.id for entry in of.entries if entry.verdict.evidence == "inferred"}
+    return {entry.cell.id for entry in of.entries if entry.evidence == "inferred"}
 
 
 def test_a_clause_answers_under_every_recipe_what_contains_it() -> None:
@@ -116,7 +116,7 @@ def test_a_clause_answers_under_every_recipe_what_contains_it() -> None:
         for release in ("1.0", "2.0")
         for recipe in ("", "+dated")
     }
-    verdict = of.by_id["py3.9-fr2-demo2.0+dated"].verdict
+    verdict = of.by_id["py3.9-fr2-demo2.0+dated"]
     assert (verdict.kind, str(verdict.outcome)) == ("broken", CLAUSE.outcome)
     assert "ant==1 and frame==2.*" in verdict.reasons[0]
     assert CLAUSE.cell in verdict.reasons[0]
@@ -154,7 +154,7 @@ def test_a_relaxed_cell_that_a_third_package_blocks_is_open_work_the_next_day() 
     cell = "py3.9-fr2-demo1.0+relaxed"
     refused = {cell: "lock-fail:conflict(ant==1)"}
     of = picture(answers=refused, rules=ANT_MOVES)
-    verdict = of.by_id[cell].verdict
+    verdict = of.by_id[cell]
     assert (verdict.kind, verdict.evidence, verdict.blocked_by) == ("unknown", "none", "ant")
     assert cell not in {open_cell.id for open_cell in open_work(of).unlocked}
     tomorrow = replace(of.present, day=DAY + datetime.timedelta(days=1))
@@ -164,7 +164,7 @@ def test_a_relaxed_cell_that_a_third_package_blocks_is_open_work_the_next_day() 
 
 def test_a_tested_cell_is_never_answered_by_a_clause() -> None:
     of = picture(record("py3.9-fr2-demo2.0", days_ago=1), conflicts=[CLAUSE])
-    assert of.by_id["py3.9-fr2-demo2.0"].verdict.evidence == "tested"
+    assert of.by_id["py3.9-fr2-demo2.0"].evidence == "tested"
     # It was locked the day before, so it contradicts nothing.
     assert of.disproofs == ()
     assert "py3.9-fr2-demo1.0" in inferred(of)
@@ -197,7 +197,7 @@ def test_what_another_clause_answers_does_not_fall() -> None:
 def test_a_refusal_disproves_nothing() -> None:
     of = picture(conflicts=[CLAUSE], answers={"py3.9-fr2-demo2.0": "lock-fail:build(x)"})
     assert of.disproofs == ()
-    assert of.by_id["py3.9-fr2-demo2.0"].verdict.evidence == "asked"
+    assert of.by_id["py3.9-fr2-demo2.0"].evidence == "asked"
 
 
 def test_a_file_answers_the_releases_that_have_it_on_the_pythons_up_to_its_own() -> None:
@@ -208,7 +208,7 @@ def test_a_file_answers_the_releases_that_have_it_on_the_pythons_up_to_its_own()
         for release in ("1.0", "2.0")
         for recipe in ("", "+dated")
     }
-    verdict = of.by_id["py3.8-fr2-demo2.0"].verdict
+    verdict = of.by_id["py3.8-fr2-demo2.0"]
     assert (verdict.kind, str(verdict.outcome)) == ("broken", FILE.outcome)
     assert "demo/core.py" in verdict.reasons[0]
 
@@ -224,10 +224,10 @@ def test_a_run_that_gets_past_the_import_removes_the_file() -> None:
 def test_a_refusal_is_told_before_a_file() -> None:
     clause = replace(CLAUSE, pythons=("3.8",))
     of = picture(conflicts=[clause], files=[FILE])
-    assert str(of.by_id["py3.8-fr2-demo1.0"].verdict.outcome) == CLAUSE.outcome
+    assert str(of.by_id["py3.8-fr2-demo1.0"].outcome) == CLAUSE.outcome
     soft = replace(clause, outcome="lock-fail:source-only(ant==1)")
     of = picture(conflicts=[soft], files=[FILE])
-    assert str(of.by_id["py3.8-fr2-demo1.0"].verdict.outcome) == FILE.outcome
+    assert str(of.by_id["py3.8-fr2-demo1.0"].outcome) == FILE.outcome
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ BETWEEN = {f"py3.9-fr{frame}-demo1.0" for frame in (2, 3, 4)}
 def test_between_tested_neighbours_that_agree_the_same_is_expected() -> None:
     of = picture(record("py3.9-fr1-demo1.0"), record("py3.9-fr5-demo1.0"))
     assert inferred(of) == BETWEEN
-    verdict = of.by_id["py3.9-fr3-demo1.0"].verdict
+    verdict = of.by_id["py3.9-fr3-demo1.0"]
     assert (verdict.kind, verdict.expected) == ("unknown", "works")
     assert "py3.9-fr1-demo1.0 and py3.9-fr5-demo1.0 both work" in verdict.reasons[0]
 
@@ -302,7 +302,7 @@ def test_of_failures_at_places_those_in_the_same_package_are_equal() -> None:
     failure = record(first, "import-fail:type-error(demo/core.py:12)")
     of = picture(failure, record(last, "import-fail:type-error(demo/shape.py:7)"))
     assert inferred(of) == BETWEEN
-    verdict = of.by_id["py3.9-fr3-demo1.0"].verdict
+    verdict = of.by_id["py3.9-fr3-demo1.0"]
     assert "(demo/core.py:12) and to import-fail:type-error(demo/shape.py:7)" in verdict.reasons[0]
     other = record(last, "import-fail:type-error(frame/shape.py:7)")
     assert inferred(picture(failure, other)) == set()
@@ -321,7 +321,7 @@ def test_of_neighbours_that_work_in_part_what_fails_in_both_is_expected_between_
     first, last = "py3.9-fr1-demo1.0", "py3.9-fr5-demo1.0"
     of = picture(in_part(first, "mean", "sum"), in_part(last, "mean", "zip"))
     assert inferred(of) == BETWEEN
-    verdict = of.by_id["py3.9-fr3-demo1.0"].verdict
+    verdict = of.by_id["py3.9-fr3-demo1.0"]
     assert (verdict.kind, verdict.expected) == ("unknown", "partial")
     assert (
         "both work in part: mean fails in both, and sum, zip in one of them alone, which stays open"
@@ -368,12 +368,12 @@ def test_what_axes_expect_differently_is_not_expected() -> None:
         record("py3.9-fr2-demo1.0", failure),
         record("py3.9-fr2-demo3.0", failure),
     )
-    assert of.by_id["py3.9-fr2-demo2.0"].verdict.expected is None
+    assert of.by_id["py3.9-fr2-demo2.0"].expected is None
 
 
 def test_old_neighbours_make_an_old_expectation() -> None:
     of = picture(record("py3.9-fr1-demo1.0", days_ago=200), record("py3.9-fr3-demo1.0"))
-    assert of.by_id["py3.9-fr2-demo1.0"].verdict.stale
+    assert of.by_id["py3.9-fr2-demo1.0"].stale
 
 
 def test_what_is_learnt_later_is_not_known_yet() -> None:

@@ -11,11 +11,11 @@ from support.world import matrix_of, source_of, world
 from compat.declare.load import Declared
 from compat.index.discover import discover
 from compat.plan.plan import plan
+from compat.results.answer import beside
 from compat.results.compare import LaneReport, _compared, lane_report
 from compat.results.due import agenda
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record
-from compat.results.representative import beside
 from compat.results.snapshot import Snapshot, snapshot
 
 WORLD = world("patches")
@@ -112,7 +112,7 @@ def test_what_does_not_show_that_the_lane_is_at_fault_is_no_alert(runs: list[Rec
 
 def test_a_lane_colours_no_place_and_is_no_part_of_the_grid() -> None:
     known = pictured(ran("pass", cell=LOWEST, capabilities=WORKS))
-    assert known.by_id[LOWEST].verdict.kind == "works"
+    assert known.by_id[LOWEST].kind == "works"
     assert all(not entry.cell.is_in_lane for entry in known.entries)
     assert all(not entry.cell.is_in_lane for entry in known.known)
     assert LOWEST not in [entry.cell.id for entry in beside(known, known.by_id[LOWEST])]

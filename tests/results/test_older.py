@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 from support.made_records import CELL, NOW, full
 
-from compat.results.older import convert_records
 from compat.results.record import encode_record, record_digest
-from compat.results.record_files import RecordFiles
+from compat.results.record_files import RecordFiles, convert_records
 
 EARLIER = Path(__file__).parent / "earlier" / "pip-tools"
 DIGITS = {

@@ -56,7 +56,7 @@ def test_a_cell_has_one_answer() -> None:
 def test_packages_that_a_resolver_finds_do_not_work_for_that() -> None:
     of = Shelf(plain=[answered(CELL, "locked")]).picture()
     assert (install(of).state, install(of).ground) == ("resolves", "resolver")
-    assert of.by_id[CELL].verdict.kind == "unknown"
+    assert of.by_id[CELL].kind == "unknown"
 
 
 def test_what_ran_since_says_what_it_came_to() -> None:
@@ -85,8 +85,8 @@ def test_a_refusal_that_a_run_came_to_is_one() -> None:
 def test_a_refused_cell_is_broken_for_the_reason_and_nothing_of_it_was_tested() -> None:
     of = Shelf(plain=[answered(CELL)]).picture()
     entry = of.by_id[CELL]
-    assert (entry.verdict.kind, entry.verdict.evidence) == ("broken", "asked")
-    assert str(entry.verdict.outcome) == REFUSED
+    assert (entry.kind, entry.evidence) == ("broken", "asked")
+    assert str(entry.outcome) == REFUSED
     assert not entry.is_tested
     assert entry not in of.known
 
@@ -94,7 +94,7 @@ def test_a_refused_cell_is_broken_for_the_reason_and_nothing_of_it_was_tested() 
 def test_what_a_build_would_be_needed_for_is_neither_refused_nor_broken() -> None:
     of = Shelf(plain=[answered(CELL, "lock-fail:source-only(dep==1.0)")]).picture()
     assert install(of).state == "needs-build"
-    assert of.by_id[CELL].verdict.kind == "unknown"
+    assert of.by_id[CELL].kind == "unknown"
 
 
 def test_metadata_that_no_build_could_mend_says_more_than_the_want_of_one() -> None:
@@ -106,7 +106,7 @@ def test_metadata_that_no_build_could_mend_says_more_than_the_want_of_one() -> N
 def test_an_answer_of_a_later_day_is_not_known_yet() -> None:
     of = Shelf(plain=[answered(CELL)]).picture(DAY - datetime.timedelta(days=1))
     assert install(of).state == "not-asked"
-    assert of.by_id[CELL].verdict.kind == "unknown"
+    assert of.by_id[CELL].kind == "unknown"
 
 
 def test_metadata_answers_where_nobody_asked() -> None:
@@ -155,7 +155,7 @@ def test_a_clause_refuses_each_cell_that_contains_it_and_says_from_where_that_is
     of = pinned("gone==4.1", LOST)
     assert (install(of, OTHER).state, install(of, OTHER).witness) == ("refused", ASKED)
     assert install(of, OTHER).ground == "clause"
-    verdict = of.by_id[OTHER].verdict
+    verdict = of.by_id[OTHER]
     assert (verdict.kind, verdict.evidence) == ("broken", "inferred")
     assert ASKED in verdict.reasons[0]
     assert "gone==4.1" in verdict.reasons[0]
@@ -167,7 +167,7 @@ def test_a_clause_refuses_each_cell_that_contains_it_and_says_from_where_that_is
 def test_nothing_follows_for_a_cell_with_another_requirement(second: str) -> None:
     of = pinned(second, LOST)
     assert install(of, OTHER).state == "not-asked"
-    assert of.by_id[OTHER].verdict.kind == "unknown"
+    assert of.by_id[OTHER].kind == "unknown"
 
 
 def test_nothing_follows_for_another_python() -> None:
@@ -183,13 +183,13 @@ def test_nothing_follows_before_the_day_on_which_it_was_learnt() -> None:
 def test_what_a_resolver_found_is_not_refused_by_a_clause() -> None:
     of = pinned("gone==4.1", LOST, (answered(OTHER, "locked"),))
     assert install(of, OTHER).state == "resolves"
-    assert of.by_id[OTHER].verdict.kind == "unknown"
+    assert of.by_id[OTHER].kind == "unknown"
 
 
 def test_the_want_of_a_build_is_told_and_breaks_nothing() -> None:
     of = pinned("gone==4.1", replace(LOST, outcome="lock-fail:source-only(gone==4.1)"))
     assert install(of, OTHER).state == "needs-build"
-    verdict = of.by_id[OTHER].verdict
+    verdict = of.by_id[OTHER]
     assert (verdict.kind, verdict.evidence) == ("unknown", "none")
     assert "gone==4.1" in verdict.reasons[0]
 

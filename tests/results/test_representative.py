@@ -6,9 +6,8 @@ from support.floors import DAY, cell, declared, green, ran, seen
 from support.made_records import capabilities
 
 from compat.policy.evaluation import AsOf, Evaluation
-from compat.results.answer import Answer
+from compat.results.answer import Answer, representative
 from compat.results.record import Record
-from compat.results.representative import representative
 from compat.results.snapshot import Snapshot
 from compat.results.table import columns
 from compat.site.status import place_style

@@ -13,9 +13,8 @@ from compat.declare.matrix import KnownIssue, Matrix, When
 from compat.index.release import Catalogue
 from compat.plan.plan import plan
 from compat.results.infer import with_answers
-from compat.results.judge import EvaluationContext, judge
+from compat.results.judge import EvaluationContext, judge, refuted
 from compat.results.record import Record
-from compat.results.refuted import refuted
 from compat.results.snapshot import Snapshot, snapshot
 from compat.results.table import capability_table, unexplained
 
@@ -40,7 +39,7 @@ def test_without_a_catalogue_nothing_is_expected_of_any_cell() -> None:
     nothing = Catalogue(packages=())
     declared = Declared(matrix=matrix_of(WORLD))
     known = snapshot(declared, nothing, (), {}, {run.cell: [run]}, PRESENT)
-    assert [entry.verdict.expected for entry in with_answers(known, {}).entries] == [None]
+    assert [entry.expected for entry in with_answers(known, {}).entries] == [None]
 
 
 FATES = plan(matrix_of(WORLD), catalogue_of(WORLD)).fates
@@ -56,8 +55,8 @@ def test_every_cell_of_the_plan_stands_in_the_snapshot_once_and_in_order() -> No
     found = pictured(ran("pass", cell=LAST, capabilities=capabilities(sum="yes")))
     assert [entry.cell for entry in found.entries] == [fate.cell for fate in FATES]
     assert [entry.cell.id for entry in found.known] == [LAST]
-    assert found.by_id[LAST].verdict.kind == "works"
-    assert found.by_id[FIRST].verdict.kind in ("unknown", "infeasible")
+    assert found.by_id[LAST].kind == "works"
+    assert found.by_id[FIRST].kind in ("unknown", "infeasible")
 
 
 def test_the_entry_of_one_cell_is_that_of_the_whole() -> None:
@@ -94,7 +93,7 @@ def test_a_run_that_does_not_count_is_explained_too() -> None:
     lacking = ran("test-fail:illegal-instruction(sum; by worker_binary)", cell=LAST)
     matrix = with_known(outcome="test-fail:illegal-instruction")
     explained = pictured(lacking, matrix=matrix)
-    assert explained.by_id[LAST].verdict.outcome is None
+    assert explained.by_id[LAST].outcome is None
     assert explained.explained(explained.by_id[LAST])
     assert explained.explained(explained.by_id[FIRST]) is None
 
@@ -173,13 +172,11 @@ def test_a_run_from_before_places_were_kept_makes_no_cell_flaky() -> None:
         day=1,
         capabilities=capabilities(sum="yes", mean="no"),
     )
-    assert pictured(before, after).by_id[LAST].verdict.kind == "partial"
+    assert pictured(before, after).by_id[LAST].kind == "partial"
 
 
 def test_an_explanation_of_a_capability_that_works_in_its_range_is_refuted() -> None:
-    works = (
-        pictured(ran("pass", cell=LAST, capabilities=capabilities(mean="yes"))).by_id[LAST].verdict
-    )
+    works = pictured(ran("pass", cell=LAST, capabilities=capabilities(mean="yes"))).by_id[LAST]
     (finding,) = refuted(with_known(capability="mean"), [works])
     assert (finding.code, finding.path) == ("refuted", ("known", 0))
     assert finding.message == f"mean works in {LAST}, where this entry says why it fails"
@@ -199,6 +196,6 @@ def test_an_explanation_of_a_capability_that_works_in_its_range_is_refuted() -> 
 def test_a_flaky_cell_refutes_no_explanation() -> None:
     passed = ran("pass", cell=LAST, day=1, capabilities=capabilities(mean="yes"))
     failed = ran("test-fail:error(mean)", cell=LAST, capabilities=capabilities(mean="no"))
-    flaky = pictured(failed, passed).by_id[LAST].verdict
+    flaky = pictured(failed, passed).by_id[LAST]
     assert flaky.kind == "flaky"
     assert not list(refuted(with_known(capability="mean"), [flaky]))

@@ -19,12 +19,11 @@ from support.made_records import (
     signed,
 )
 
-from compat.results.answer import Answer
+from compat.results.answer import STATE_WORDS, Answer, verdict_clause
 from compat.results.due import due_of, due_order
 from compat.results.judge import EvaluationContext, judge
 from compat.results.record import Record, decode_record
 from compat.results.runs import History
-from compat.results.state_words import STATE_WORDS, verdict_clause
 
 TODAY = START.date() + datetime.timedelta(days=10)
 PRESENT = EvaluationContext(suite_digest=SUITE, day=TODAY)

@@ -2,7 +2,7 @@
 several packages share.
 """
 
-from compat.results.involved import involved
+from compat.results.record import involved
 from compat.run.installed import Distribution, renamed_modules
 from compat.run.outcome import parse_outcome
 

@@ -126,7 +126,7 @@ def test_what_follows_is_what_the_snapshot_says_of_the_same_runs() -> None:
     followers = RunReach(of).ran(cells(of)[8], ("broken", FAILS))
     later = known({2: FAILS, 8: FAILS})
     assert {cell.id for cell in followers} == {
-        entry.cell.id for entry in later.entries if entry.verdict.expected == "broken"
+        entry.cell.id for entry in later.entries if entry.expected == "broken"
     }
 
 

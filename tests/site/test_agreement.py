@@ -22,9 +22,8 @@ from compat.advise.request import GOALS, Request, request_of
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
 from compat.declare.decode import decode_matrix
-from compat.results.answer import Answer
+from compat.results.answer import Answer, representative_of_release
 from compat.results.judge import EvaluationContext
-from compat.results.representative import representative_of_release
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import MatrixReport, place_of
 from compat.site.exports.badges import NO_DATA, matrix_badges
@@ -56,7 +55,7 @@ SLOW = examples(40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 def said(entry: Answer) -> dict[str, Any]:
     """What every document says of a cell."""
-    found = entry.verdict
+    found = entry
     return {
         "id": entry.cell.id,
         "verdict": found.kind,
@@ -96,16 +95,14 @@ def test_the_api_agrees(shelf: Shelf) -> None:
         for document in (rows[entry.cell.id], made[api_path("demo", "cells", entry.cell.id)]):
             assert scored(document) | said(entry) == scored(document)
         faults = {one["id"]: one["fault"] for one in document["capabilities"] if one["fault"]}
-        assert faults == {fault.id: fault.fault for fault in entry.verdict.faults}
+        assert faults == {fault.id: fault.fault for fault in entry.faults}
     letters = [told["codes"][letter]["verdict"] for letter in told["verdicts"]]
-    assert letters == [entry.verdict.kind for entry in picture.entries if entry.planned]
+    assert letters == [entry.kind for entry in picture.entries if entry.planned]
     for name, document in made.items():
         if "/capabilities/" in name and "cells" in document:
             for cell in document["cells"]:
                 (found,) = [
-                    c
-                    for c in picture.by_id[cell["cell"]].verdict.capabilities
-                    if c.id == document["id"]
+                    c for c in picture.by_id[cell["cell"]].capabilities if c.id == document["id"]
                 ]
                 assert found.status == cell["status"]
 
@@ -124,12 +121,12 @@ def test_the_badge_of_a_release_agrees(shelf: Shelf) -> None:
         spoken, message = representative_of_release(entries), found["release", str(version)].message
         word = style_of(spoken, volume.places[place_of(spoken.cell)]).brief
         assert message.startswith(word) if spoken.is_tested else message in (NO_DATA, word)
-        score = spoken.verdict.score
-        tells_part = spoken.is_tested and spoken.verdict.kind == "partial"
+        score = spoken.score
+        tells_part = spoken.is_tested and spoken.kind == "partial"
         part = f"{word}, {score.passing}/{score.asked}"
         assert message.startswith(part) if tells_part else "/" not in message
         assert score.words.startswith(score.head)
-        assert message.endswith("stale") is (spoken.is_tested and spoken.verdict.stale)
+        assert message.endswith("stale") is (spoken.is_tested and spoken.stale)
 
 
 @given(shelf=shelves())
@@ -147,9 +144,9 @@ def test_the_last_entry_of_the_feed_agrees(shelf: Shelf) -> None:
             # A later run that changed neither kind nor capabilities is no event.
             at_event = last[entry.cell.id].verdict
             assert re.split("; was: |: ", item.title)[0] == word_of(volume, at_event)
-            assert at_event.verdict.score.words.lower() in item.text.lower()
-            assert last[entry.cell.id].change.after == entry.verdict.kind
-            assert last[entry.cell.id].moment.date() >= (entry.verdict.since or DAY)
+            assert at_event.score.words.lower() in item.text.lower()
+            assert last[entry.cell.id].change.after == entry.kind
+            assert last[entry.cell.id].moment.date() >= (entry.since or DAY)
         else:
             assert entry.cell.id not in last
 
@@ -167,7 +164,7 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
             else []
         )
         for card in cards:
-            found = entries[card.proof.cell.id].verdict
+            found = entries[card.proof.cell.id]
             assert (card.proof.score, card.proof.faults) == (
                 found.score,
                 found.failing("combination", "unexplained"),
@@ -177,7 +174,7 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
                 card.proof.last,
                 bool(card.proof.stale),
             )
-    works = [entry for entry in volume.snapshot.known if entry.verdict.kind == "works"]
+    works = [entry for entry in volume.snapshot.known if entry.kind == "works"]
     provable = [entry for entry in works if is_current(entry)]
     assert isinstance(volume.advisor.answer(Request()), Recommended) or not provable
 
@@ -193,7 +190,7 @@ def test_the_data_of_the_script_agree_with_the_cards(shelf: Shelf) -> None:
     for row in table["rows"]:
         entry = volume.snapshot.by_id[row["id"]]
         assert sentences[row["words"]] == word_of(volume, entry)
-        assert sentences[row["score"]] == entry.verdict.score.words
+        assert sentences[row["score"]] == entry.score.words
         assert tuple(sentences[number] for number in row["failing"]) == failing(volume, entry)
 
 
@@ -222,8 +219,8 @@ def test_the_command_line_agrees(
             row = json.loads(encode(verdict_row(workspace, entry.cell.id)))
             assert scored(row) | said(entry) == scored(row)
             assert row["words"] == word_of(volume, volume.snapshot.by_id[entry.cell.id])
-            assert row["faults"] == {fault.id: fault.fault for fault in entry.verdict.faults}
-            assert row["capabilities"] == {one.id: one.status for one in entry.verdict.capabilities}
+            assert row["faults"] == {fault.id: fault.fault for fault in entry.faults}
+            assert row["capabilities"] == {one.id: one.status for one in entry.capabilities}
 
 
 def _database(volume: MatrixReport, folder: Path) -> Iterator[dict[str, Any]]:

@@ -162,7 +162,7 @@ class TestContent:
         picture = NULLABLE.picture()
         assert told["recipes"] == list(RECIPES)
         assert [told["codes"][letter]["verdict"] for letter in told["verdicts"]] == [
-            entry.verdict.kind for entry in picture.entries
+            entry.kind for entry in picture.entries
         ]
 
     def test_a_cell_tells_its_proof(self) -> None:
@@ -219,9 +219,7 @@ class TestContent:
         shelf = Shelf([ran(lock_of(NEW), "test-fail:assertion(mean)")], [lock_of(NEW)])
         (entry,) = (entry for entry in shelf.picture().known)
         shown = documents(shelf)[api_path("demo", "cells", NEW)]
-        for capability, written in zip(
-            entry.verdict.capabilities, shown["capabilities"], strict=True
-        ):
+        for capability, written in zip(entry.capabilities, shown["capabilities"], strict=True):
             own = json.loads(encode(capability))
             assert written == own | {"explained": written["explained"]}
 

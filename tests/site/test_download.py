@@ -99,7 +99,7 @@ def test_it_agrees_with_the_picture_and_is_the_same_each_time(shelf: Shelf, tmp_
         found = database.execute("SELECT id, verdict, stale FROM cells ORDER BY id").fetchall()
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     known = shelf.picture().known
-    assert found == sorted((one.cell.id, one.verdict.kind, int(one.verdict.stale)) for one in known)
+    assert found == sorted((one.cell.id, one.kind, int(one.stale)) for one in known)
 
 
 def places(sitemap_file: SiteFile) -> list[str]:

@@ -207,10 +207,10 @@ class TestNeighbours:
             [ran(lock, outcome) for lock, outcome in zip(locks, outcomes, strict=True)], locks
         )
         neighbours = Neighbours(edition(shelf).reports[0])
-        (failing,) = (e for e in shelf.picture().known if e.verdict.kind == "broken")
+        (failing,) = (e for e in shelf.picture().known if e.kind == "broken")
         nearest = neighbours.greener(failing)
         assert nearest is not None
-        assert nearest.verdict.kind == "works"
+        assert nearest.kind == "works"
         assert looked_at[-1] == neighbours._place(nearest.cell)
 
 

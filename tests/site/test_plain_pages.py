@@ -13,8 +13,8 @@ from support.known import CELLS, Shelf, answered, lock_of, ran, repository, shel
 
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
+from compat.results.answer import representative
 from compat.results.installs import plain_installs
-from compat.results.representative import representative
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, place_of
 from compat.site.pages.grid_view import grid, release_view
@@ -131,8 +131,8 @@ def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) ->
         shown = grid(report, entry.cell.on("python").version)
         for line in shown.rows:
             assert str(line.version) != at["demo"] or at["dep"] not in line.declared.split(", ")
-        assert entry.verdict.kind == ("infeasible" if entry.obstacle else "broken")
-        assert any(str(entry.refusal.on) in reason for reason in entry.verdict.reasons)
+        assert entry.kind == ("infeasible" if entry.obstacle else "broken")
+        assert any(str(entry.refusal.on) in reason for reason in entry.reasons)
 
 
 @given(shelf=shelves())
@@ -153,7 +153,7 @@ def test_api_pages_and_command_line_say_the_same_of_a_plain_install(shelf: Shelf
             entry = report.snapshot.by_id.get(install.cell)
             if entry is None or install.cell not in workspace.known_ids():
                 continue
-            assert verdict_row(workspace, install.cell)["verdict"] == entry.verdict.kind
+            assert verdict_row(workspace, install.cell)["verdict"] == entry.kind
 
 
 @pytest.mark.parametrize("outcome", ["locked", "lock-fail:no-artifact(gone==4.1)"])
@@ -161,7 +161,7 @@ def test_no_page_says_that_what_no_suite_ran_in_works(outcome: str) -> None:
     of = edition(Shelf(plain=[answered(CELL, outcome)]))
     (report,) = of.reports
     best = representative(report.places[CELL])
-    assert best.verdict.kind != "works"
+    assert best.kind != "works"
     assert not any(one["state"] == "works" for one in document(of)["installs"])
 
 

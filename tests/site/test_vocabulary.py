@@ -15,8 +15,7 @@ from support.editions import EARLY, MOVING, POLICY, edition
 from support.known import Shelf
 from support.printed import every_state, whole
 
-from compat.results.answer import Answer
-from compat.results.state_words import BRIEF_WORDS, STATE_WORDS
+from compat.results.answer import BRIEF_WORDS, STATE_WORDS, Answer
 from compat.site.edition import Edition, place_of
 from compat.site.exports.badges import matrix_badges
 from compat.site.pages.page_list import LONGEST_TITLE, titled

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 from icalendar import Calendar
 
-from compat.results.state_words import BRIEF_WORDS, STATE_WORDS
+from compat.results.answer import BRIEF_WORDS, STATE_WORDS
 from compat.site.wording import plain_dates
 
 ATOM = "{http://www.w3.org/2005/Atom}"

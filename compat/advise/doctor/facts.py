@@ -44,7 +44,6 @@ _WORDS = {
 
 @cache
 def grammar() -> dict[str, Any]:
-    """The tables of formats, each with its pattern compiled, and the named patterns and lists."""
     content = (files("compat.advise.doctor") / "grammar.toml").read_bytes()
     tables = toml_document(content, "grammar.toml")
     tables["patterns"] = {name: _compiled(text) for name, text in tables["patterns"].items()}
@@ -214,7 +213,6 @@ class Text:
         self.flat = " ".join(pieces)
 
     def line_at(self, offset: int) -> int:
-        """The number of the line that has this place of `flat`, from 1."""
         return max(1, bisect_right(self._starts, offset))
 
 

@@ -151,7 +151,6 @@ class Case:
 
     @cached_property
     def versions(self) -> dict[str, Version]:
-        """What is there, by package: a list beats what the message says."""
         stated: dict[str, Version] = {}
         for fact in self.all(Have):
             version = version_of(fact.version)
@@ -179,14 +178,12 @@ class Case:
         return words.format(self.versions[package]) if package in self.versions else ""
 
     def mentions(self, package: str) -> bool:
-        """Whether the text speaks of a package or of a module of it."""
         known = api(package)
         words = {package, package.replace("-", "_"), *(known.modules if known else ())}
         either = "|".join(map(re.escape, words))
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
 
     def pin(self, package: str, wanted: SpecifierSet | None) -> str:
-        """The newest release in a range that this Python can have, as a requirement."""
         known = index(package)
         version = known.newest(wanted, self.python) if known and wanted is not None else None
         return f"{package}=={version}" if version is not None else ""
@@ -198,7 +195,6 @@ def case_of(
     versions: Mapping[str, Version] | None = None,
     ranges: Mapping[str, str] | None = None,
 ) -> Case:
-    """The facts of a text. A Python, versions and ranges from a list beat what it says of them."""
     read = Text(text)
     trace = read_traceback(read)
     listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
@@ -229,7 +225,6 @@ def findings(case: Case) -> list[Finding]:
 
 
 def _mended(case: Case, finding: Finding) -> Finding:
-    """A finding with a change that the known files admit, or with the reason why there is none."""
     if finding.pin:
         return finding
     name, culprit = re.split(r"[<>=!~]", finding.needs)[0], finding.packages[0]
@@ -283,7 +278,17 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     version = case.versions.get(beside)
     if finding.cause == "binary-incompatible" and known is not None and other is not None:
         by, what = (culprit, beside) if known.asks(beside) else (beside, culprit)
-        return _built_pair(case, by, what)
+        # A release that is compiled for what is there, as its requirement says; else both.
+        maker, target, version = index(by), index(what), case.versions.get(what)
+        if maker is None or target is None:
+            return {}
+        if version in target.days:
+            matched = maker.admitting(what, version, target.days[version], case.python)
+            return {} if matched is None else {"pin": f"{by}=={matched}"}
+        newest = maker.newest(ANY, case.python)
+        asked = maker.requires(newest, what, case.python) if newest is not None else []
+        fitting = case.pin(what, specifier(asked[-1])) if asked else ""
+        return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
     if known is not None and other is not None and version in other.days:
         newest = known.of_day(other.days[version], case.python)
         if newest is not None and newest != case.versions.get(culprit):
@@ -294,20 +299,6 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     if not pin or pin == f"{asker}=={case.versions.get(asker)}":
         return {}
     return {"pin": pin, "advice": f"The newest {asker} is written for the newest {culprit}."}
-
-
-def _built_pair(case: Case, by: str, what: str) -> dict[str, str]:
-    """A release that is compiled for what is there, as its requirement says; else both."""
-    maker, target, version = index(by), index(what), case.versions.get(what)
-    if maker is None or target is None:
-        return {}
-    if version in target.days:
-        matched = maker.admitting(what, version, target.days[version], case.python)
-        return {} if matched is None else {"pin": f"{by}=={matched}"}
-    newest = maker.newest(ANY, case.python)
-    asked = maker.requires(newest, what, case.python) if newest is not None else []
-    fitting = case.pin(what, specifier(asked[-1])) if asked else ""
-    return {"pin": f"{by}=={newest} {fitting}"} if fitting else {}
 
 
 # ---- 1: ranges that do not meet
@@ -402,7 +393,6 @@ def _conflict(case: Case, what: str, one: Wish, other: Wish) -> Finding:
 
 
 def _admits(case: Case, who: str, what: str, wanted: str) -> str:
-    """The newest release of a package that admits a range of another, as far as that is known."""
     known, target, wish = index(who), index(what), specifier(wanted)
     version = target.newest(wish, case.python) if target and wish is not None else None
     if known is None or target is None or version is None:
@@ -412,7 +402,6 @@ def _admits(case: Case, who: str, what: str, wanted: str) -> str:
 
 
 def _direction(asked: str, wanted: str) -> Direction:
-    """Whether what is wanted is older or newer than what is asked for."""
     ours = [v for v in map(version_of, re.findall(r"\d[\w.]*", asked)) if v]
     wish = specifier(wanted)
     return _toward(wish, max(ours)) if ours and wish is not None else "other"
@@ -533,7 +522,6 @@ def _python_refused(case: Case) -> Made:
 
 
 def _is_within(asked: str, wish: SpecifierSet) -> bool:
-    """Whether all Pythons of one range are in another."""
     ours = specifier(asked)
     series = [*PYTHONS, Version("2.7")]
     return ours is None or all(wish.contains(f"{p}.9") for p in series if ours.contains(f"{p}.9"))
@@ -580,7 +568,6 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
 
 
 def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
-    """What a range of a package can be had for, as fields of a finding."""
     known, wish = index(what), specifier(wanted)
     if known is None or wish is None:
         return {"advice": f"Use a Python for which {what} has a file."}
@@ -745,7 +732,6 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
 def _moved(
     case: Case, presence: Presence, name: str, line: int, importer: str, cause: Cause | str = ""
 ) -> Finding | None:
-    """A name that some releases have: which, and the newest of them that can be had."""
     package = presence.package
     installed = case.versions.get(package)
     if installed in presence.releases and presence.place_of(installed) in presence.had:
@@ -781,7 +767,6 @@ def _moved(
 def _of_library(
     case: Case, presence: Presence, name: str, line: int, cause: str = ""
 ) -> Finding | None:
-    """What a release of Python has or lacks in its own library."""
     ours, importer = case.python, case.innermost
     is_there = ours is not None and presence.place_of(ours) in presence.had
     if presence.never or presence.always or is_there:
@@ -900,7 +885,6 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
 def _unplaced_call(
     case: Case, fact: BadCall, name: str, home: str, keys: list[str]
 ) -> Finding | None:
-    """A call of which only the package is known, or who calls."""
     top, last = name.partition(".")[0], name.rpartition(".")[2]
     frames = _callers(case)
     innermost = frames[-1].package if frames else ""
@@ -923,7 +907,6 @@ def _unplaced_call(
 
 
 def _takes(known: Any, name: str, argument: str) -> Presence | None:
-    """Which releases take a call."""
     for each in dict.fromkeys((name, ".".join(name.split(".")[-2:]), name.rpartition(".")[2])):
         presence: Presence | None = known.accepts(each, argument)
         if presence is not None:
@@ -940,7 +923,6 @@ def _callers(case: Case) -> tuple[Frame, ...]:
 
 
 def _called(case: Case, function: str) -> str:
-    """What was called, as far as the error or the line from which it came says."""
     if "." in function:
         return re.sub(r"\.__(?:init|new)__$", "", function)
     is_class = function in ("__init__", "__new__", "")

@@ -27,7 +27,6 @@ PYTHONS = tuple(Version(f"3.{minor}") for minor in range(5, 16))
 
 @cache
 def _data(name: str) -> Any:
-    """The content of a data file; empty where there is none."""
     try:
         packed = (files("compat.advise.doctor") / "data" / f"{name}.xz").read_bytes()
     except OSError:
@@ -52,13 +51,11 @@ def corrected(package: str, version: Version, name: str) -> str:
 
 
 def package_of_module(module: str) -> str:
-    """The package that has a top-level module, where one does that is known; else empty."""
     owner: str = _data("names").get("modules", {}).get(module.partition(".")[0], "")
     return owner
 
 
 def packages_known() -> list[str]:
-    """The packages whose files are known."""
     return sorted(set(_data("names").get("modules", {}).values()))
 
 
@@ -253,7 +250,6 @@ class Api:
         return None
 
     def takers(self, argument: str) -> Iterator[Presence]:
-        """Of each class whose releases differ in it, which releases take an argument."""
         for path, changed in self._calls.items():
             if argument in changed and path.partition(":")[2][:1].isupper():
                 yield self._presence([changed[argument]])
@@ -324,7 +320,6 @@ class Index:
         return list(self._rows)
 
     def fits(self, version: Version, python: Version) -> bool:
-        """Whether a release admits a Python and has a wheel for it, or no wheel at all."""
         return _fits(self._rows.get(version, "|||"), python)
 
     def years(self, old: Version, new: Version) -> int:
@@ -335,7 +330,6 @@ class Index:
         return [python for python in PYTHONS if self.fits(version, python)]
 
     def newest(self, wanted: SpecifierSet, python: Version | None = None) -> Version | None:
-        """The newest final release in a range, for a Python where that is known."""
         fitting = [
             version
             for version in self._rows
@@ -365,11 +359,9 @@ class Index:
         return [] if "" in ranges else ranges
 
     def asks(self, name: str) -> bool:
-        """Whether some release requires another package."""
         return any(self.requires(version, name) for version in self._stated)
 
     def of_day(self, day: str, python: Version | None) -> Version | None:
-        """The newest final release that was there on a day."""
         final = (v for v, when in self.days.items() if when <= day and not v.is_prerelease)
         return max((v for v in final if not python or self.fits(v, python)), default=None)
 

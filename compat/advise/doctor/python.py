@@ -22,7 +22,7 @@ from compat.advise.doctor.facts import (
     pattern,
 )
 from compat.advise.doctor.known import index, package_of_module
-from compat.advise.module_names import is_own_name, module_package
+from compat.advise.named_builds import is_own_name, module_package
 from compat.value import Value
 
 _CELL = re.compile(r"^\s*(?P<path><(?:ipython-input|stdin|string)[^>]*>)")
@@ -61,7 +61,6 @@ class Traceback(Value, frozen=True):
 
     @property
     def installed(self) -> list[str]:
-        """The packages in whose files it happened, the innermost first."""
         return list(
             dict.fromkeys(
                 f.package for f in reversed(self.frames) if f.package and f.package != "python"
@@ -70,7 +69,6 @@ class Traceback(Value, frozen=True):
 
     @property
     def own_stems(self) -> frozenset[str]:
-        """The names of the user's own files and of the folders in which they lie."""
         parts = (
             part.removesuffix(".py")
             for frame in self.frames
@@ -86,7 +84,6 @@ class Traceback(Value, frozen=True):
 
 
 def package_of(module: str) -> str:
-    """The distribution of a dotted module, by normalised name."""
     return (
         package_of_module(module) or str(canonicalize_name(module_package(module)))
         if module
@@ -105,7 +102,24 @@ def read_traceback(text: Text) -> Traceback:
             or pattern("short").match(line)
         )
         if where is not None and (error := pattern("raised").match(line)) is None:
-            frames.append(_frame(where["path"], _source(text.lines, number), number))
+            path = where["path"]
+            matched = _PACKAGES.search(path)
+            package = ""
+            if matched:
+                module = matched[2].removesuffix(".py")
+                package = package_of(module.partition(".")[0])
+            elif re.search(r"/usr/src/(\w+)/\1/", path):
+                package = package_of(path.split("/")[3])
+            elif _PYTHON.search(path.replace("\\", "/")) or path.startswith("<frozen"):
+                package = "python"
+            frames.append(
+                Frame(
+                    path=path.replace("\\", "/"),
+                    source=_source(text.lines, number),
+                    package=package,
+                    line=number,
+                )
+            )
             continue
         error = pattern("raised").match(line)
         if error is not None:
@@ -118,21 +132,7 @@ def read_traceback(text: Text) -> Traceback:
     return Traceback(frames=tuple(frames), raised=tuple(raised))
 
 
-def _frame(path: str, source: str, number: int) -> Frame:
-    matched = _PACKAGES.search(path)
-    package = ""
-    if matched:
-        module = matched[2].removesuffix(".py")
-        package = package_of(module.partition(".")[0])
-    elif re.search(r"/usr/src/(\w+)/\1/", path):
-        package = package_of(path.split("/")[3])
-    elif _PYTHON.search(path.replace("\\", "/")) or path.startswith("<frozen"):
-        package = "python"
-    return Frame(path=path.replace("\\", "/"), source=source, package=package, line=number)
-
-
 def _source(lines: list[str], number: int) -> str:
-    """What stands at a frame: the next line, or the one that an arrow points to."""
     for line in lines[number : number + 12]:
         arrow = _ARROW.match(line)
         if arrow:
@@ -351,7 +351,6 @@ def _symbol(symbol: str, by: str, line: int) -> Binary:
 
 
 def _of_file(path: str, trace: Traceback) -> str:
-    """The package of a compiled file; empty for one of the user's own."""
     path = path.replace("\\", "/")
     matched = re.search(r"(?:site|dist)-packages/(\w+)", path)
     if matched:

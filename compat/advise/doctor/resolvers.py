@@ -82,7 +82,6 @@ class _Match:
 
 
 def _made(kind: str, match: _Match, line: int) -> Iterator[Fact]:
-    """The fact of that kind that a match states."""
     match kind:
         case "Requires":
             is_check = match.entry.get("check", False)
@@ -192,7 +191,6 @@ def _conda_spec(text: str) -> tuple[str, str]:
 
 
 def _listed(text: Text) -> Iterator[Fact]:
-    """Versions that a text mentions, and lines of a list of requirements."""
     pinned = rf"\s*({NAME}){EXTRAS} ?((?:[<>~!]=?|>=)\s?\d[\w.*]*(?:, ?{CLAUSE})*)(?: ?;.*)?"
     for number, line in enumerate(text.lines, 1):
         wish = re.fullmatch(pinned, line)

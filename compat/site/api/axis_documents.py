@@ -19,10 +19,9 @@ from compat.declare.matrix import Axis, Floor, InterpreterAxis
 from compat.index.release import Release
 from compat.policy.calendar import Bar, Outlook, Quarter, ScheduledMove, quarters
 from compat.policy.proposal import Proposal
-from compat.results.answer import Answer
+from compat.results.answer import Answer, representative
 from compat.results.compare import Change
 from compat.results.record import Capability, Status
-from compat.results.representative import representative
 from compat.site.api.envelope import Dated, Document, SitePath, dated, head
 from compat.site.edition import MatrixReport, place_of
 from compat.site.history import Beside
@@ -162,7 +161,7 @@ def release_document(
             ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked)
             for r in releases
         ),
-        verdicts=dict(sorted(Counter(entry.verdict.kind for entry in entries).items())),
+        verdicts=dict(sorted(Counter(entry.kind for entry in entries).items())),
         ranges=tuple(_ranges(report, axis, entries)),
         cells=tuple(
             entry.cell.id for entry in entries if entry.runs or entry.lock_digest is not None
@@ -212,11 +211,11 @@ def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
     # Few cells differ in what they came to, so each answer is looked at once for all that share it.
     alike: defaultdict[tuple[int, int], list[tuple[int, Answer]]] = defaultdict(list)
     for place, entry in enumerate(report.snapshot.known):
-        shared = id(entry.verdict.capabilities), id(entry.verdict.helpers)
+        shared = id(entry.capabilities), id(entry.helpers)
         alike[shared].append((place, entry))
     answers: defaultdict[str, list[_Answer]] = defaultdict(list)
     for cells in alike.values():
-        verdict = cells[0][1].verdict
+        verdict = cells[0][1]
         for capability in (*verdict.capabilities, *verdict.helpers):
             answers[capability.id].append((capability, cells))
     for name in sorted((*report.asked, *report.helpers)):
@@ -258,9 +257,8 @@ def _in_cells(rows: Iterable[tuple[int, Answer, Capability]]) -> Iterator[Capabi
     for _, entry, capability in rows:
         if id(capability) not in fields:
             fields[id(capability)] = asdict(capability)
-        verdict = entry.verdict
         yield CapabilityInCell(
-            **fields[id(capability)], cell=verdict.id, latest=verdict.latest, stale=verdict.stale
+            **fields[id(capability)], cell=entry.id, latest=entry.latest, stale=entry.stale
         )
 
 

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 
 from compat.advise.commands import Commands, commands
 from compat.advise.lifted import Lifted, lifted
-from compat.advise.published import AsPublished, as_published
+from compat.advise.proof import AsPublished, as_published
 from compat.declare.suite_table import Tier
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.feasible import Obstacle
@@ -196,7 +196,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
 
 
 def cell_summary(report: MatrixReport, entry: Answer) -> CellSummary:
-    verdict, counted = entry.verdict, entry.counted
+    verdict, counted = entry, entry.counted
     return CellSummary(
         id=verdict.id,
         recipe=entry.cell.recipe,
@@ -254,10 +254,9 @@ def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) ->
 
 def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
     """Return everything about a cell; its records and its lock are read."""
-    outcome, lock = entry.verdict.outcome, report.locks.get(entry.cell.id)
+    outcome, lock = entry.outcome, report.locks.get(entry.cell.id)
     failed = outcome if isinstance(outcome, Failed) else None
     records, issue = report.records(entry.cell.id), report.snapshot.explained(entry)
-    verdict = entry.verdict
     return CellDocument(
         **asdict(cell_summary(report, entry)),
         **head(report),
@@ -268,12 +267,12 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         sentence=None if outcome is None else cause_sentence(outcome),
         explained=None if issue is None else issue.because,
         cautions=report.snapshot.cautions(entry),
-        reasons=verdict.reasons,
+        reasons=entry.reasons,
         obstacle=entry.obstacle,
         capabilities=tuple(
-            _explained(report, entry, capability) for capability in verdict.capabilities
+            _explained(report, entry, capability) for capability in entry.capabilities
         ),
-        helpers=tuple(_explained(report, entry, helper) for helper in verdict.helpers),
+        helpers=tuple(_explained(report, entry, helper) for helper in entry.helpers),
         metrics=records[-1].metrics if records else (),
         runs=tuple(map(_run, records)),
         log=records[-1].log if records else "",
@@ -296,7 +295,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
 
 
 def _row(report: MatrixReport, entry: Answer) -> CellRow:
-    letters = _letters(report)[id(entry.verdict.capabilities)]
+    letters = _letters(report)[id(entry.capabilities)]
     return CellRow(**asdict(cell_summary(report, entry)), capabilities=letters)
 
 
@@ -317,10 +316,10 @@ def _letters(report: MatrixReport) -> dict[int, str]:
 def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
     kinds = [
         Code(
-            verdict=entry.verdict.kind,
+            verdict=entry.kind,
             obstacle=None if entry.obstacle is None else entry.obstacle.kind,
-            evidence=entry.verdict.evidence,
-            expected=entry.verdict.expected,
+            evidence=entry.evidence,
+            expected=entry.expected,
         )
         for entry in report.snapshot.entries
         if entry.planned
@@ -332,7 +331,7 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
 
 def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> ExplainedCapability:
     issue = None if capability.status == "yes" else report.snapshot.explained(entry, capability)
-    faults = {fault.id: fault.fault for fault in entry.verdict.faults}
+    faults = {fault.id: fault.fault for fault in entry.faults}
     return ExplainedCapability(
         **asdict(capability),
         explained=None if issue is None else issue.because,

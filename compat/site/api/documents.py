@@ -262,7 +262,7 @@ def _shell_lines(edition: Edition, report: MatrixReport, proof: TestedCombinatio
 def _proof_words(report: MatrixReport, proof: TestedCombination) -> ProofWords:
     entry = report.snapshot.by_id[proof.id]
     word = style_of(entry, report.places[place_of(proof.cell)]).word
-    return ProofWords(verdict=word, failing=failing_words(entry.verdict, report.title))
+    return ProofWords(verdict=word, failing=failing_words(entry, report.title))
 
 
 def _is_below(folder: str, path: str) -> bool:

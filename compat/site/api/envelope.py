@@ -174,9 +174,9 @@ def is_of_matrix(folder: str, path: str) -> bool:
 
 def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIndex:
     snapshot = report.snapshot
-    verdicts = Counter(entry.verdict.kind for entry in snapshot.entries if entry.planned)
+    verdicts = Counter(entry.kind for entry in snapshot.entries if entry.planned)
     tested = [entry for entry in snapshot.known if entry.is_tested]
-    days = (entry.verdict.latest for entry in tested if entry.verdict.latest is not None)
+    days = (entry.latest for entry in tested if entry.latest is not None)
     return MatrixIndex(
         **dated(report),
         title=snapshot.matrix.title,
@@ -192,7 +192,7 @@ def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIn
             planned=cell_count(snapshot).planned,
             **asdict(cell_count(snapshot)),
             known=len(snapshot.known),
-            stale=sum(entry.verdict.stale for entry in tested),
+            stale=sum(entry.stale for entry in tested),
             verdicts={kind: verdicts[kind] for kind in verdicts},
         ),
         files=listed,

@@ -12,8 +12,7 @@ from xml.etree import ElementTree
 from packaging.version import Version
 
 from compat.advise.request import label
-from compat.results.answer import Answer, Kind
-from compat.results.representative import representative_of_release
+from compat.results.answer import Answer, Kind, representative_of_release
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, picture, texts, written
 from compat.site.paths import badge_path
@@ -131,7 +130,7 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Answer]) 
     best = representative_of_release(entries)
     name = f"{_subject(report)} {version}"
     if not best.is_tested:
-        expected = [entry for entry in entries if entry.verdict.expected is not None]
+        expected = [entry for entry in entries if entry.expected is not None]
         best = representative_of_release(expected) if expected else best
         look = style_of(best, report.places[place_of(best.cell)])
         is_told = expected or look.state == "infeasible"
@@ -142,9 +141,9 @@ def _release(report: MatrixReport, version: Version, entries: Sequence[Answer]) 
 
 def _state(report: MatrixReport, entry: Answer) -> tuple[str, str]:
     look = style_of(entry, report.places[place_of(entry.cell)])
-    score = entry.verdict.score
+    score = entry.score
     part = f", {score.passing}/{score.asked}" if look.state == "partial" else ""
-    stale = ", stale" if entry.verdict.stale else ""
+    stale = ", stale" if entry.stale else ""
     return f"{look.brief}{part}{stale}", _COLOURS[look.state]
 
 
@@ -159,7 +158,7 @@ def _latest(report: MatrixReport, releases: dict[Version, list[Answer]]) -> Badg
     ]
     for kinds in (("works",), ("partial",), get_args(Kind)):
         for version, best in tested:
-            if best.verdict.kind in kinds:
+            if best.kind in kinds:
                 message, colour = _state(report, best)
                 return Badge(
                     label=f"newest {_subject(report)}",
@@ -181,10 +180,10 @@ def _proposal(report: MatrixReport) -> Badge:
 
 def _freshness(report: MatrixReport) -> Badge:
     tested = [entry for entry in report.snapshot.known if entry.is_tested]
-    days = [entry.verdict.latest for entry in tested if entry.verdict.latest is not None]
+    days = [entry.latest for entry in tested if entry.latest is not None]
     if not days:
         return Badge(label="tested", message=NO_DATA, colour=GREY)
-    old = sum(entry.verdict.stale for entry in tested)
+    old = sum(entry.stale for entry in tested)
     stale = f", {old} of {len(tested)} stale" if old else ""
     is_old = (report.snapshot.day - max(days)).days > report.snapshot.present.fresh_days
     return Badge(

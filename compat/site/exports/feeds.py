@@ -194,9 +194,7 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
 
 
 def _silence(report: MatrixReport) -> Iterator[FeedEntry]:
-    tested = [
-        entry.verdict.latest for entry in report.snapshot.known if entry.verdict.latest is not None
-    ]
+    tested = [entry.latest for entry in report.snapshot.known if entry.latest is not None]
     if not tested:
         return
     since = max(tested) + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)

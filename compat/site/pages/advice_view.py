@@ -17,8 +17,7 @@ from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
 from compat.lock.lockfile import Lock
 from compat.policy.window import version_releases
-from compat.results.answer import Answer
-from compat.results.representative import representative
+from compat.results.answer import Answer, representative
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
@@ -296,9 +295,9 @@ def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
     coordinates = {axis.name: version}
     entries, answer = report.entries_at(coordinates), advice(report, coordinates)
     failed = [
-        (cause_anchor(entry.verdict.outcome), cause_sentence(entry.verdict.outcome))
+        (cause_anchor(entry.outcome), cause_sentence(entry.outcome))
         for entry in entries
-        if entry.is_tested and isinstance(entry.verdict.outcome, Failed)
+        if entry.is_tested and isinstance(entry.outcome, Failed)
     ]
     kinds = [e.obstacle.kind for e in entries if e.obstacle is not None and not e.is_tested]
     return Doc(

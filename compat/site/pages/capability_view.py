@@ -40,7 +40,7 @@ def capability_ids(report: MatrixReport) -> tuple[str, ...]:
 
 
 def failing(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
-    return failing_words(entry.verdict, report.title)
+    return failing_words(entry, report.title)
 
 
 def capability_list(report: MatrixReport) -> Doc:
@@ -221,7 +221,7 @@ def _shared(
     for column in (*columns, None):
         statuses: Statuses = ()
         if column is not None:
-            by_id = {asked.id: asked.status for asked in column.entry.verdict.capabilities}
+            by_id = {asked.id: asked.status for asked in column.entry.capabilities}
             statuses = tuple(by_id.get(name) for name in rows)
         is_next = (
             column is not None
@@ -260,7 +260,7 @@ class Pairs:
         # There are many cells, so most is asked of the few things that they came to.
         shared = shared_capabilities(itertools.chain.from_iterable(self._cells))
         by_identity = {key: {c.id: c.status for c in shared[key]} for key in shared}
-        statuses = [[by_identity[id(e.verdict.capabilities)] for e in c] for c in self._cells]
+        statuses = [[by_identity[id(e.capabilities)] for e in c] for c in self._cells]
         self._support: dict[str, list[Statuses]] = {
             name: [tuple(by_id.get(name) for by_id in cells) for cells in statuses]
             for name in report.asked

@@ -8,7 +8,7 @@ from itertools import chain
 from compat.advise.request import label
 from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.results.answer import Answer
-from compat.results.log_excerpt import around_first_error
+from compat.results.judged import around_first_error
 from compat.results.record import Record
 from compat.run.outcome import Failed
 from compat.site.api.cell_documents import last_cell_document
@@ -64,12 +64,12 @@ def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     """Why the verdict is what it is; with how sure that is where it is inferred, and what is known
     of runs that do not count.
     """
-    audit = report.audit_sentence if entry.verdict.evidence == "inferred" else ""
-    is_without_answer = entry.runs and entry.verdict.outcome is None
+    audit = report.audit_sentence if entry.evidence == "inferred" else ""
+    is_without_answer = entry.runs and entry.outcome is None
     issue = report.snapshot.explained(entry) if is_without_answer else None
     known = "" if issue is None else issue.because.replace("`", "")
     cautions = (caution.replace("`", "") for caution in report.snapshot.cautions(entry))
-    return (*entry.verdict.reasons, *dict.fromkeys(filter(None, (audit, known, *cautions))))
+    return (*entry.reasons, *dict.fromkeys(filter(None, (audit, known, *cautions))))
 
 
 def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
@@ -80,12 +80,12 @@ def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
     if not counted:
         tried = count(len(tries), "attempt")
         return f"Not tested yet: {tried} failed without saying anything about the versions."
-    last = f", the last on {day(entry.verdict.latest)}" if entry.verdict.latest is not None else ""
+    last = f", the last on {day(entry.latest)}" if entry.latest is not None else ""
     passes = sum(not isinstance(outcome, Failed) for outcome in counted)
     result = f"in {passes} every test passed"
-    if not passes and entry.verdict.kind in ("works", "partial"):
+    if not passes and entry.kind in ("works", "partial"):
         # What fails in every combination of a release fails in each run, and the cell works.
-        result = f"with failing tests in each: {entry.verdict.score.words}"
+        result = f"with failing tests in each: {entry.score.words}"
     trouble = count(len(tries) - len(counted), "more attempt")
     more = f" {trouble} failed without saying anything about the versions."
     summary = f"{count(len(counted), 'attempt')}, {result}{last}."
@@ -102,9 +102,9 @@ def _failure(
     """What fails in the cell: its outcome in words, what is known, the log, and the nearest cell
     with a better result, with the packages that differ: here, there; empty where not installed.
     """
-    outcome = entry.verdict.outcome
-    fails = entry.verdict.kind in ("broken", "partial", "flaky")
-    if outcome is None or not (fails or entry.verdict.faults):
+    outcome = entry.outcome
+    fails = entry.kind in ("broken", "partial", "flaky")
+    if outcome is None or not (fails or entry.faults):
         return None
     green, others = neighbours.greener(entry) if fails else None, dict[str, str]()
     if green is not None:
@@ -150,7 +150,7 @@ class Neighbours:
         self._reached = [
             (self._place(entry.cell), entry)
             for entry in known
-            if entry.verdict.kind in ("works", "partial")
+            if entry.kind in ("works", "partial")
         ]
 
     def greener(self, entry: Answer) -> Answer | None:
@@ -218,12 +218,11 @@ class Neighbours:
 
 
 def _is_greener(other: Answer, entry: Answer) -> bool:
-    if other.verdict.kind == "works" or entry.verdict.kind != "partial":
-        return other.verdict.kind in ("works", "partial")
-    failing = entry.verdict.failing("combination", "unexplained")
-    return other.verdict.kind == "partial" and any(
-        capability.status == "yes" and capability.id in failing
-        for capability in other.verdict.capabilities
+    if other.kind == "works" or entry.kind != "partial":
+        return other.kind in ("works", "partial")
+    failing = entry.failing("combination", "unexplained")
+    return other.kind == "partial" and any(
+        capability.status == "yes" and capability.id in failing for capability in other.capabilities
     )
 
 

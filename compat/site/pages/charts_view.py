@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from packaging.version import Version
 
-from compat.results.change_point import ChangePoint, change_point
+from compat.results.durations import ChangePoint, change_point
 from compat.results.record import Record
 from compat.results.table import ReleaseColumn
 from compat.run.evidence import Metric
@@ -210,7 +210,7 @@ def _of_newest(points: set[_Sign]) -> set[_Sign]:
 def _works_share(report: MatrixReport) -> Doc | None:
     points, rows = [], []
     for column in report.columns[-_MOST_BARS:]:
-        statuses = [capability.status for capability in column.entry.verdict.capabilities]
+        statuses = [capability.status for capability in column.entry.capabilities]
         asked = [status for status in statuses if status != "absent"]
         share = 100 * asked.count("yes") / len(asked) if asked else 0.0
         label, shown = str(column.version), f"{asked.count('yes')} of {len(asked)}"

@@ -8,8 +8,7 @@ from functools import partial
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix, PackageAxis
-from compat.results.answer import Answer
-from compat.results.representative import representative, representative_of_release
+from compat.results.answer import Answer, representative, representative_of_release
 from compat.site.api.why_documents import python_document
 from compat.site.edition import Board, Edition, MatrixReport, Versions
 from compat.site.pages.install_views import plain_section, platform_rows
@@ -82,7 +81,7 @@ def _grid_counts(report: MatrixReport, python: Version | None) -> Doc:
     def counted() -> Doc:
         tested, declared = _counts(_places(report, python))
         shown = _every(_shown_places(report, python))
-        stale = sum(representative(entries).verdict.stale for entries in shown)
+        stale = sum(representative(entries).stale for entries in shown)
         return Doc(tested=tested, declared=declared, stale=stale)
 
     return report.snapshot.once(("grid-counts", python), counted)
@@ -220,7 +219,7 @@ def _says_something(entries: Sequence[Answer]) -> bool:
     if any(entry.is_tested for entry in entries) or is_admitted(entries):
         return True
     return any(
-        entry.obstacle is None and (entry.refusal is not None or entry.verdict.expected is not None)
+        entry.obstacle is None and (entry.refusal is not None or entry.expected is not None)
         for entry in entries
     )
 

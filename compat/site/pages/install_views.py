@@ -444,7 +444,7 @@ def _lane_row(report: MatrixReport, cell: LaneCell) -> LaneRow:
     by_id, matrix = report.snapshot.by_id, report.snapshot.matrix
     entry, beside = by_id[cell.cell], by_id[cell.against] if cell.against else None
     symbol, style = cell_symbol(entry)
-    outcome = entry.verdict.outcome
+    outcome = entry.outcome
     return LaneRow(
         cell=cell.cell,
         place=place_words(entry.cell, matrix),

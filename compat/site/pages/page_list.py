@@ -399,7 +399,6 @@ def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
 
 
 def _cell_facts(entry: Answer) -> tuple[tuple[str, str], ...]:
-    verdict = entry.verdict
-    outcome = () if verdict.outcome is None else (("outcome", str(verdict.outcome)),)
-    latest = () if verdict.latest is None else (("last tested", str(verdict.latest)),)
-    return (("cell", entry.cell.id), ("verdict", verdict.kind), *outcome, *latest)
+    outcome = () if entry.outcome is None else (("outcome", str(entry.outcome)),)
+    latest = () if entry.latest is None else (("last tested", str(entry.latest)),)
+    return (("cell", entry.cell.id), ("verdict", entry.kind), *outcome, *latest)

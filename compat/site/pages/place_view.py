@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from compat.declare.matrix import Matrix
-from compat.results.answer import Answer
-from compat.results.representative import representative
+from compat.results.answer import Answer, representative
 from compat.site.paths import cell_page
 from compat.site.status import STALE, StatusStyle, place_style, style_of
 from compat.site.wording import RECIPE_WORDS, UNCHANGED_WORDS, day, listed, place_words, python_of
@@ -29,16 +28,15 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
     named instead of its own. `path` is empty where its representative cell has no page.
     """
     spoken, style = representative(entries), place_style(entries)
-    verdict = spoken.verdict
     where = place_words(spoken.cell, matrix)
     if pythons:
         where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
-    tested = f", tested {day(verdict.latest)}" if verdict.latest is not None else ""
+    tested = f", tested {day(spoken.latest)}" if spoken.latest is not None else ""
     recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
-    old = f" ({STALE[1]})" if verdict.stale else ""
+    old = f" ({STALE[1]})" if spoken.stale else ""
     return Doc(
-        css=f"{style.css} {STALE[1]}" if verdict.stale else style.css,
-        symbol=style.symbol + STALE[0] if verdict.stale else style.symbol,
+        css=f"{style.css} {STALE[1]}" if spoken.stale else style.css,
+        symbol=style.symbol + STALE[0] if spoken.stale else style.symbol,
         sentence=f"{where}: {style.word}{recipe}{tested}{old}",
         path=entry_page(spoken),
         kind=style.state,
@@ -62,7 +60,7 @@ def links_to(entries: Sequence[Answer], matrix: Matrix) -> tuple[tuple[str, str]
 
 def cell_symbol(entry: Answer, siblings: Sequence[Answer] = ()) -> tuple[str, StatusStyle]:
     style = style_of(entry, siblings)
-    return style.symbol + (STALE[0] if entry.verdict.stale else ""), style
+    return style.symbol + (STALE[0] if entry.stale else ""), style
 
 
 def recipe_words(entry: Answer) -> str:

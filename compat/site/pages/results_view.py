@@ -11,10 +11,9 @@ from itertools import groupby, islice
 from msgspec.structs import replace
 
 from compat.plan.feasible import Kind
-from compat.results.answer import Answer
+from compat.results.answer import Answer, by_evidence
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
-from compat.results.state_words import by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.edition import MatrixReport, place_of
 from compat.site.history import Event
@@ -72,14 +71,14 @@ def causes(report: MatrixReport) -> Doc:
     kinds, grounds = Counter[Kind](), Counter[str]()
     sentences: dict[str, Counter[str]] = {}
     for entry in report.snapshot.known:
-        outcome = entry.verdict.outcome
+        outcome = entry.outcome
         if isinstance(outcome, Failed):
             red.setdefault(_without_line(outcome), []).append(entry)
-        elif entry.verdict.kind == "unknown" and entry.runs:
+        elif entry.kind == "unknown" and entry.runs:
             undecided.setdefault(str(entry.runs[-1].outcomes[-1]), []).append(entry)
     for entry in report.snapshot.entries:
-        if entry.planned and entry.verdict.evidence == "inferred":
-            grounds["; ".join(entry.verdict.reasons)] += 1
+        if entry.planned and entry.evidence == "inferred":
+            grounds["; ".join(entry.reasons)] += 1
         if entry.obstacle is not None and not entry.is_tested:
             kinds[entry.obstacle.kind] += 1
             sentences.setdefault(entry.obstacle.kind, Counter())[entry.obstacle.because] += 1
@@ -211,12 +210,12 @@ def matrix_health(report: MatrixReport) -> Doc:
     that count. It is quiet when something ran, but nothing within the days that a run stays fresh.
     """
     known, present = report.snapshot.known, report.snapshot.present
-    latest = [entry.verdict.latest for entry in known if entry.verdict.latest is not None]
+    latest = [entry.latest for entry in known if entry.latest is not None]
     newest = max(latest, default=None)
     return Doc(
         cells=cell_count(report.snapshot),
-        flaky=sum(entry.verdict.kind == "flaky" for entry in known),
-        stale=sum(entry.verdict.stale for entry in known),
+        flaky=sum(entry.kind == "flaky" for entry in known),
+        stale=sum(entry.stale for entry in known),
         newest=newest,
         oldest=min(latest, default=None),
         is_quiet=newest is not None and (present.day - newest).days > present.fresh_days,
@@ -226,7 +225,7 @@ def matrix_health(report: MatrixReport) -> Doc:
 
 def reliability(report: MatrixReport) -> Doc:
     known = report.snapshot.known
-    states = Counter(by_evidence(cell_state(entry), entry.verdict) for entry in known)
+    states = Counter(by_evidence(cell_state(entry), entry) for entry in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
     ignored = outcomes - Counter(
         outcome for entry in known for run in entry.counted for outcome in run.outcomes
@@ -235,7 +234,7 @@ def reliability(report: MatrixReport) -> Doc:
     for outcome, number in ignored.items():
         trouble[str(outcome).partition("(")[0]] += number
     levels = Counter(run.isolation for entry in known for run in entry.runs)
-    dated = [(entry.verdict.latest, entry) for entry in known if entry.verdict.latest is not None]
+    dated = [(entry.latest, entry) for entry in known if entry.latest is not None]
     dated.sort(key=lambda pair: (pair[0], pair[1].cell.id))
     return Doc(
         health=matrix_health(report),
@@ -244,7 +243,7 @@ def reliability(report: MatrixReport) -> Doc:
         attempts=outcomes.total(),
         spurious=trouble.most_common(),
         isolation=sorted(levels.items(), reverse=True),
-        flaky=_linked(report, [entry for entry in known if entry.verdict.kind == "flaky"]),
+        flaky=_linked(report, [entry for entry in known if entry.kind == "flaky"]),
         oldest=_linked(report, [entry for _, entry in dated[:5]]),
     )
 

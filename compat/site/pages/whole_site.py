@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from markupsafe import Markup
 
 from compat.advise.request import label
-from compat.results.representative import representative
+from compat.results.answer import representative
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.badges import drawing, matrix_badges
 from compat.site.exports.feeds import FEED_TITLES
@@ -129,9 +129,7 @@ def _letter_and_words(entry: dict[str, str]) -> tuple[str, str]:
 
 def embed_box(report: MatrixReport) -> Doc:
     """Return the box: the newest Pythons that something works with, and when it was tested."""
-    latest = [
-        entry.verdict.latest for entry in report.snapshot.known if entry.verdict.latest is not None
-    ]
+    latest = [entry.latest for entry in report.snapshot.known if entry.latest is not None]
     python, rows = report.snapshot.matrix.interpreters.name, []
     for series in reversed(report.advisor.ranks.positions[python]):
         proof = report.best("best", {python: series})
