@@ -69,10 +69,7 @@ class Machine(Protocol):
         """Return the text as it may be published from this machine."""
 
     def fleet(
-        self,
-        benches: Callable[[int, Job], Bench],
-        cancel: threading.Event,
-        options: "RunOptions",
+        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: "RunOptions"
     ) -> Fleet:
         """Return what runs the cells; `benches` is for workers of this machine."""
 

@@ -126,11 +126,7 @@ class Remote:
         return min(missing, key=len, default=tuple(needs))
 
     def run(
-        self,
-        jobs: Iterable[Job],
-        canary: Callable[[Job], Job],
-        keep: Keep,
-        reporter: Reporter,
+        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
         """Run the jobs as they come, see `Local.run`; the workers have canaries of their own."""
         self._keep, self._reporter = keep, reporter

@@ -140,10 +140,7 @@ class Station:
             return CellFault.of(fault)
 
     def _once(
-        self,
-        job: Job,
-        cancel: threading.Event,
-        enter: Enter = lambda activity, cell: None,
+        self, job: Job, cancel: threading.Event, enter: Enter = lambda activity, cell: None
     ) -> JudgedRun:
         return judged(self._run_cell(job, self._bench(job), self._now(), cancel, enter))
 

@@ -87,9 +87,7 @@ def waiting(
 
 
 def section(
-    proposal: Proposal,
-    cell_url: Callable[[str], str] | None = None,
-    with_arithmetic: bool = True,
+    proposal: Proposal, cell_url: Callable[[str], str] | None = None, with_arithmetic: bool = True
 ) -> str:
     """Return one proposal as a section of Markdown; several of one axis share their arithmetic but
     for its end.
@@ -378,10 +376,7 @@ def _settled(
 
 
 def _do(
-    github: GitHub,
-    kind: Literal["pulls", "issues"],
-    step: _Step,
-    create: Callable[[str, str], str],
+    github: GitHub, kind: Literal["pulls", "issues"], step: _Step, create: Callable[[str, str], str]
 ) -> str:
     if step.plant:
         step.plant()

@@ -182,8 +182,7 @@ class Catalogue(Value, frozen=True):
         as far as it could select them with a higher bound.
         """
         return next(
-            (package.releases for package in self.newer if package.name == axis.normalised_name),
-            (),
+            (package.releases for package in self.newer if package.name == axis.normalised_name), ()
         )
 
     def of(self, axis: PackageAxis) -> Package:

@@ -153,12 +153,7 @@ class PipToolsLocker:
         return msgspec.structs.replace(refusal, cause="source-only", because=because)
 
     def _compile(
-        self,
-        python: Path,
-        inputs: Inputs,
-        url: str,
-        folder: Path,
-        sources: Sequence[SourceRelease],
+        self, python: Path, inputs: Inputs, url: str, folder: Path, sources: Sequence[SourceRelease]
     ) -> Done:
         (folder / "bounds.txt").write_text("\n".join(inputs.constraints), encoding="utf-8")
         roots = "\n".join((*inputs.requirements, "-c bounds.txt"))

@@ -134,10 +134,7 @@ def _stated(document: Any, move: Move) -> Iterator[tuple[_Slot, str]]:
     if move.package is not None or move.before is None:
         return
     old, new = move.before, move.floor
-    spelled = {
-        str(old): str(new),
-        f"py{old.major}{old.minor}": f"py{new.major}{new.minor}",
-    }
+    spelled = {str(old): str(new), f"py{old.major}{old.minor}": f"py{new.major}{new.minor}"}
     for *tables, key in _TOOLS:
         place = ".".join(tables)
         for slot in _strings(place, _table(document, *tables), key):

@@ -10,16 +10,10 @@ from packaging.version import Version
 from compat.rewrite.ranges import Move, Unsatisfiable
 from compat.rewrite.requirement_lines import rewritten_deps
 from compat.rewrite.toml_values import Rewritten
-from compat.rewrite.version_lists import (
-    ListedVersion,
-    TextChange,
-    applied_changes,
-    list_changes,
-)
+from compat.rewrite.version_lists import ListedVersion, TextChange, applied_changes, list_changes
 
 _LIST = re.compile(
-    r"^env_?list[ \t]*=(?P<value>[^\n]*\n?(?:[ \t]+[^\n]*\n?|[ \t]*\r?\n(?=[ \t]))*)",
-    re.M,
+    r"^env_?list[ \t]*=(?P<value>[^\n]*\n?(?:[ \t]+[^\n]*\n?|[ \t]*\r?\n(?=[ \t]))*)", re.M
 )
 _BRACES = re.compile(r"(?<![\w.])(?P<prefix>py3?|pypy3?|)\{(?P<items>[^{}]*)\}")
 _ITEM = re.compile(r"[^,\s{}]+")
