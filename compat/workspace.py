@@ -29,8 +29,7 @@ from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import catalogue_with_axes
 from compat.index.release import Catalogue
 from compat.index.settings import IndexOptions
-from compat.lock.kept_lock import LockDigests, kept_lock
-from compat.lock.lock_text import encode_lock
+from compat.lock.lock_text import LockDigests, encode_lock, kept_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, readable_cell, unread_cell
 from compat.plan.feasible import Feasibility

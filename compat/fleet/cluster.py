@@ -31,7 +31,8 @@ from distributed import Client, Scheduler, Security, Worker, WorkerPlugin, get_w
 
 from compat.errors import CompatError, UsageError
 from compat.files import new_folder, remove_tree, write
-from compat.fleet.cell_order import (
+from compat.fleet.local import Breaker, CellFault, Station
+from compat.fleet.remote import (
     CellOrder,
     ClusterHostile,
     ClusterLost,
@@ -39,7 +40,6 @@ from compat.fleet.cell_order import (
     packed,
     unpacked,
 )
-from compat.fleet.station import Breaker, CellFault, Station
 from compat.run.canary import canary
 from compat.run.job import Bench, Job
 from compat.value import Value

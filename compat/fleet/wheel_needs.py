@@ -11,8 +11,8 @@ from packaging.version import Version
 
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.files import write
+from compat.index.metadata import SourceReader, wheel_to_read
 from compat.index.release import Release
-from compat.index.wheel_sources import SourceReader, wheel_to_read
 from compat.plan.cell import Cell
 from compat.results.record import Record
 from compat.run.outcome import Failed

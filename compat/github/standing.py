@@ -19,7 +19,7 @@ from compat.github.client import Again, Commit, GitHub, Thread
 from compat.github.markdown import block, code, inline, link, plain
 from compat.policy.proposal import CellEvidence, FloorKind, Proposal
 from compat.policy.propose import affected_words
-from compat.rewrite.repository_file import RepositoryFile
+from compat.rewrite.ranges import RepositoryFile
 from compat.value import StrictValue, Value
 
 MOST_ROWS = 40

@@ -4,6 +4,7 @@ moment.
 
 import datetime
 from collections.abc import Iterable, Iterator
+from typing import Protocol
 
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
@@ -219,3 +220,20 @@ def _series_of(artifact: Artifact) -> Iterator[Version]:
         number = tag.interpreter[2:]
         if tag.interpreter[:2] in ("cp", "py") and number.isdigit() and number[0] == "3":
             yield Version(f"3.{number[1:] or 0}")
+
+
+class ReleaseSource(Protocol):
+    """Something that knows the releases of packages."""
+
+    def package(self, name: str) -> Package:
+        """Return all releases of the package; raise IndexUnreachable when there is no trustworthy
+        answer.
+        """
+
+    def elsewhere(self, index_url: str) -> "ReleaseSource":
+        """Return a source that asks that index alone, in the same way."""
+
+    def published(self, artifact: Artifact) -> Published | None:
+        """Return what the artifact's own metadata asks for; None for an sdist, which has none to
+        rely on.
+        """

@@ -8,10 +8,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.declare.matrix import NOTHING, Relaxation
 from compat.errors import NoPage
-from compat.index.release import Artifact, Release
-from compat.index.source import ReleaseSource
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.index.release import Artifact, Published, Release, ReleaseSource
+from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
+from compat.lock.recipe import inputs_of
+from compat.lock.sources import SourceRelease
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
 from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import Asked, active
 from compat.value import Value
@@ -205,3 +209,188 @@ def _injected(inputs: Inputs, other: Inputs) -> Inputs:
     return msgspec.structs.replace(
         inputs, injected_pin=other.injected_pin, install_as_python=other.install_as_python
     )
+
+
+class ChangedPin(Value, frozen=True, kw_only=True):
+    """A package whose pin differs: another version, other files (same version), or there on one
+    side only (None).
+    """
+
+    package: str
+    before: Version | None
+    after: Version | None
+
+    def line(self) -> str:
+        if self.before is None:
+            return f"+ {self.package} {self.after}"
+        if self.after is None:
+            return f"- {self.package} {self.before}"
+        if self.before == self.after:
+            return f"~ {self.package} {self.after}: other files"
+        return f"~ {self.package} {self.before} -> {self.after}"
+
+
+class Drift(Value, frozen=True, kw_only=True):
+    """The difference of two locks.
+
+    `reasons` name the inputs that differ; none: only the index has changed.
+    """
+
+    moved: tuple[ChangedPin, ...]
+    reasons: tuple[str, ...]
+
+
+def drift(before: Lock, after: Lock) -> Drift:
+    old = {pin.name: pin for pin in before.pins}
+    new = {pin.name: pin for pin in after.pins}
+    moved = tuple(
+        ChangedPin(package=name, before=_version(old.get(name)), after=_version(new.get(name)))
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
+    )
+    return Drift(moved=moved, reasons=tuple(_reasons(before.inputs, after.inputs)))
+
+
+def _version(pin: Pin | None) -> Version | None:
+    return None if pin is None else pin.version
+
+
+def _reasons(before: Inputs, after: Inputs) -> list[str]:
+    reasons = []
+    for field in Inputs.__struct_fields__:
+        old, new = getattr(before, field), getattr(after, field)
+        if old == new or field == "injected_pin":
+            continue
+        if isinstance(old, tuple):
+            old, new = (
+                sorted(set(map(_show, old)) - set(map(_show, new))),
+                sorted(set(map(_show, new)) - set(map(_show, old))),
+            )
+        nothing = "now" if field == "as_of" else "none"
+        reasons.append(f"{field}: {_show(old) or nothing} -> {_show(new) or nothing}")
+    return reasons
+
+
+def _show(value: object) -> str:
+    match value:
+        case list():
+            return ", ".join(value) or "nothing"
+        case msgspec.Struct():
+            return " ".join(str(part) for part in msgspec.structs.astuple(value))
+        case None:
+            return ""
+        case _:
+            return str(value)
+
+
+# What makes a version of the checkout that no index can have (PEP 440, local version identifiers).
+_LOCAL = "+checkout"
+
+
+class CheckoutLocker:
+    """A Locker that asks another one about a checkout, and puts the wheel's own pin in the place of
+    the release that was shown.
+    """
+
+    def __init__(self, locker: Locker, pin: Pin) -> None:
+        """Take a locker to which `shown_release` is shown, and the pin of the checkout's wheel."""
+        self._locker = locker
+        self._pin = pin
+
+    def lock(self, inputs: Inputs) -> Lock | Refusal:
+        """Return the locker's answer about the checkout."""
+        asked = tuple(
+            f"{text}{_LOCAL}" if self._is_own(text) else text for text in inputs.requirements
+        )
+        answer = self._locker.lock(msgspec.structs.replace(inputs, requirements=asked))
+        if isinstance(answer, Refusal):
+            subject, because = answer.subject, answer.because
+            return msgspec.structs.replace(
+                answer, subject=subject.replace(_LOCAL, ""), because=because.replace(_LOCAL, "")
+            )
+        pins = tuple(self._pin if pin.name == self._pin.name else pin for pin in answer.pins)
+        injected = None if inputs.injected_pin is None else self._pin
+        own = msgspec.structs.replace(inputs, injected_pin=injected)
+        return msgspec.structs.replace(answer, inputs=own, pins=pins)
+
+    def _is_own(self, text: str) -> bool:
+        requirement = Requirement(text)
+        is_named = canonicalize_name(requirement.name) == self._pin.name
+        return is_named and str(requirement.specifier) == f"=={self._pin.version.public}"
+
+
+def shown_release(pin: Pin, published: Published) -> SourceRelease:
+    """Return the release that a resolver is shown for a checkout."""
+    version = Version(f"{pin.version.public}{_LOCAL}")
+    return SourceRelease(pin=msgspec.structs.replace(pin, version=version), asks=published)
+
+
+def exchanged_subject(
+    lock: Lock, before: Feasibility, facts: Feasibility, cell: Cell, pin: Pin
+) -> Lock | None:
+    """Return a release's lock with the checkout in the place of its subject; None where another
+    lock is needed.
+
+    Both must ask for the same packages with the same extras, as `before` and `facts` tell, and what
+    the checkout admits must be pinned: else a package would be missing, or there although nobody
+    asks for it any more.
+    """
+    python = cell.on(facts.matrix.interpreters.name).version
+    pins = {known.name: known.version for known in lock.pins}
+    release = pins.get(pin.name)
+    checkout = facts.subject_release(cell)
+    if release is None or checkout is None or before.published(release) is None:
+        return None
+    relaxations = facts.rules.relaxations(cell)
+    asked = _relaxed(facts.requirements(checkout.version, python), relaxations)
+    earlier = _relaxed(before.requirements(release, python), relaxations)
+    if {(a.name, a.extras) for a in asked} != {(a.name, a.extras) for a in earlier}:
+        return None
+    if not all(_is_met(requirement, pins) for requirement in asked):
+        return None
+    inputs = inputs_of(facts, cell, frozenset(facts.relaxations(cell)).difference(relaxations))
+    # A floor that the checkout has lowered shows in no pin.
+    if inputs.floors != lock.inputs.floors:
+        return None
+    injected = inputs.injected_pin
+    return msgspec.structs.replace(
+        lock,
+        inputs=msgspec.structs.replace(
+            lock.inputs,
+            cell=cell.id,
+            requirements=inputs.requirements,
+            injected_pin=None if injected is None else pin,
+            install_as_python=inputs.install_as_python,
+        ),
+        pins=tuple(pin if known.name == pin.name else known for known in lock.pins),
+    )
+
+
+def moved_besides(lock: Lock, other: Lock, subject: str) -> tuple[str, ...]:
+    """Return how the packages of two locks differ besides the subject, one line for each."""
+    before = {pin.name: str(pin.version) for pin in lock.pins if pin.name != subject}
+    after = {pin.name: str(pin.version) for pin in other.pins if pin.name != subject}
+    names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    return tuple(
+        f"{name} {before.get(name, 'missing')} -> {after.get(name, 'missing')}" for name in names
+    )
+
+
+def _relaxed(asked: Iterable[Asked], relaxations: Mapping[str, Relaxation]) -> list[Asked]:
+    requirements: list[Asked] = []
+    for requirement in asked:
+        relaxation = relaxations.get(requirement.name)
+        if relaxation is None:
+            requirements.append(requirement)
+        elif relaxation.to != NOTHING:
+            requirements.append(
+                msgspec.structs.replace(requirement, specifier=relaxation.specifier)
+            )
+    return requirements
+
+
+def _is_met(requirement: Asked, pins: Mapping[str, Version]) -> bool:
+    version = pins.get(requirement.name)
+    if version is None or requirement.url:
+        return False
+    return requirement.specifier.contains(version, prereleases=True)

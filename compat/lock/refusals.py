@@ -4,13 +4,13 @@ Data, with examples in tests.
 """
 
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 from packaging.utils import canonicalize_name
 
-from compat.lock.builders import own_error, tool_at_fault
 from compat.lock.lockfile import Cause, Pin, Refusal
 
 _WORD = r"[A-Za-z0-9][\w.\[\]-]*"
@@ -291,3 +291,55 @@ def _because(story: str, match: re.Match[str]) -> str:
         default=len(story),
     )
     return cut_reason(tool_message(story[begin:end]))
+
+
+# What a build brings along or finds on the machine, and no version of a cell decides.
+_TOOLS = (
+    re.compile(
+        r"ModuleNotFoundError: No module named"
+        r" '(?P<tool>pkg_resources|setuptools|distutils|wheel|pip|Cython)\b"
+    ),
+    # Removed in setuptools 58 (September 2021): https://setuptools.pypa.io/en/stable/history.html
+    re.compile(r"error in \S+ setup command: use_2to3 is invalid(?P<tool>)"),
+    re.compile(r"command '(?P<tool>[^']+)' failed: No such file or directory"),
+    re.compile(r"unable to execute '(?P<tool>[^']+)': No such file or directory"),
+    re.compile(r"\bUnknown compiler\(s\): \[\[(?P<tool>[^\],]+)"),
+    # What old tools miss in a newer Python, such as 3.12.
+    re.compile(r"AttributeError: module 'pkgutil' has no attribute 'ImpImporter'(?P<tool>)"),
+)
+_DEFAULT_TOOL = "setuptools"
+_OWN = re.compile(
+    r"^[\s│]*(?P<error>(?:[A-Za-z_][\w.]*(?:Error|Exception)\b|error|ERROR): .+?)\s*$", re.MULTILINE
+)
+_STEP = re.compile(r"Failed to (?:download and )?build ")
+
+
+def tool_at_fault(text: str) -> str:
+    """Return the build tool that is missing or does not fit; empty when the package itself is at
+    fault.
+    """
+    if not _STEP.search(text):
+        return ""
+    match = next((match for pattern in _TOOLS if (match := pattern.search(text))), None)
+    return "" if match is None else match["tool"].strip("'\"") or _DEFAULT_TOOL
+
+
+def own_error(text: str) -> str:
+    """Return the last error that the builder itself told after a build failed; empty when it told
+    none.
+    """
+    begin = _STEP.search(text)
+    return "" if begin is None else _last_error(text[begin.end() :])
+
+
+def error_before_failure(text: str) -> str:
+    """Return the last error that the builder told before its caller said that the build failed, as
+    `uv build` prints them; empty when it told none.
+    """
+    end = _STEP.search(text)
+    return _last_error(text if end is None else text[: end.start()].rpartition("\n")[0])
+
+
+def _last_error(text: str) -> str:
+    errors = [match["error"] for match in _OWN.finditer(text)]
+    return textwrap.shorten(errors[-1], 300, placeholder=" ...") if errors else ""

@@ -17,8 +17,7 @@ from packaging.version import Version
 
 from compat.declare.parsing import minor_series
 from compat.errors import NoPage
-from compat.index.release import Artifact, Published, Release
-from compat.index.source import ReleaseSource
+from compat.index.release import Artifact, Published, Release, ReleaseSource
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.refusals import needs_builds
 from compat.plan.platform import accepted_tags

@@ -3,6 +3,10 @@ only.
 """
 
 import datetime
+import logging
+import shlex
+import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -23,8 +27,39 @@ from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
-from compat.lock.tool import run_resolver
 from compat.plan.platform import build_of, python_name, python_remedy, without_build
+
+_LOG = logging.getLogger(__name__)
+# uv's program is looked up by it, and threads that ask first at once would see it half made.
+sysconfig.get_config_vars()
+Done = subprocess.CompletedProcess[str]
+
+
+def run_resolver(
+    command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
+) -> Done:
+    """Return what the process came to, whatever its exit code; raise ToolFailed when it had no
+    answer in time.
+    """
+    name = Path(command[0]).name
+    _LOG.info("running %s", shlex.join(command))
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env=dict(environ),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolFailed.of(f"{name} had no answer after {seconds} s") from error
+    except OSError as fault:
+        raise ToolFailed.of(f"{name} could not be started: {fault.strerror}") from fault
+
 
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
 # ranges.

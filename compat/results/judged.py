@@ -3,7 +3,7 @@
 import datetime
 from collections.abc import Callable, Sequence
 
-from compat.lock.builders import own_error
+from compat.lock.refusals import own_error
 from compat.results.involved import involved, involved_in_refusal
 from compat.results.judge import EvaluationContext
 from compat.results.log_excerpt import around_first_error
