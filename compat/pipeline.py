@@ -369,7 +369,6 @@ def proposed(
     Lines of the `folders` that still mention what a move leaves are named.
     """
     from compat.policy.propose import proposals, proposed_extensions
-    from compat.rewrite.file import mentions
     from compat.rewrite.ranges import RepositoryFile
 
     snapshot = known_on(workspace, day)
@@ -392,6 +391,8 @@ def proposed(
     moves = [_move(snapshot, proposal) for proposal in opened]
     passed = {path.resolve() for path in moved}
     for folder in folders if moves else ():
+        from compat.rewrite.file import mentions
+
         for name, text in texts_below(folder, workspace.folder.parent):
             if (folder / name).resolve() not in passed:
                 left += (_left(name, s) for move in moves for s in mentions(name, text, move))

@@ -1,5 +1,6 @@
-"""What the index holds, as values: artifacts, releases, packages, and the Catalogue of one
-moment.
+"""What the index holds, as values: artifacts, releases, packages, and the Catalogue of one moment.
+
+Their names in JSON are those of a kept catalogue, see `kept.py`.
 """
 
 import datetime
@@ -15,7 +16,13 @@ from compat.declare.selector import Selector
 from compat.value import Value
 
 
-class Artifact(Value, frozen=True):
+class Artifact(
+    Value,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"filename": "name", "requires_python": "python"},
+):
     """One file of a release: a wheel (with its tags, PEP 425) or an sdist (no tags).
 
     `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it
@@ -25,15 +32,15 @@ class Artifact(Value, frozen=True):
     """
 
     filename: str
-    url: str
-    tags: frozenset[Tag]
-    requires_python: SpecifierSet | None = None
+    url: str = ""
+    tags: frozenset[Tag] = frozenset()
     uploaded: datetime.datetime | None = None
-    sha256: str | None = None
+    requires_python: SpecifierSet | None = None
     yanked: bool = False
-    has_metadata: bool | None = None
-    set_aside: str = ""
     yank_reason: str = ""
+    set_aside: str = ""
+    sha256: str | None = None
+    has_metadata: bool | None = None
 
     @property
     def is_wheel(self) -> bool:
@@ -41,23 +48,35 @@ class Artifact(Value, frozen=True):
         return bool(self.tags)
 
 
-class Published(Value, frozen=True):
+class Published(
+    Value,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"requires_python": "python", "requires_dist": "requires"},
+):
     """What a release's own metadata asks for: `Requires-Python`, and each `Requires-Dist` as
     written.
     """
 
-    requires_python: SpecifierSet | None
-    requires_dist: tuple[str, ...]
+    requires_python: SpecifierSet | None = None
+    requires_dist: tuple[str, ...] = ()
 
 
-class Release(Value, frozen=True):
+class Release(
+    Value,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"artifacts": "files", "published": "asks"},
+):
     """All artifacts of one version, sorted by file name.
 
     `published` is read for the subject and what it pins.
     """
 
     version: Version
-    artifacts: tuple[Artifact, ...]
+    artifacts: tuple[Artifact, ...] = ()
     published: Published | None = None
 
     @property
@@ -79,7 +98,7 @@ class Release(Value, frozen=True):
         return any(not artifact.yanked and not artifact.set_aside for artifact in self.artifacts)
 
 
-class Package(Value, frozen=True):
+class Package(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """All releases of one package, oldest version first. `name` is normalised (PEP 503).
 
     `stale_since` is set when the index could not be reached and an older answer, of that time,
