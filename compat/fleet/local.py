@@ -22,63 +22,81 @@ from compat.run.job import Bench, Job
 from compat.run.outcome import Failed, Passed, is_spurious
 from compat.run.steps import Activity, Enter
 
-
-class CanaryDays:
-    """The day on which the canary of one interpreter passed at one isolation level, by this code.
-
-    A bench that names no folder for it remembers nothing.
-    """
-
-    def __init__(self, bench: Bench) -> None:
-        parts = (bench.python, bench.tag, bench.level, bench.sandbox)
-        digest = hashlib.sha256("\0".join(parts).encode() + code_of("run")).hexdigest()
-        self._path = Path(bench.canaries, digest[:32]) if bench.canaries else None
-
-    def passed_on(self, day: datetime.date) -> bool:
-        text = None if self._path is None else read_if_there(self._path)
-        return text == day.isoformat().encode()
-
-    def keep(self, day: datetime.date) -> None:
-        """Remember that it passed on that day."""
-        if self._path is not None:
-            write(self._path, day.isoformat())
-
-    def forget(self) -> None:
-        """Forget that it passed."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
-
-
 # So many cells in a row that fail at their install, or by the machine, say more about the worker
 # than about the cells.
 BREAKER = 5
 _RETRIED = frozenset(("network", "index", "cache", "sandbox", "worker", "killed"))
 # By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
 _OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
-
+# How soon a worker that waits for a job sees that there will be none.
+_PATIENCE_SECONDS = 0.2
 
 RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event, Enter], Evidence]
 
 
-class CellFault:
-    """An exception in compat's own handling of a cell, as it is told."""
+class CellFault(str):
+    """An exception in compat's own handling of a cell, as it is reported."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    __slots__ = ()
 
     @classmethod
     def of(cls, fault: Exception) -> "CellFault":
         return cls(f"{type(fault).__name__} in compat itself: {fault}")
 
-    def __str__(self) -> str:
-        return self._text
-
 
 Attempts = tuple[JudgedRun, ...] | CellFault
+Keep = Callable[[Job, tuple[JudgedRun, ...]], None]
+
+
+class Reporter(Protocol):
+    """Progress of a run, reported from the thread of each worker; workers count from 0."""
+
+    def began(self, worker: int, job: Job) -> None:
+        """Called before the first attempt at a cell, and not for the worker's canary."""
+
+    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
+        """Called when the cell begins something else, at each attempt again; not for the canary.
+
+        `cell` is the folder of the cell. What is below it may be the cell's own work: hostile.
+        """
+
+    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
+        """Called after the last attempt at a cell; `attempts` are all that were made."""
+
+    def faulted(self, worker: int, job: Job, why: str) -> None:
+        """Called in place of `ended` when compat itself failed with a cell; the worker goes on."""
+
+    def stopped(self, worker: int, why: str) -> None:
+        """Called once when a worker takes no more cells before all are done."""
+
+
+class Fleet(Protocol):
+    """Workers that run jobs."""
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether every worker has stopped, so that a job that comes now will not be run."""
+
+    @property
+    def stopped(self) -> dict[int, str]:
+        """Why each worker that took no more cells stopped."""
+
+    def run(
+        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
+    ) -> int:
+        """Run the jobs as they come; `keep` is called once for each that ended.
+
+        Making the next job may take its time: the cells before it run meanwhile. Return how many
+        have no result that was kept.
+        """
 
 
 class Station:
-    """One worker's way with a job."""
+    """How one worker goes about its cells: its canary first, then the attempts at each.
+
+    That a canary passed is remembered for the day, by interpreter, isolation level and code, where
+    its bench names a folder for it.
+    """
 
     def __init__(
         self,
@@ -89,41 +107,41 @@ class Station:
         attempts: int = 1,
         run_cell: RunCell | None = None,
     ) -> None:
-        """Take what gives the worker its bench for a job, the canary to go before a job, and the
-        clock.
-
-        `attempts` is how often each cell is run; `run_cell` is how.
+        """Take what gives the worker its bench for a job, the canary to go before a job, the clock,
+        how often each cell is run, and how.
         """
-        self._bench = bench
-        self._canary = canary
-        self._now = now
+        self._bench, self._canary, self._now = bench, canary, now
         self._attempts = attempts
-        self._run_cell = run_cell or _run_cell
-        self._passed: dict[str, CanaryDays] = {}
+        self._run_cell = run_cell or (lambda *words: CellRun(*words).run())
+        self._passed: dict[str, Path | None] = {}
 
     def trouble(self, job: Job, cancel: threading.Event) -> str:
         """Run the canary before the first job of an interpreter, unless it passed here today;
         return what is wrong with the worker, empty when nothing is.
         """
         try:
-            bench, now = self._bench(job), self._now()
+            bench, today = self._bench(job), self._now().date().isoformat()
             if bench.python in self._passed:
                 return ""
-            days = CanaryDays(bench)
-            if not days.passed_on(now.date()):
+            parts = (bench.python, bench.tag, bench.level, bench.sandbox)
+            digest = hashlib.sha256("\0".join(parts).encode() + code_of("run")).hexdigest()
+            day = Path(bench.canaries, digest[:32]) if bench.canaries else None
+            if day is None or read_if_there(day) != today.encode():
                 outcome = self._once(self._canary(job), cancel).outcome
                 if not isinstance(outcome, Passed):
                     return f"its canary cell came to {outcome}"
-                days.keep(now.date())
-            self._passed[bench.python] = days
+                if day is not None:
+                    write(day, today)
+            self._passed[bench.python] = day
         except Exception as fault:
             return f"its canary cell met {CellFault.of(fault)}"
         return ""
 
     def distrust(self) -> None:
-        """Let canaries go first again: the worker is at fault, whatever they came to before."""
-        for days in self._passed.values():
-            days.forget()
+        """Let canaries go first again: the worker is at fault, whatever their result before."""
+        for day in self._passed.values():
+            if day is not None:
+                day.unlink(missing_ok=True)
         self._passed.clear()
 
     def attempted(self, job: Job, cancel: threading.Event, enter: Enter) -> Attempts:
@@ -151,14 +169,14 @@ class Station:
 
 
 class Breaker:
-    """Holds back what a worker's cells came to while that may be the worker's doing."""
+    """Holds back the results of a worker's cells while they may be the worker's doing."""
 
     def __init__(self) -> None:
         self._suspects: list[str] = []
         self._held: list[tuple[Job, Attempts]] = []
 
     def take(self, job: Job, attempts: Attempts) -> list[tuple[Job, Attempts]]:
-        """Take what a cell came to, and return what need not be held back any more: with it, what
+        """Take the result of a cell, and return what need not be held back any more: with it, what
         was held before, or nothing.
         """
         suspicion = _suspicion(attempts)
@@ -169,125 +187,20 @@ class Breaker:
     @property
     def why(self) -> str:
         """Why the worker takes no more cells; empty until the breaker opens."""
-        if len(self._suspects) < BREAKER:
+        number = len(self._suspects)
+        if number < BREAKER:
             return ""
         counts = Counter(self._suspects).most_common()
-        causes = ", ".join(
-            cause if number == len(self._suspects) else f"{cause} ({number})"
-            for cause, number in counts
-        )
-        return f"{len(self._suspects)} cells in a row failed: {causes}"
+        causes = (cause if times == number else f"{cause} ({times})" for cause, times in counts)
+        return f"{number} cells in a row failed: {', '.join(causes)}"
 
     def held(self) -> list[tuple[Job, Attempts]]:
         held, self._held = self._held, []
         return held
 
 
-def _run_cell(
-    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event, enter: Enter
-) -> Evidence:
-    return CellRun(job, bench, started, cancel, enter).run()
-
-
-def _suspicion(attempts: Attempts) -> str:
-    """What a cell failed of that may be the worker's doing; empty when nothing of the kind did."""
-    if isinstance(attempts, CellFault):
-        return "a fault of compat itself"
-    outcome = attempts[-1].outcome
-    if not isinstance(outcome, Failed) or outcome.cause in ("cancelled", "suite-fault"):
-        return ""
-    of_machine = is_spurious(outcome) or outcome.cause in _OF_A_SHORT_MACHINE
-    return (
-        f"{outcome.stage}-fail:{outcome.cause}" if outcome.stage == "install" or of_machine else ""
-    )
-
-
-# How soon a worker that waits for a job sees that there will be none.
-_PATIENCE_SECONDS = 0.2
-
-
-class Reporter(Protocol):
-    """Progress of a run, told from the thread of each worker; workers count from 0."""
-
-    def began(self, worker: int, job: Job) -> None:
-        """Called before the first attempt at a cell, and not for the worker's canary."""
-
-    def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
-        """Called when the cell begins something else, at each attempt anew; not for the canary.
-
-        `cell` is the folder of the cell. What is below it may be the cell's own work: hostile.
-        """
-
-    def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """Called after the last attempt at a cell; `attempts` are all that were made."""
-
-    def faulted(self, worker: int, job: Job, why: str) -> None:
-        """Called in place of `ended` when compat itself failed with a cell; the worker goes on."""
-
-    def stopped(self, worker: int, why: str) -> None:
-        """Called once when a worker takes no more cells before all are done."""
-
-
-class Fleet(Protocol):
-    """Workers that run jobs."""
-
-    @property
-    def is_spent(self) -> bool:
-        """Whether every worker has stopped, so that a job that comes now will not be run."""
-
-    @property
-    def stopped(self) -> dict[int, str]:
-        """Why each worker that took no more cells stopped."""
-
-    def run(
-        self,
-        jobs: Iterable[Job],
-        canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-        reporter: Reporter,
-    ) -> int:
-        """Run the jobs as they come; `keep` is called once for each that ended.
-
-        Making the next job may take its time: the cells before it run meanwhile. Return how many
-        have no result that was kept.
-        """
-
-
-class _Waiting:
-    """The jobs that no worker has taken yet. More may come until it is closed."""
-
-    def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._closed = threading.Event()
-
-    def put(self, job: Job) -> None:
-        """Let a worker have the job."""
-        self._jobs.put(job)
-
-    def close(self) -> None:
-        """Say that no more will come."""
-        self._closed.set()
-
-    def take(self, cancel: threading.Event) -> Job | None:
-        """Return the next job when there is one; None when none will come, or at the order to
-        stop.
-        """
-        while not cancel.is_set():
-            # Asked before the queue: what came just before the end is still seen.
-            is_closed = self._closed.is_set()
-            try:
-                return self._jobs.get(timeout=0 if is_closed else _PATIENCE_SECONDS)
-            except queue.Empty:
-                if is_closed:
-                    return None
-        return None
-
-    def left(self) -> int:
-        return self._jobs.qsize()
-
-
 class Local:
-    """Workers that take jobs from one queue.
+    """Workers of this machine that take jobs from one queue.
 
     A worker whose canary dies, or whose breaker opens, takes no more.
     """
@@ -302,123 +215,99 @@ class Local:
         attempts: int = 1,
         run_cell: RunCell | None = None,
     ) -> None:
-        """Take what gives each worker its bench for a job, the clock, and the order to stop.
-
-        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally.
-        `run_cell` is how.
+        """Take what gives each worker its bench for a job, the clock, the order to stop, how often
+        each cell is run, and how.
         """
-        self._benches = benches
-        self._now = now
-        self._cancel = cancel
-        self._workers = workers
-        self._attempts = attempts
-        self._run_cell = run_cell
+        self._benches, self._now, self._cancel = benches, now, cancel
+        self._workers, self._attempts, self._run_cell = workers, attempts, run_cell
         self._lost = 0
         self._stopped: dict[int, str] = {}
+        # The jobs that no worker has taken yet; more may come until it is closed.
+        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._closed = threading.Event()
 
     @property
     def is_spent(self) -> bool:
-        """Whether every worker has stopped, so that a job that comes now will not be run."""
         return len(self._stopped) >= self._workers
 
     @property
     def stopped(self) -> dict[int, str]:
-        """Why each worker that took no more cells stopped."""
         return dict(sorted(self._stopped.items()))
 
     def run(
-        self,
-        jobs: Iterable[Job],
-        canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-        reporter: Reporter,
+        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
-        """Run the jobs as they come; `keep` is called once for each that ended, in its worker.
-
-        Making the next job may take its time: the cells before it run meanwhile. A worker starts
-        when a job comes for it, so that there are never more workers than jobs. Return how many
-        have no result that was kept.
-        """
-        waiting = _Waiting()
+        # A worker starts when a job comes for it: there are never more workers than jobs.
         threads: list[threading.Thread] = []
         try:
             for job in jobs:
-                waiting.put(job)
+                self._waiting.put(job)
                 if len(threads) < self._workers:
-                    work = (len(threads), waiting, canary, keep, reporter)
-                    threads.append(
-                        threading.Thread(
-                            target=self._work, args=work, name=f"worker-{len(threads)}"
-                        )
-                    )
+                    words, name = (len(threads), canary, keep, reporter), f"worker-{len(threads)}"
+                    threads.append(threading.Thread(target=self._work, args=words, name=name))
                     threads[-1].start()
         finally:
-            waiting.close()
+            self._closed.set()
             for thread in threads:
                 while thread.is_alive():
-                    thread.join(0.2)
-        return waiting.left() + self._lost
+                    thread.join(_PATIENCE_SECONDS)
+        return self._waiting.qsize() + self._lost
+
+    def _next(self) -> Job | None:
+        while not self._cancel.is_set():
+            # Asked before the queue: what came just before the end is still seen.
+            is_closed = self._closed.is_set()
+            try:
+                return self._waiting.get(timeout=0 if is_closed else _PATIENCE_SECONDS)
+            except queue.Empty:
+                if is_closed:
+                    return None
+        return None
 
     def _work(
-        self,
-        number: int,
-        waiting: _Waiting,
-        canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-        reporter: Reporter,
+        self, number: int, canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> None:
+        def own_canary(job: Job) -> Job:
+            # Workers start at the same moment, and leave their evidence by this name.
+            known = canary(job)
+            return msgspec.structs.replace(known, cell=f"{known.cell}-{number}")
+
+        def release(settled: Iterable[tuple[Job, Attempts]]) -> None:
+            for job, attempts in settled:
+                if not handed_on(job, attempts, number, keep, reporter):
+                    self._lost += 1
+
         breaker = Breaker()
         station = Station(
             partial(self._benches, number),
-            lambda job: _of_worker(canary(job), number),
+            own_canary,
             self._now,
             attempts=self._attempts,
             run_cell=self._run_cell,
         )
-        while (job := waiting.take(self._cancel)) is not None:
-            if trouble := station.trouble(job, self._cancel):
-                waiting.put(job)
+        while (job := self._next()) is not None:
+            why = station.trouble(job, self._cancel)
+            if why:
+                self._waiting.put(job)
+            else:
+                reporter.began(number, job)
+                enter = partial(reporter.entered, number, job)
+                settled = breaker.take(job, station.attempted(job, self._cancel, enter))
+                why = breaker.why
+                if why:
+                    station.distrust()
+            if why:
                 for unjudged, _ in breaker.held():
-                    waiting.put(unjudged)
-                self._stop(number, trouble, reporter)
+                    self._waiting.put(unjudged)
+                self._stopped[number] = why
+                reporter.stopped(number, why)
                 return
-            reporter.began(number, job)
-            attempts = station.attempted(job, self._cancel, partial(reporter.entered, number, job))
-            settled = breaker.take(job, attempts)
-            if breaker.why:
-                station.distrust()
-                for unjudged, _ in breaker.held():
-                    waiting.put(unjudged)
-                self._stop(number, breaker.why, reporter)
-                return
-            self._release(settled, number, keep, reporter)
-        self._release(breaker.held(), number, keep, reporter)
-
-    def _stop(self, number: int, why: str, reporter: Reporter) -> None:
-        self._stopped[number] = why
-        reporter.stopped(number, why)
-
-    def _release(
-        self,
-        settled: Iterable[tuple[Job, Attempts]],
-        number: int,
-        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-        reporter: Reporter,
-    ) -> None:
-        """Hand on what need not be held back; what has no result that is kept is told."""
-        for job, attempts in settled:
-            if not handed_on(job, attempts, number, keep, reporter):
-                self._lost += 1
+            release(settled)
+        release(breaker.held())
 
 
-def handed_on(
-    job: Job,
-    attempts: Attempts,
-    number: int,
-    keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-    reporter: Reporter,
-) -> bool:
-    """Keep and tell what a cell came to; return whether it has a result that is kept."""
+def handed_on(job: Job, attempts: Attempts, number: int, keep: Keep, reporter: Reporter) -> bool:
+    """Keep and report the result of a cell; return whether it has one that is kept."""
     if isinstance(attempts, CellFault):
         reporter.faulted(number, job, str(attempts))
         return False
@@ -431,8 +320,14 @@ def handed_on(
     return True
 
 
-def _of_worker(canary: Job, number: int) -> Job:
-    """The canary under a name of the worker's own: workers start at the same moment, and leave
-    their evidence by it.
-    """
-    return msgspec.structs.replace(canary, cell=f"{canary.cell}-{number}")
+def _suspicion(attempts: Attempts) -> str:
+    """What a cell failed of that may be the worker's doing; empty when nothing of the kind did."""
+    if isinstance(attempts, CellFault):
+        return "a fault of compat itself"
+    outcome = attempts[-1].outcome
+    if not isinstance(outcome, Failed) or outcome.cause in ("cancelled", "suite-fault"):
+        return ""
+    is_of_machine = is_spurious(outcome) or outcome.cause in _OF_A_SHORT_MACHINE
+    if outcome.stage != "install" and not is_of_machine:
+        return ""
+    return f"{outcome.stage}-fail:{outcome.cause}"

@@ -134,13 +134,12 @@ class GitHub:
     def commit(self, sha: str) -> Commit | None:
         commit = self._read(f"git/commits/{quote(sha)}")
         with _described():
-            return commit and Commit(
-                sha=commit["sha"],
-                tree=commit["tree"]["sha"],
-                parents=tuple(parent["sha"] for parent in commit["parents"]),
-                message=commit["message"],
-                author=commit["author"]["name"],
-            )
+            if commit is None:
+                return None
+            fields = {key: commit[key] for key in ("sha", "message")}
+            fields |= {"tree": commit["tree"]["sha"], "author": commit["author"]["name"]}
+            fields |= {"parents": [parent["sha"] for parent in commit["parents"]]}
+            return msgspec.convert(fields, Commit)
 
     def text(self, path: str, sha: str) -> str | None:
         """Return the text of a file at a commit; None where it has no such file."""
@@ -184,8 +183,8 @@ class GitHub:
         runs = self._read(f"{path}/runs", status="success", per_page=1)
         with _described():
             created = [run["created_at"] for run in runs["workflow_runs"]] if runs else []
-            newest = msgspec.convert(created[0], datetime) if created else None
-            return WorkflowActivity(workflow=workflow, state=state["state"], succeeded=newest)
+            fields = {"workflow": workflow, "state": state["state"]}
+            return msgspec.convert(fields | {"succeeded": [*created, None][0]}, WorkflowActivity)
 
     # What is written.
 
@@ -337,16 +336,12 @@ def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
 
 
 def _thread(thread: dict[str, Any]) -> Thread:
-    return Thread(
-        number=thread["number"],
-        html_url=thread["html_url"],
-        title=thread["title"],
-        text=thread.get("body") or "",
-        is_open=thread["state"] == "open",
-        is_merged=thread.get("merged_at") is not None,
-        head_sha=thread["head"]["sha"] if "head" in thread else "",
-        base_ref=thread["base"]["ref"] if "base" in thread else "",
-    )
+    ends = thread.get("head") or {}, thread.get("base") or {}
+    fields = {key: thread[key] for key in ("number", "html_url", "title")}
+    fields |= {"text": thread.get("body") or "", "is_open": thread["state"] == "open"}
+    fields |= {"is_merged": thread.get("merged_at") is not None}
+    fields |= {"head_sha": ends[0].get("sha", ""), "base_ref": ends[1].get("ref", "")}
+    return msgspec.convert(fields, Thread)
 
 
 def _home(end: dict[str, Any]) -> Any:
