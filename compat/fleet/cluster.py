@@ -105,7 +105,10 @@ def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
     if int(port) > 65535:
         raise UsageError.of(f"{text!r}: a port is at most 65535")
     names = ", ".join(_CERTIFICATES)
-    if tls is None and not _is_loopback(host):
+    is_here = host == "localhost"
+    with contextlib.suppress(ValueError):
+        is_here = is_here or ipaddress.ip_address(host).is_loopback
+    if tls is None and not is_here:
         raise UsageError.of(
             f"{host} is not this machine, so the connection needs certificates",
             hint=f"--tls FOLDER names a folder with {names}",
@@ -140,12 +143,6 @@ def make_certificates(own: Path, now: float) -> None:
         draft.rename(own)
 
 
-def _is_loopback(host: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
-
-
 # The side of a run.
 
 
@@ -170,9 +167,7 @@ class _NoObjects:
         raise pickle.UnpicklingError(f"{names[0]}.{names[1]} is refused")
 
 
-@cache
-def _no_objects() -> _NoObjects:
-    return _NoObjects()
+_guard = cache(_NoObjects)
 
 
 class Cluster:
@@ -186,7 +181,7 @@ class Cluster:
 
     def __init__(self, address: ClusterAddress, topic: str) -> None:
         self._messages: queue.SimpleQueue[WorkerMessage] = queue.SimpleQueue()
-        self._guard, self._refused = _no_objects(), ""
+        self._guard, self._refused = _guard(), ""
         self._guard.connections += 1
         self._guard.refused = ""
         with _losses():
@@ -321,7 +316,6 @@ class CellHost(WorkerPlugin):
         self.why = ""
 
     def setup(self, worker: Any) -> None:
-        """Called with the worker to which orders come from now on."""
         self._worker = worker
 
     def end(self, why: str) -> None:

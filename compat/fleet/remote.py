@@ -22,8 +22,8 @@ from packaging.version import Version
 from compat.declare.matrix import decode_custom
 from compat.errors import CompatError
 from compat.files import code_digest
-from compat.fleet.local import Attempts, Breaker, CellFault, Reporter, handed_on
-from compat.results.judged import JudgedRun, judged
+from compat.fleet.local import Attempts, Breaker, CellFault, Keep, Reporter, handed_on
+from compat.results.judged import judged
 from compat.run.evidence import Evidence
 from compat.run.job import Job
 from compat.run.steps import Activity
@@ -128,15 +128,13 @@ def code_resource() -> str:
 
 
 def resource_words(name: str) -> str:
-    if name == code_resource():
-        return "this run's code of compat (start the workers from the same version)"
-    if name.startswith(_PYTHON):
-        return f"Python {name.removeprefix(_PYTHON)}"
-    return {
+    words = {
+        code_resource(): "this run's code of compat (start the workers from the same version)",
         "cell": "a place for a cell",
         "memory-mb": "as much memory as the cell may take",
         "disk-mb": "as much disk as the cell may take",
-    }.get(name, name)
+    }
+    return words.get(name, name.replace(_PYTHON, "Python ", 1))
 
 
 def lacking(needs: dict[str, float], offered: dict[str, float]) -> tuple[str, ...]:
@@ -156,8 +154,6 @@ _MESSAGE_SECONDS = 0.2
 _LATE_SECONDS = 10.0
 # What cells need to stop: their own grace, and the way of the message.
 _CANCEL_SECONDS = 30.0
-
-Keep = Callable[[Job, tuple[JudgedRun, ...]], None]
 
 
 @dataclass
@@ -190,12 +186,8 @@ class Remote:
         """Take what connects to the scheduler, the name under which workers speak to this run, and
         the order to stop; raise CompatError when no scheduler answers.
         """
-        self._connect = connect
-        self._topic = topic
-        self._cancel = cancel
-        self._attempts = attempts
-        self._merged = merged
-        self._patience = patience
+        self._connect, self._topic, self._cancel = connect, topic, cancel
+        self._attempts, self._merged, self._patience = attempts, merged, patience
         self._cluster = connect()
         self._hands: dict[str, _Hand] = {}
         self._numbers: dict[str, int] = {}
@@ -274,13 +266,22 @@ class Remote:
                 self._submit()
                 self._hear(self._cluster.message(_MESSAGE_SECONDS))
             except ClusterHostile as fault:
-                self._leave(str(fault))
+                # Nothing that was held back of the workers is recorded.
+                for hand in self._hands.values():
+                    self._stopped[hand.number] = str(fault)
+                    self._reporter.stopped(hand.number, str(fault))
+                    self._lost += len(hand.breaker.held())
                 return
             except CompatError as fault:
                 if not self._reconnected(str(fault)):
                     return
-        if self._cancel.is_set():
-            self._wait_for_cancelled()
+        end = time.monotonic() + _CANCEL_SECONDS
+        for hand in self._hands.values() if self._cancel.is_set() else ():
+            self._cluster.drop(hand.future)
+        while self._cancel.is_set() and time.monotonic() < end:
+            if not any(hand.job and hand.has_begun for hand in self._hands.values()):
+                break
+            self._hear(self._cluster.message(_MESSAGE_SECONDS))
         for hand in self._hands.values():
             self._release(hand.breaker.held(), hand)
 
@@ -290,41 +291,30 @@ class Remote:
         is_idle = all(hand.job is None for hand in self._hands.values())
         return is_closed and not self._waiting and is_idle
 
-    def _wait_for_cancelled(self) -> None:
-        end = time.monotonic() + _CANCEL_SECONDS
-        for hand in self._hands.values():
-            self._cluster.drop(hand.future)
-        while time.monotonic() < end and any(
-            hand.job and hand.has_begun for hand in self._hands.values()
-        ):
-            self._hear(self._cluster.message(_MESSAGE_SECONDS))
-
     def _submit(self) -> None:
         """Give each idle worker the first cell that it can run."""
         for hand in self._hands.values():
             if hand.job is not None:
                 continue
-            fitting = (
-                job for job in tuple(self._waiting) if not lacking(resources_for(job), hand.offer)
-            )
+            waiting = tuple(self._waiting)
+            fitting = (job for job in waiting if not lacking(resources_for(job), hand.offer))
             job = next(fitting, None)
             if job is not None:
                 key = f"{self._topic}-{job.cell}-{next(self._starts)}"
-                hand.future = self._cluster.submit(self._order(job), key, hand.address)
+                order = CellOrder(
+                    topic=self._topic,
+                    job=msgspec.structs.replace(job, suite_folder=""),
+                    attempts=self._attempts,
+                    suite=self._suite_of(job)[0] if job.suite_folder else None,
+                    merged=self._merged,
+                )
+                hand.future = self._cluster.submit(order, key, hand.address)
                 hand.job, hand.has_begun, hand.finished = job, False, None
                 self._waiting.remove(job)
 
-    def _order(self, job: Job) -> CellOrder:
-        suite = self._suite_of(job)[0] if job.suite_folder else None
-        portable = msgspec.structs.replace(job, suite_folder="")
-        return CellOrder(
-            topic=self._topic, job=portable, attempts=self._attempts, suite=suite,
-            merged=self._merged,
-        )  # fmt: skip
-
     def _suite_of(self, job: Job) -> tuple[dict[str, bytes], str]:
+        folder = Path(job.suite_folder)
         if job.suite_folder not in self._suites:
-            folder = Path(job.suite_folder)
             self._suites[job.suite_folder] = suite_contents(folder), suite_digest(folder)
         return self._suites[job.suite_folder]
 
@@ -354,16 +344,18 @@ class Remote:
 
     def _drop_unfit(self, now: float) -> None:
         """Give up cells for which there was no worker for too long: all that need that Python."""
-        for series, example in {_series(job): job for job in tuple(self._waiting)}.items():
+        by_python = {python_resource(job.lock.inputs.python): job for job in tuple(self._waiting)}
+        for series, example in by_python.items():
             missing = self.obstacle(example)
             if not missing:
                 self._unfit.pop(series, None)
             elif now - self._unfit.setdefault(series, now) > self._patience:
                 words = ", ".join(map(resource_words, missing))
                 lacks = f"no worker has {words}" if self._hands else "no worker is left"
-                for job in [job for job in tuple(self._waiting) if _series(job) == series]:
-                    self._waiting.remove(job)
-                    self._fail(job, 0, lacks)
+                for job in tuple(self._waiting):
+                    if python_resource(job.lock.inputs.python) == series:
+                        self._waiting.remove(job)
+                        self._fail(job, 0, lacks)
 
     def _again(self, hand: _Hand, why: str) -> None:
         """Have the cell of a worker run again, unless that was tried too often."""
@@ -394,13 +386,6 @@ class Remote:
         self._reporter.stopped(hand.number, why)
         self._waiting.extend(job for job, _ in hand.breaker.held())
         self._again(hand, why)
-
-    def _leave(self, why: str) -> None:
-        """Give up all workers; nothing that was held back of them is recorded."""
-        for hand in self._hands.values():
-            self._stopped[hand.number] = why
-            self._reporter.stopped(hand.number, why)
-            self._lost += len(hand.breaker.held())
 
     def _reconnected(self, why: str) -> bool:
         """Connect again and have everything run that has no result; return whether it went."""
@@ -464,17 +449,10 @@ class Remote:
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:
         suite = self._suite_of(job)[1] if job.suite_folder else ""
         asked = (job.matrix, job.cell, job.lock.digest, suite, job.tier, job.subject)
+        names = ("matrix", "cell", "lock_digest", "suite_digest", "tier", "subject")
         for evidence in message.attempts:
-            answered = (
-                *(evidence.matrix, evidence.cell, evidence.lock_digest, evidence.suite_digest),
-                *(evidence.tier, evidence.subject),
-            )
-            if answered != asked:
+            if tuple(getattr(evidence, name) for name in names) != asked:
                 return CellFault("its worker answered about something else")
         if not message.attempts:
             return CellFault("its worker sent no evidence")
         return tuple(judged(evidence) for evidence in message.attempts)
-
-
-def _series(job: Job) -> str:
-    return python_resource(job.lock.inputs.python)
