@@ -126,9 +126,7 @@ def tree_state(folder: Path) -> bytes:
 
 
 def tree_states(folder: Path) -> list[str]:
-    """Return path, size and time of change of each file below the folder, separated by blanks,
-    sorted.
-    """
+    """Return path, size and time of change of each file below the folder, sorted."""
     return sorted(_states(os.fspath(folder), ""))
 
 
@@ -180,9 +178,7 @@ def not_kept(_kind: str, _sources: Iterable[bytes], make: Callable[[], bytes]) -
 
 @cache
 def code_of(*rooms: str) -> bytes:
-    """Return what derived data follow from besides their sources: the code of these rooms, Python,
-    and the library that compares versions.
-    """
+    """Return what derived data depend on: the code of these rooms, Python, and packaging."""
     house = Path(__file__).parent
     paths = sorted(path for room in rooms for path in (house / room).glob("*.py"))
     texts = [path.read_bytes() for path in paths]
@@ -232,9 +228,7 @@ def unified_diff(name: str, before: str, after: str) -> str:
 
 
 def new_folder(path: Path) -> Path:
-    """Make a folder that nobody else has: the path, or where that is taken the path with `-2` and
-    so on.
-    """
+    """Make a folder of that path, or with `-2` and so on where it is taken."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for number in itertools.count(1):
         folder = path if number == 1 else path.with_name(f"{path.name}-{number}")

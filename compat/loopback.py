@@ -12,10 +12,7 @@ MOST_CONNECTIONS = 64
 
 
 class Loopback:
-    """Answers on the loopback until it is closed; port 0 takes any free one.
-
-    Use it as a context.
-    """
+    """Answers on the loopback while its context is open; port 0 takes any free one."""
 
     def __init__(self, handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> None:
         """Take what answers; the port is bound at once, an OSError says that it is taken."""

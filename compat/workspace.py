@@ -326,9 +326,7 @@ class Workspace:
         return self.lock_digests.versions(cell) if cell in self.lock_digests else {}
 
     def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        """Return what `make` returns, which must follow from the matrix, the kept catalogue and
-        those sources: as it is kept, else made now.
-        """
+        """Return what `make` makes of the matrix, catalogue and sources, or its cached bytes."""
         return self._files.of(kind, (*self._own_sources, *sources), make)
 
     @property

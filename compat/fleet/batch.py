@@ -174,10 +174,7 @@ class Batch:
         self._suite_faults: list[Failed] = []
 
     def run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None = None) -> BatchResult:
-        """Run the cells and return what they came to; every record is stored as it comes.
-
-        `locks` are locks under names that are no cells of the matrix.
-        """
+        """Run the cells; each record is stored as it comes. `locks` have names of no cells."""
         self._workspace.store.sweep()
         # All locks are read before anything runs, so that a damaged one stops the command at once.
         # One that asks what the declarations asked once is made again, like one that is not there;
@@ -364,9 +361,7 @@ def run_unrecorded(
     cancel: threading.Event,
     reporter: Reporter,
 ) -> JudgedRun | None:
-    """Run the suite's core with a lock that is not the matrix's own; None where it could not be
-    run. A suite without a core is run whole.
-    """
+    """Run the suite's core, or all of it, with another lock; None where it cannot be run."""
     scratch = Scratch(machine.cells(), keep=False)
     runs: list[JudgedRun] = []
 

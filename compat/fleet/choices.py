@@ -33,9 +33,7 @@ MOST_UNASKED = 50
 
 
 class CellToRun(Value, frozen=True, kw_only=True):
-    """A cell that is to be run, and why. `obstacle` says why the plan rules it out, where its id
-    was named all the same.
-    """
+    """A cell to run, and why; `obstacle` is set where the plan rules out what an id named."""
 
     cell: str
     reason: str
@@ -43,9 +41,7 @@ class CellToRun(Value, frozen=True, kw_only=True):
 
 
 class CellsToRun(Value, frozen=True, kw_only=True):
-    """The cells to run, the infeasible ones that were meant, too, and what else is to be said.
-    `is_fresh` says that there are none because all that is due has a fresh result.
-    """
+    """The cells to run; `is_fresh` says that there are none, as every due result is fresh."""
 
     cells: tuple[CellToRun, ...]
     infeasible: tuple[Infeasible, ...] = ()
@@ -179,9 +175,7 @@ def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
 def _newer_than_kept(
     workspace: Workspace, unplanned: Sequence[Due]
 ) -> tuple[list[Due], list[Infeasible], list[str]]:
-    """Due cells that the kept catalogue lacks: by the index they can run, are infeasible, or are
-    gone.
-    """
+    """Due cells that the kept catalogue lacks: runnable, infeasible, or gone by the index."""
     if workspace.kept_catalogue is None:
         return [], [], [entry.cell for entry in unplanned]
     facts = workspace.feasibility
@@ -194,9 +188,7 @@ def _newer_than_kept(
 
 
 def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> CellsToRun:
-    """Of a matrix of which nothing is known: all that a plain install could give, if it is little;
-    else its quick cells.
-    """
+    """The first cells of a matrix: all that install as published if few, else the quick ones."""
     name, matrix = workspace.name, workspace.matrix
     facts = workspace.facts_of(workspace.kept_or_asked)
     fresh = tuple(cell for cell in cells_of(facts) if cell.recipe == "fresh")
@@ -304,9 +296,7 @@ _TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
 
 
 class PlanOptions(Value, frozen=True, kw_only=True):
-    """Cells that come `first`, the `only` ones to come, and the `pythons` that the runners have;
-    empty is all.
-    """
+    """Cells that come `first`, the `only` ones, and the runners' `pythons`; empty means all."""
 
     first: tuple[str, ...] = ()
     only: tuple[str, ...] = ()

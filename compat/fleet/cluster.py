@@ -125,9 +125,7 @@ def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
 
 
 def make_certificates(own: Path, now: float) -> None:
-    """Make the user's own certificates, readable by that user only, unless they are there and
-    valid for two months more.
-    """
+    """Make the user's own certificates, unless they are valid for two months more."""
     if own.is_dir() and now - own.stat().st_mtime < _CERTIFICATE_SECONDS:
         return
     security = Security.temporary()
@@ -268,10 +266,7 @@ def _losses() -> Iterator[None]:
 
 
 async def serve_scheduler(address: ClusterAddress, ready: Callable[[int], None]) -> None:
-    """Schedule until SIGINT or SIGTERM; `ready` is called with the port once it is bound.
-
-    Raises OSError when the port is taken.
-    """
+    """Schedule until a signal; `ready` gets the port once bound. OSError when it is taken."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)

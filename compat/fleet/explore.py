@@ -36,9 +36,7 @@ _AUDIT_SHARE = 0.1
 
 
 class LockAnswer(Value, frozen=True):
-    """What a question to a resolver came to: `yes` where the cell can be locked, `no` where it is
-    refused, `none` where it says nothing about the versions; and whether that may answer others.
-    """
+    """Whether a cell can be locked: `yes`, `no`, or `none` (unknown); a lesson may help others."""
 
     answer: str
     is_lesson: bool = False
@@ -61,10 +59,7 @@ class ExploreSteps(Value, frozen=True, kw_only=True):
 
 
 class ExploreLimits(Value, frozen=True, kw_only=True):
-    """How long, how many questions to the resolver at once, and how many cells; 0 runs none.
-
-    `has_core` says whether the suite names a core, so that there is a smaller run than the whole.
-    """
+    """How long, how many resolver questions at once, how many cells at once (0 runs none)."""
 
     seconds: float
     lockers: int = 2
@@ -79,9 +74,7 @@ class ExploreLimits(Value, frozen=True, kw_only=True):
 
 
 class ExploreTotals(Value, frozen=True, kw_only=True):
-    """What exploring came to: probes and seconds by kind, what they left without an answer, how
-    much has an answer now, and what of the inferred answers was verified, in the order of chance.
-    """
+    """Probes and seconds by kind, failures, coverage, and verified answers in random order."""
 
     probes: dict[ProbeKind, int]
     seconds: dict[ProbeKind, float]
@@ -157,9 +150,7 @@ class Explorer:
         return tuple(begun.probe for begun in [*self._pending.values()])
 
     def explore(self, heard: Callable[[], None]) -> ExploreTotals:
-        """Probe until the time is over, nothing is left, or the order to stop comes; `heard` is
-        called after each look.
-        """
+        """Probe until time is over or nothing is left; `heard` is called after each look."""
         end = self._clock() + self._limits.seconds
         with (
             ThreadPoolExecutor(self._limits.lockers, thread_name_prefix="resolver") as resolvers,
@@ -216,9 +207,7 @@ class Explorer:
         return None
 
     def _is_audit_due(self, left: float) -> bool:
-        """Whether the next inferred answer is verified now. What comes before it is a sample, too:
-        they begin in the order of chance, and none is passed over.
-        """
+        """Whether the next inferred answer is verified now. None is passed over: a fair sample."""
         if not self._waiting:
             return False
         kind: ProbeKind = "lock" if is_lock_enough(self._waiting[0]) else "suite"
@@ -330,9 +319,7 @@ def _exploration(
 
 
 class OpenWork(Value, frozen=True, kw_only=True):
-    """What is still to be tried, the newest versions first: cells without an answer, by whether
-    they can be `locked`, and those of which the core alone was run; `lockable` are all that can be.
-    """
+    """Cells still to try, newest first: unlocked, locked, or with only the suite's core run."""
 
     unlocked: tuple[Cell, ...]
     locked: tuple[Cell, ...]
@@ -371,18 +358,14 @@ def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: Tr
 
 
 def due_cells(snapshot: Snapshot, left: OpenWork) -> list[Cell]:
-    """Return the cells whose result is due, in the order of the agenda; those that are open work,
-    too, are not among them.
-    """
+    """Return the cells whose result is due and that are no open work, in agenda order."""
     explored = {cell.id for cell in (*left.locked, *left.smoked, *left.unlocked)}
     due = (snapshot.by_id.get(due.cell) for due in agenda(snapshot).cells)
     return [entry.cell for entry in due if entry is not None and entry.cell.id not in explored]
 
 
 def refused_once(snapshot: Snapshot) -> list[Cell]:
-    """Return a cell of each cause of a known resolution failure, on each Python: what it teaches
-    may answer others.
-    """
+    """Return a cell of each cause of a known resolution failure, on each Python."""
     python = snapshot.matrix.interpreters.name
     outcomes: dict[Cell, Outcome | None]
     outcomes = {cell: snapshot.plain[cell.id].refusal for cell in _refused(snapshot)}
@@ -416,9 +399,7 @@ def _is_run(entry: Answer) -> bool:
 
 
 def _is_lacking(entry: Answer) -> bool:
-    """Whether the newest run of a cell met a processor that lacks an instruction. Another run here
-    would most likely meet it again, after minutes of silence; `compat run` asks again.
-    """
+    """Whether the newest run met a missing CPU instruction: another run would meet it again."""
     newest = entry.history.unanswered
     return newest is not None and lacks_instruction(newest.outcomes[-1])
 

@@ -75,10 +75,7 @@ class LockLaboratory:
     # The ends.
 
     def end(self, name: str) -> Lock:
-        """Return the lock of a file, or of a cell, which is locked and run where it has none.
-
-        Raises UsageError for a name that is neither, and for a cell that has no lock.
-        """
+        """Return the lock of a file or a cell, which is run where it has none; else UsageError."""
         if name.endswith(".txt"):
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)

@@ -55,10 +55,7 @@ class Reporter(Protocol):
         """Called before the first attempt at a cell, and not for the worker's canary."""
 
     def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
-        """Called when the cell begins something else, at each attempt again; not for the canary.
-
-        `cell` is the folder of the cell. What is below it may be the cell's own work: hostile.
-        """
+        """Called at each activity of an attempt, not for the canary; below `cell` is hostile."""
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Called after the last attempt at a cell; `attempts` are all that were made."""
@@ -116,9 +113,7 @@ class Station:
         self._passed: dict[str, Path | None] = {}
 
     def trouble(self, job: Job, cancel: threading.Event) -> str:
-        """Run the canary before the first job of an interpreter, unless it passed here today;
-        return what is wrong with the worker, empty when nothing is.
-        """
+        """Run the canary once a day and interpreter; return the worker's fault, else empty."""
         try:
             bench, today = self._bench(job), self._now().date().isoformat()
             if bench.python in self._passed:
@@ -176,9 +171,7 @@ class Breaker:
         self._held: list[tuple[Job, Attempts]] = []
 
     def take(self, job: Job, attempts: Attempts) -> list[tuple[Job, Attempts]]:
-        """Take the result of a cell, and return what need not be held back any more: with it, what
-        was held before, or nothing.
-        """
+        """Take a result; return what is held back no longer: all that was held, or nothing."""
         suspicion = _suspicion(attempts)
         self._suspects = [*self._suspects, suspicion] if suspicion else []
         self._held.append((job, attempts))
@@ -200,10 +193,7 @@ class Breaker:
 
 
 class Local:
-    """Workers of this machine that take jobs from one queue.
-
-    A worker whose canary dies, or whose breaker opens, takes no more.
-    """
+    """Workers with one queue. One whose canary fails or whose breaker opens takes no more."""
 
     def __init__(
         self,

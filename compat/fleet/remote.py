@@ -104,9 +104,7 @@ def unpacked(data: object, kind: type[T]) -> T | None:
 
 
 def resources_for(job: Job) -> dict[str, float]:
-    """Return what a worker must have for the job, as resources of Dask: a place for a cell, the
-    interpreter, the memory and the disk in MiB, and the same code of compat.
-    """
+    """Return what a worker must have for the job, as Dask resources (memory and disk in MiB)."""
     return {
         "cell": 1,
         python_resource(job.lock.inputs.python): 1,
@@ -121,9 +119,7 @@ def python_resource(version: Version) -> str:
 
 
 def code_resource() -> str:
-    """Return the name of the resource that workers with the same code of compat have: other code
-    would make other records.
-    """
+    """Return the resource of workers with the same code: other code makes other records."""
     return f"compat-{code_digest()[:16]}"
 
 

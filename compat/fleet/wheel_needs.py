@@ -43,9 +43,7 @@ class WheelNeeds:
     def read(
         self, releases: Iterable[Version], tell: Callable[[str], None]
     ) -> tuple[ReleaseNeeds, ...]:
-        """Return what the releases need. `tell` hears of those that have no wheel, or whose wheel
-        cannot be read.
-        """
+        """Return what the releases need; `tell` gets a line for each without a readable wheel."""
         needs = []
         for version in releases:
             try:

@@ -34,9 +34,7 @@ T = TypeVar("T")
 
 
 class Again(Exception):
-    """A write met another one, or may have taken effect without an answer: read again, and decide
-    again.
-    """
+    """A write met another one, or its answer was lost: read again, and decide again."""
 
 
 class Commit(Value, frozen=True, kw_only=True):

@@ -42,9 +42,7 @@ def visible(text: str) -> str:
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """Return one line for a title or a commit message, which are no Markdown: nothing in it is
-    linked or closed.
-    """
+    """Return one line for a title or a commit message, in which nothing is linked or closed."""
     return _unlinked(_cut(visible(text[: limit + 1]), limit)).strip()
 
 
@@ -58,9 +56,7 @@ def inline(text: str, limit: int = 200) -> str:
 
 
 def code(text: str, limit: int = 200) -> str:
-    """Return the text as a code span; as words when it holds a `|`, which would end a table cell
-    even in code.
-    """
+    """Return a code span; words where a `|` would end a table cell even in code."""
     shown = _defused(_cut(visible(text[: limit + 1]), limit))
     if not shown.strip():
         return "(nothing)"
@@ -72,9 +68,7 @@ def code(text: str, limit: int = 200) -> str:
 
 
 def block(text: str, kind: str = "text", limit: int = 20_000) -> str:
-    """Return the text as a fenced code block of a `kind` (text, diff, toml, console), lines
-    kept.
-    """
+    """Return the text as a fenced code block of a kind of `_KINDS`, lines kept."""
     lines = text[: limit + 1].replace("\r\n", "\n").strip("\n").split("\n")
     shown = "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in lines)
     shown = _defused(_cut(shown, limit))

@@ -33,9 +33,7 @@ _EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
 
 
 class Text(StrictValue, frozen=True, kw_only=True):
-    """A title, and a body in Markdown; nothing in them mentions, links or closes anything that they
-    do not mean to.
-    """
+    """A title and a Markdown body, in which nothing mentions or links without intent."""
 
     title: str
     body: str
@@ -93,9 +91,7 @@ def waiting(
 def section(
     proposal: Proposal, cell_url: Callable[[str], str] | None = None, with_arithmetic: bool = True
 ) -> str:
-    """Return one proposal as a section of Markdown; several of one axis share their arithmetic but
-    for its end.
-    """
+    """Return one proposal as Markdown; of several on one axis one has the whole arithmetic."""
     verb, span = VERBS.get(proposal.kind), f"{proposal.current} to {proposal.proposed}"
     what = f"{verb} the minimum {proposal.package} from {span}"
     if verb is None:
@@ -168,9 +164,7 @@ _NO_TOKEN = (
 
 
 class Branches(Value, frozen=True, kw_only=True):
-    """Where a standing pull request lives: its own branch, which nobody else should use, and the
-    branch it is for.
-    """
+    """The branch of a standing pull request, which is compat's alone, and its base."""
 
     own: str
     base: str
@@ -184,10 +178,7 @@ class Branches(Value, frozen=True, kw_only=True):
 
 
 class IssueKey(Value, frozen=True, kw_only=True):
-    """By what a standing issue is known: the key in its mark, and its label.
-
-    Without the label it is a person's own.
-    """
+    """The mark's key and the label of a standing issue; without the label it is a person's."""
 
     key: str
     label: str
@@ -223,9 +214,7 @@ class Wanted(Value, frozen=True, kw_only=True):
 
 
 class Outcome(Value, frozen=True, kw_only=True):
-    """What was done, left or would be done; the title, body and diff are those of a dry run, empty
-    where they stay.
-    """
+    """What was done or would be done; title, body and diff are those of a dry run."""
 
     did: Literal["done", "unchanged", "left-alone", "would-do"]
     url: str | None
@@ -507,10 +496,7 @@ def _has_said(github: GitHub, pull: Thread, wanted: Wanted) -> bool:
 
 
 def marked(body: str, key: str) -> _Marked | None:
-    """Return the body's parts, or None when nobody left our mark in it.
-
-    Without its end, our text is all the rest.
-    """
+    """Return the body's parts; None without our mark. Without its end, all the rest is ours."""
     body = body.replace("\r\n", "\n")
     mark = rf"<!-- compat:{re.escape(key)} digest=(\S+) title=([0-9a-f]+)( withdrawn)? -->\n?"
     if (begin := re.search(mark, body)) is None:

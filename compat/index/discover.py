@@ -251,9 +251,7 @@ Each = Callable[[Callable[[str], Required | None], Iterable[str]], Iterable[Requ
 
 
 class Pins(Value, frozen=True, kw_only=True):
-    """What the subject's releases ask of other packages: pins by name, and the names that rules set
-    free.
-    """
+    """The pins of the subject's releases by package, and the packages that rules set free."""
 
     pins: dict[str, tuple[SpecifierSet, ...]]
     free: frozenset[str]
@@ -271,9 +269,7 @@ def is_pin(specifier: SpecifierSet) -> bool:
 def required(
     matrix: Matrix, subject: Package, source: ReleaseSource, each: Each
 ) -> tuple[Required, ...]:
-    """Return the packages that the subject's selected releases pin, by name; axes' packages are
-    left out.
-    """
+    """Return the packages that the subject's releases pin, without those of the axes."""
     axes = {str(axis.normalised_name) for axis in matrix.packages}
     pins = _pins(matrix, subject)
     names = sorted((pins.pins.keys() | pins.free) - axes)
@@ -371,9 +367,7 @@ def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseS
 
 
 def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) -> Release:
-    """Return the release with the files that such Pythons on the platform's architecture can
-    take.
-    """
+    """Return the release with the files for such Pythons on the platform's architecture."""
     architecture = matrix.platform.partition("-")[0]
     own = "pp" if matrix.platform.endswith("-pypy") else "cp"
     series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in patches)
@@ -407,9 +401,7 @@ def readable(texts: Iterable[str]) -> Iterator[Requirement]:
 
 
 def lowest_of(specifier: SpecifierSet) -> Version | None:
-    """Return the lowest version that a specifier names (PEP 440: `>=`, `>`, `~=`, `==1.*`); None
-    where it names none, or one version alone.
-    """
+    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`); None without one."""
     bounds = [
         Version(part.version.removesuffix(".*"))
         for part in specifier
@@ -428,9 +420,7 @@ def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
 def wheels_elsewhere(
     matrix: Matrix, required: Iterable[Required], source: ReleaseSource
 ) -> tuple[Package, ...]:
-    """Return the packages with the wheels of their known releases that a declared Python takes on
-    another platform of the matrix, and that the catalogue does not have.
-    """
+    """Return the required packages with their wheels for the matrix's other platforms."""
     patterns = {tag for name in matrix.platforms for tag in PLATFORMS[name].tags}
     series = {f"cp{patch.major}{patch.minor}" for patch in matrix.interpreters.patches}
 

@@ -45,9 +45,7 @@ class _Kept(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
-    """Return the text of what a matrix needs of a catalogue: the selected releases, and the
-    required ones.
-    """
+    """Return the text of what a matrix needs: the selected and the required releases."""
     packages = []
     for axis in matrix.packages:
         package = catalogue.of(axis)
@@ -70,9 +68,7 @@ def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
 
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
-    """Return the catalogue of the text; raise DeclarationError, naming `source`, when it is
-    none.
-    """
+    """Return the catalogue of the text; raise DeclarationError, naming `source`."""
     try:
         stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
         if stored.required is msgspec.UNSET:
@@ -96,9 +92,7 @@ def encode_packages(packages: Iterable[Package]) -> str:
 
 
 def decode_packages(text: str, source: str) -> tuple[Package, ...]:
-    """Return the packages of the text; raise DeclarationError, naming `source`, when it has
-    none.
-    """
+    """Return the packages of the text; raise DeclarationError, naming `source`."""
     try:
         stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
         return tuple(map(_read, stored.packages))
@@ -144,9 +138,7 @@ def _one_file_a_line(stored: _Kept) -> str:
 
 
 def _read(package: Package) -> Package:
-    """A package in the order of its versions and files, whose wheels have the tags of their
-    names.
-    """
+    """A package sorted by version and file, its wheels with the tags of their names."""
     replace = msgspec.structs.replace
     releases = [
         replace(

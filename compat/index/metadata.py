@@ -64,9 +64,7 @@ DAMAGED = (
 
 
 class SavedMetadata(Value, frozen=True):
-    """What is kept of a wheel's METADATA: its own texts, so that a file of another time reads the
-    same.
-    """
+    """The fields of a wheel's METADATA that are cached, as they are written there."""
 
     requires_python: str | None
     requires_dist: tuple[str, ...]
@@ -77,9 +75,7 @@ class NotMetadata(ValueError):
 
 
 class MetadataReader:
-    """Reads what wheels ask for, and keeps it by the wheel's hash: a wheel never changes, so it
-    never expires.
-    """
+    """Reads what wheels require, cached for ever by hash: a wheel never changes."""
 
     def __init__(
         self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
@@ -285,9 +281,7 @@ def whole_wheel(web: Web, artifact: Artifact) -> Iterator[IO[bytes]]:
 
 
 def published_in(wheel: Path) -> Published:
-    """Return what a wheel of this machine asks for; raise UnsoundFile when its METADATA is not that
-    of its name.
-    """
+    """Return what a local wheel requires; UnsoundFile when its METADATA is another's."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             saved_metadata = _parsed(

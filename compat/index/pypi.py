@@ -241,9 +241,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class Files(Value, frozen=True):
-    """The readable files of one index's page, each with its version, as of `stale_since` when that
-    is set.
-    """
+    """The readable files of one index's page with their versions, as of `stale_since` if set."""
 
     files: tuple[tuple[Version, Artifact], ...]
     stale_since: datetime.datetime | None = None
@@ -312,9 +310,7 @@ class PyPISource:
         return self._metadata.published(artifact)
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """Return the sha256 of each file of a wheel by its path, without fetching the wheel; empty
-        where its index tells none. Raises IndexUnreachable.
-        """
+        """Return the sha256 of each file of a wheel by path, as far as ranges tell."""
         return self._metadata.contents(artifact)
 
     def close(self) -> None:

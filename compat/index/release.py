@@ -55,9 +55,7 @@ class Published(
     forbid_unknown_fields=True,
     rename={"requires_python": "python", "requires_dist": "requires"},
 ):
-    """What a release's own metadata asks for: `Requires-Python`, and each `Requires-Dist` as
-    written.
-    """
+    """What a release's metadata requires: `Requires-Python` and `Requires-Dist` as written."""
 
     requires_python: SpecifierSet | None = None
     requires_dist: tuple[str, ...] = ()
@@ -70,10 +68,7 @@ class Release(
     forbid_unknown_fields=True,
     rename={"artifacts": "files", "published": "asks"},
 ):
-    """All artifacts of one version, sorted by file name.
-
-    `published` is read for the subject and what it pins.
-    """
+    """All artifacts of one version by file name; `published` of the subject and its pins only."""
 
     version: Version
     artifacts: tuple[Artifact, ...] = ()
@@ -114,10 +109,7 @@ class Package(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True
         return earliest_upload(self.releases)
 
     def selected(self, selector: Selector) -> tuple[Release, ...]:
-        """Return the releases that the selector keeps, oldest first.
-
-        Yanked releases stay: the plan says what that means.
-        """
+        """Return the releases that the selector keeps, oldest first, yanked ones included."""
         return tuple(release for release in self.releases if selector.keeps(release.version))
 
     def coordinates(self, selector: Selector) -> tuple[Version, ...]:
@@ -132,9 +124,7 @@ class Package(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True
         return tuple(sorted({*own, *map(selector.series, versions)}))
 
     def members(self, coordinate: Version, selector: Selector) -> tuple[Release, ...]:
-        """Return the selected releases that stand under the coordinate, oldest first; none is not
-        an error.
-        """
+        """Return the selected releases under the coordinate, oldest first; maybe none."""
         return tuple(
             release
             for release in self.releases
@@ -198,9 +188,7 @@ class Catalogue(Value, frozen=True):
         )
 
     def newer_than(self, axis: PackageAxis) -> tuple[Release, ...]:
-        """Return the releases of an axis's package after all that the axis selects, oldest first,
-        as far as it could select them with a higher bound.
-        """
+        """Return the releases after those that an axis selects, that a higher bound admits."""
         return next(
             (package.releases for package in self.newer if package.name == axis.normalised_name), ()
         )
@@ -225,9 +213,7 @@ def usable_wheels(release: Release) -> tuple[Artifact, ...]:
 
 
 def lowest_python(release: Release) -> Version | None:
-    """Return the lowest series that the tags of a release's wheels admit (PEP 425), such as 3.9
-    of `cp39-abi3` and `py39-none`; None where any Python 3 will do, or where there is no wheel.
-    """
+    """Return the lowest series that the wheels' tags admit (PEP 425); None where any will do."""
     series = [lowest for artifact in usable_wheels(release) for lowest in _series_of(artifact)]
     if not series or min(series) <= Version("3.0"):
         return None

@@ -96,9 +96,7 @@ class Web:
     def get(
         self, url: str, *, headers: Mapping[str, str] | None = None, stream: bool = False
     ) -> requests.Response:
-        """Return the answer 200 or 206; raise requests.RequestException, of which Refused carries
-        any other status.
-        """
+        """Return the answer 200 or 206; raise requests.RequestException, BadStatus for others."""
         response = self._session.get(
             url,
             headers=dict(headers or {}),

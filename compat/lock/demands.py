@@ -131,9 +131,7 @@ def is_fact(text: str) -> bool:
 
 
 def keeps_prereleases(fact: str) -> bool:
-    """Return whether a requirement lets pre-releases of its package in: without it fewer releases
-    may be had, not more.
-    """
+    """Return whether a requirement admits pre-releases; without it fewer releases may be had."""
     return is_requirement(fact) and bool(Requirement(fact).specifier.prereleases)
 
 
@@ -155,9 +153,7 @@ class KnownLocks:
         self._dates: dict[tuple[object, ...], datetime.datetime | None] = {}
 
     def add(self, lock: Lock) -> None:
-        """Keep a lock. One with a pre-release is passed over: who may have that is no matter of
-        its version alone.
-        """
+        """Add a lock, unless it has a pre-release: whether others may take that is unknown."""
         if any(pin.version.is_prerelease for pin in lock.pins):
             return
         with self._guard:

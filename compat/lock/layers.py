@@ -87,9 +87,7 @@ def _beside(inputs: Inputs, library: Lock) -> Inputs:
 def suite_only_of(
     lock: Lock, subject: str, suite: Collection[str], requires: Mapping[str, Iterable[str]]
 ) -> tuple[str, ...]:
-    """The pins that only the suite's requirements bring: of a lock that does not say so, by what
-    each installed package requires (its Requires-Dist, by normalised name).
-    """
+    """Return the pins that only the suite brings, by what each installed package requires."""
     if lock.suite_only is not None:
         return lock.suite_only
     roots = (subject, *(text for text in lock.inputs.requirements if text not in suite))
@@ -216,9 +214,7 @@ class _Pins:
         )
 
     def _unlisted(self, pin: Pin) -> str:
-        """Why no index backs the pin; empty when they list each of its hashes, and one of those
-        files is for the cell.
-        """
+        """Why no index backs the pin; empty when it lists all hashes, one of them for the cell."""
         inputs, files = self._lock.inputs, self._files(pin)
         if not (pin.hashes and {*pin.hashes} <= {file.sha256 for file in files}):
             return f"pins {pin.name} {pin.version} to files that the index does not list"

@@ -34,9 +34,7 @@ _LINE = re.compile(r"([a-z0-9](?:-?[a-z0-9])*)==(\S+)((?: [0-9a-f]{64})+)")
 
 
 def encode_lock(lock: Lock) -> str:
-    """Return the lock as text: no machine, no index, no time of day, so equal locks are equal
-    bytes.
-    """
+    """Return the lock as text, without machine, index or time: equal locks are equal bytes."""
     return "\n".join([*_head(lock), *(encode_pin(pin) for pin in lock.pins)]) + "\n"
 
 
@@ -66,9 +64,7 @@ def decode_lock(text: str, source: str) -> Lock:
 
 
 def decode_inputs(text: str, source: str) -> Inputs:
-    """Return the inputs of the lock that the text holds, whose pins are looked at only where one of
-    them is among the inputs; raise DeclarationError when it is not one of ours.
-    """
+    """Return the inputs of a lock's text, without its pins; raise DeclarationError."""
     head, _ = _split(text)
     if "given" in head or head.get("lock-format") != [FORMAT]:
         return decode_lock(text, source).inputs
@@ -84,9 +80,7 @@ def read_digest(text: str) -> str:
 
 
 def read_pins(text: str) -> dict[str, Version]:
-    """Return the version of each of the library's pins in a lock that we wrote, by name; of all
-    pins where it does not say which are the suite's.
-    """
+    """Return the versions of the library's pins by name; of all pins in an old lock."""
     only = _split(text)[0].get("suite-only", [_NONE])[0].split()
     return {
         name: locked_version(version) for name, version in _PINNED.findall(text) if name not in only
@@ -94,9 +88,7 @@ def read_pins(text: str) -> dict[str, Version]:
 
 
 def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | None:
-    """Return which versions of these packages a lock has, by name, without reading its other pins;
-    None where the pins are not those of its digest, or are not written as we write them.
-    """
+    """Return the versions of these packages; None where the pins do not have their digest."""
     lines = _lines_of_digest(text[_body_start(text) :], read_digest(text))
     if lines is None:
         return None
@@ -106,18 +98,14 @@ def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | Non
 
 
 def _version_text(name: str, body: str) -> str:
-    """The version of a pin, empty where there is none. To look for a pattern in the whole text
-    takes seconds of a hundred thousand locks.
-    """
+    """The version of a pin, else empty. A regular expression takes seconds of 100,000 locks."""
     _, is_pinned, rest = body.rpartition(f"\n{name}==")
     version = _WORD.match(rest) if is_pinned else None
     return version[0] if version else ""
 
 
 def decode_pins(text: str) -> list[Pin]:
-    """Return the pins of a requirements text with hashes, sorted by name; raise ValueError for
-    anything else.
-    """
+    """Return the pins of a requirements text with hashes, by name; raise ValueError."""
     pins = []
     for entry in text.replace("\\\n", " ").splitlines():
         if not entry.strip() or entry.lstrip().startswith("#"):
@@ -132,9 +120,7 @@ def decode_pins(text: str) -> list[Pin]:
 
 
 def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
-    """The pins of a lock that must have this digest: one that we wrote has its lines, so only
-    others are parsed.
-    """
+    """The pins of a lock with this digest; only a text that we did not write is parsed."""
     lines = _lines_of_digest(body, digest)
     if lines is not None:
         return tuple(map(_own_pin, lines.splitlines()))
@@ -160,9 +146,7 @@ def _own_pin(line: str) -> Pin:
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
-    """Return the normalised name and the version of a `name==version`; raise ValueError for any
-    other requirement.
-    """
+    """Return normalised name and version of `name==version`; raise ValueError for another."""
     plain = _PLAIN.fullmatch(text)
     if (
         plain is not None
@@ -287,9 +271,7 @@ def kept_lock(path: Path) -> Lock:
 
 
 class LockDigests(Mapping[str, str]):
-    """The digest that each lock of a folder names, by the id of its cell; a lock is read when it is
-    asked for.
-    """
+    """The digest of each lock of a folder, by cell; a lock is read when it is asked for."""
 
     def __init__(self, folder: Path, packages: Collection[str]) -> None:
         self._folder = folder
@@ -298,9 +280,7 @@ class LockDigests(Mapping[str, str]):
 
     @cached_property
     def states(self) -> Mapping[str, str]:
-        """Size and time of change of each lock's file when this was first asked, by cell: another
-        process may write one now.
-        """
+        """Size and time of each lock's file at the first call: others may write one now."""
         files = (state.rsplit(" ", 2) for state in tree_states(self._folder))
         return {
             name.removesuffix(".txt"): f"{size} {changed}"
@@ -309,9 +289,7 @@ class LockDigests(Mapping[str, str]):
         }
 
     def versions(self, cell: str) -> dict[str, Version]:
-        """Return which versions of the packages a cell's lock has; raise DeclarationError when it
-        is damaged.
-        """
+        """Return the versions of the packages in a cell's lock; raise DeclarationError."""
         path = self._folder / f"{cell}.txt"
         known = read_versions(read(path).decode(errors="replace"), self._packages)
         if known is not None:

@@ -212,9 +212,7 @@ def _injected(inputs: Inputs, other: Inputs) -> Inputs:
 
 
 class ChangedPin(Value, frozen=True, kw_only=True):
-    """A package whose pin differs: another version, other files (same version), or there on one
-    side only (None).
-    """
+    """A package whose version or files differ between two locks; None where it is missing."""
 
     package: str
     before: Version | None
@@ -231,10 +229,7 @@ class ChangedPin(Value, frozen=True, kw_only=True):
 
 
 class Drift(Value, frozen=True, kw_only=True):
-    """The difference of two locks.
-
-    `reasons` name the inputs that differ; none: only the index has changed.
-    """
+    """The difference of two locks; without `reasons` only the index has changed."""
 
     moved: tuple[ChangedPin, ...]
     reasons: tuple[str, ...]
@@ -288,9 +283,7 @@ _LOCAL = "+checkout"
 
 
 class CheckoutLocker:
-    """A Locker that asks another one about a checkout, and puts the wheel's own pin in the place of
-    the release that was shown.
-    """
+    """A Locker that shows a checkout as a release, and pins the checkout's wheel instead."""
 
     def __init__(self, locker: Locker, pin: Pin) -> None:
         """Take a locker to which `shown_release` is shown, and the pin of the checkout's wheel."""

@@ -207,10 +207,7 @@ class PipToolsLocker:
         return self._source_only(inputs, _with_hidden(refusal, view.hidden))
 
     def _source_only(self, inputs: Inputs, refusal: Refusal) -> Refusal:
-        """The refusal with its true cause where what it misses is there as a source distribution.
-
-        pip speaks of such a release as of one that the index does not have.
-        """
+        """The refusal, as source-only where a source distribution is there: pip says missing."""
         if refusal.cause != "no-artifact":
             return refusal
         try:

@@ -45,10 +45,7 @@ class LockedFloor(Value, frozen=True, kw_only=True):
 
 
 def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:
-    """Return the requirements that declare a lowest version, sorted.
-
-    What declares none is left to the resolver: of no version is it said that it works.
-    """
+    """Return the requirements that declare a lowest version, sorted; others are no floors."""
     lines = {
         f"{r.name}[{','.join(r.extras)}]{r.specifier}" if r.extras else f"{r.name}{r.specifier}"
         for r in asked
@@ -697,9 +694,7 @@ def _widened(
 
 
 def _replacements(inputs: Inputs, package_of: PackageOf) -> Iterator[datetime.datetime | None]:
-    """When each release came out that stands, exact and free of the date, in the place of a
-    published pin.
-    """
+    """When each release came out that replaces a published pin exactly, free of the date."""
     free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
     for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
         name = canonicalize_name(requirement.name)

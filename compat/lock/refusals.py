@@ -104,9 +104,7 @@ _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
 def refusal_of_uv(text: str) -> Refusal | None:
-    """Return the refusal that uv's standard error tells of; None when it tells of something
-    else.
-    """
+    """Return the refusal that uv's standard error reports; None when it reports another fault."""
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
@@ -236,9 +234,7 @@ def _pip_conflict(text: str) -> Refusal | None:
 
 
 def tool_message(text: str) -> str:
-    """Return a tool's words fit for print and record: one line, without addresses of indexes and
-    paths of a machine.
-    """
+    """Return a tool's words on one line, without addresses of indexes and paths."""
     return " ".join(_PATH.sub("<path>", _URL.sub("<url>", text)).split())
 
 
@@ -315,9 +311,7 @@ _STEP = re.compile(r"Failed to (?:download and )?build ")
 
 
 def tool_at_fault(text: str) -> str:
-    """Return the build tool that is missing or does not fit; empty when the package itself is at
-    fault.
-    """
+    """Return the build tool that is missing or does not fit; empty: the package is at fault."""
     if not _STEP.search(text):
         return ""
     match = next((match for pattern in _TOOLS if (match := pattern.search(text))), None)
@@ -325,17 +319,13 @@ def tool_at_fault(text: str) -> str:
 
 
 def own_error(text: str) -> str:
-    """Return the last error that the builder itself told after a build failed; empty when it told
-    none.
-    """
+    """Return the last error that the builder printed after a failed build, else empty."""
     begin = _STEP.search(text)
     return "" if begin is None else _last_error(text[begin.end() :])
 
 
 def error_before_failure(text: str) -> str:
-    """Return the last error that the builder told before its caller said that the build failed, as
-    `uv build` prints them; empty when it told none.
-    """
+    """Return the builder's last error before `uv build` reported the failure, else empty."""
     end = _STEP.search(text)
     return _last_error(text if end is None else text[: end.start()].rpartition("\n")[0])
 

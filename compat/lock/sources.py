@@ -27,9 +27,7 @@ Build = Callable[[Inputs, Pin], Published | Refusal]
 
 
 class SourceRelease(Value, frozen=True, kw_only=True):
-    """A release that a cell can have only by a build, as a pin; `asks` is what is known of its
-    requirements.
-    """
+    """A release that a cell has only by a build; `asks` is what is known of its requirements."""
 
     pin: Pin
     asks: Published
@@ -134,9 +132,7 @@ def _shown(name: str, release: Release, inputs: Inputs) -> list[Artifact]:
 
 
 def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
-    """Write a wheel without contents into the folder for each release; its METADATA says what is
-    known of it.
-    """
+    """Write an empty wheel for each release, whose METADATA is what is known of it."""
     for release in releases:
         name, version = release.pin.name.replace("-", "_"), release.pin.version
         info = f"{name}-{version}.dist-info"

@@ -38,9 +38,7 @@ Done = subprocess.CompletedProcess[str]
 def run_resolver(
     command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
 ) -> Done:
-    """Return what the process came to, whatever its exit code; raise ToolFailed when it had no
-    answer in time.
-    """
+    """Return the ended process, whatever its exit code; ToolFailed when it took too long."""
     name = Path(command[0]).name
     _LOG.info("running %s", shlex.join(command))
     try:
@@ -270,9 +268,7 @@ def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
 
 
 def refused(subject: str, stderr: str) -> Refusal:
-    """Return the refusal that uv's errors tell of; raise IndexUnreachable or ToolFailed when they
-    tell of trouble.
-    """
+    """Return uv's refusal; raise IndexUnreachable or ToolFailed when it reports trouble."""
     errors = _errors(stderr)
     refusal = None if any(sign in errors for sign in NETWORK_SIGNS) else refusal_of_uv(stderr)
     if refusal is not None:
@@ -307,7 +303,5 @@ def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:
 
 
 def _errors(stderr: str) -> str:
-    """What follows the first error: warnings before it may speak of networks without being the
-    trouble.
-    """
+    """What follows the first error: a warning before it may mention a network without cause."""
     return stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]

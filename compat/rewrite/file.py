@@ -71,9 +71,7 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def nearest_floor(path: str, text: str, move: Move) -> Version | None:
-    """Return the version of the axis nearest to the floor of a move that a file cannot follow, on
-    the way there, with which it can; None where there is none.
-    """
+    """Return the nearest version on the way to a floor that a file can follow, else None."""
     before = move.before
     if before is None:
         return None
