@@ -45,7 +45,6 @@ def read(path: Path) -> bytes:
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """Return the file's bytes, or None when it does not exist."""
     try:
         return _bytes_of(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -96,7 +95,6 @@ def write(path: Path, text: str | bytes) -> bool:
 
 
 def first_bytes(path: str, size: int) -> bytes:
-    """Return the first bytes of a file; raise UsageError when it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as fault:
@@ -108,7 +106,6 @@ def first_bytes(path: str, size: int) -> bytes:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names in the folder; raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -220,7 +217,6 @@ def texts_below(folder: Path, besides: Path) -> Iterator[tuple[str, str]]:
 
 
 def unified_diff(name: str, before: str, after: str) -> str:
-    """Return the unified diff of two texts of a file; empty when they are equal."""
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
     )

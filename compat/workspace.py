@@ -115,7 +115,6 @@ class Workspace:
 
     @cached_property
     def suite_folder(self) -> Path:
-        """Where the suite is: beside the matrix, or a copy of the project's own tests."""
         return placed_suite(self.folder, self.matrix, self._cache)
 
     def newer_tests(self, lock: Lock) -> tuple[str, ...]:
@@ -191,12 +190,10 @@ class Workspace:
 
     @cached_property
     def rediscovered(self) -> Catalogue:
-        """What the index has now of the matrix's packages and of what the subject pins."""
         return self._noted(discover(self.matrix, self.source, None))
 
     @cached_property
     def kept_or_asked(self) -> Catalogue:
-        """The kept catalogue; where there is none, what the index has now."""
         if self.kept_catalogue is not None:
             return self.kept_catalogue
         self._notify(
@@ -228,11 +225,9 @@ class Workspace:
         yield from ((path.stem, path) for path in sorted((self.folder / "locks").glob("*.txt")))
 
     def lock(self, cell: str) -> Lock | None:
-        """Return a cell's lock; None when it has none. Raises DeclarationError for damage."""
         return kept_lock(self.lock_path(cell)) if self.lock_path(cell).exists() else None
 
     def lock_text(self, cell: str) -> str | None:
-        """Return the text of a cell's lock; None when it has none."""
         text = read_if_there(self.lock_path(cell))
         return None if text is None else text.decode()
 
@@ -361,7 +356,6 @@ class Workspace:
         return self.snapshot.limited_to(ids)
 
     def known_ids(self) -> tuple[str, ...]:
-        """Return the ids of the cells that have locks or runs, and of the quick ones, sorted."""
         return tuple(sorted({*self.matrix.quick, *self.runs, *self.lock_digests}))
 
     def is_known(self, cell: str) -> bool:

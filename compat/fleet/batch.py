@@ -159,7 +159,6 @@ class Batch:
         cancel: threading.Event,
         reporter: BatchReporter,
     ) -> None:
-        """Take where the cells are from, where and how they are run, and the order to stop."""
         self._workspace = workspace
         self._machine = machine
         self._steps = steps
@@ -234,7 +233,6 @@ class Batch:
         return next(filter(None, (blocked_import(r.outcome, r.involved, asked) for r in runs)), "")
 
     def _jobs(self, locks: Mapping[str, Lock], unlocked: Sequence[str]) -> Iterator[Job]:
-        """Yield a job for each cell that can run here: those with locks, then as locks are made."""
         for cell, lock in chain(locks.items(), self._locked(unlocked)):
             missing = self._machine.missing_interpreter(lock)
             if missing is None:
@@ -252,7 +250,6 @@ class Batch:
                 self._reporter.counted(cell, f"plan-fail:no-interpreter(py{missing}): {remedy}")
 
     def _locked(self, cells: Sequence[str]) -> Iterator[tuple[str, Lock]]:
-        """Lock cells side by side and yield the locks as they are made; tell what has none."""
         if not cells:
             return
         lock = self._steps.locking()
@@ -276,7 +273,6 @@ class Batch:
                     yield answers[future], made_lock
 
     def _settled(self, cell: str, answer: LockResult | CompatError | None) -> Lock | None:
-        """Keep the lock and return it; tell and record the reason where there is none."""
         if answer is None or (isinstance(answer, CompatError) and self._cancel.is_set()):
             self._untried[cell] = "the run was stopped"
             return None

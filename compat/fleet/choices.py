@@ -75,7 +75,6 @@ def choose(
 
 
 def refuse_without_core(matrix: Matrix) -> None:
-    """Raise UsageError for a matrix whose suite has no core, so that it has no tier `smoke`."""
     if not matrix.suite.core:
         raise UsageError.of(
             f"the suite of {matrix.name!r} has no core, so there is nothing less to run",
@@ -95,7 +94,6 @@ def up_to_date(workspace: Workspace) -> str:
 
 
 def outside(choices: Sequence[Infeasible]) -> str:
-    """Return the sentence about cells that the plan rules out, with the first obstacle."""
     first = choices[0]
     if len(choices) == 1:
         return f"left out, because it is infeasible: {first.cell.id}: {first.obstacle.because}"
@@ -134,13 +132,11 @@ def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
 
 
 def _obstacle(workspace: Workspace, facts: Feasibility, cell: Cell) -> str:
-    """Why a cell without a lock cannot be run; empty where it can."""
     fate = None if cell.id in workspace.lock_digests else fate_of(facts_for(facts, cell), cell)
     return fate.obstacle.because if isinstance(fate, Infeasible) else ""
 
 
 def not_planned(cells: Sequence[str], matrix: str) -> str:
-    """Return the sentence about due cells that the plan of the matrix does not have any more."""
     which = (
         f"{cells[0]} is" if len(cells) == 1 else f"{len(cells):,} cells, such as {cells[0]}, are"
     )

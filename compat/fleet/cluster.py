@@ -83,7 +83,6 @@ class ClusterAddress(Value, frozen=True, kw_only=True):
 
     @property
     def security(self) -> Any:
-        """The certificates as Dask takes them."""
         ca, certificate, key = (str(Path(self.tls, name)) for name in _CERTIFICATES)
         files = {"tls_ca_file": ca}
         for role in ("client", "worker", "scheduler"):
@@ -200,7 +199,6 @@ class Cluster:
             self._messages.put(message)
 
     def message(self, seconds: float) -> WorkerMessage | None:
-        """Return the next message; None when none comes in so many seconds."""
         self._check()
         with contextlib.suppress(queue.Empty):
             return self._messages.get(timeout=seconds)
@@ -212,7 +210,6 @@ class Cluster:
             raise ClusterHostile.of(f"refused {what}, sent to this run's topic", hint=hint)
 
     def offers(self) -> dict[str, dict[str, float]]:
-        """Return the resources of each worker that is there, by its address."""
         self._check()
         # Dask dials again by itself (2026.8), but then nobody listens to what workers say.
         is_same = self._client.scheduler_comm is self._connection
@@ -228,7 +225,6 @@ class Cluster:
         }
 
     def submit(self, order: CellOrder, key: str, worker: str) -> Any:
-        """Hand an order to the scheduler for that worker, and return its future."""
         with _losses():
             return self._client.submit(
                 run_order, packed(order), key=key, workers=[worker], pure=False, retries=0
@@ -241,12 +237,10 @@ class Cluster:
         return str(future.status) if future.status in ("pending", "finished") else lost
 
     def drop(self, future: Any) -> None:
-        """Let go of a future; a worker that is at its cell stops."""
         with contextlib.suppress(Exception):
             future.release()
 
     def close(self) -> None:
-        """Leave the cluster, which goes on."""
         # Where this fails, objects stay refused.
         with contextlib.suppress(Exception):
             self._client.close(timeout=_CONNECT_SECONDS)
@@ -314,7 +308,6 @@ class CellHost(WorkerPlugin):
         self._worker = worker
 
     def end(self, why: str) -> None:
-        """Stop what runs, take no more orders, and leave the cluster."""
         self.why = self.why or why
         self.teardown(self._worker)
         if self._worker is not None:
@@ -331,7 +324,6 @@ class CellHost(WorkerPlugin):
             cancel.set()
 
     def run(self, order: CellOrder, key: str, send: Callable[[WorkerMessage], None]) -> None:
-        """Run the order, and send what there is to say of it; the last message ends it."""
         cancel = self._cancels.setdefault(key, threading.Event())
         message = partial(WorkerMessage, worker="", cell=order.job.cell)
         try:
@@ -370,7 +362,6 @@ class CellHost(WorkerPlugin):
         return self._breaker.why
 
     def _station_for(self, order: CellOrder) -> Station:
-        """The station of a run; each run begins with a closed breaker."""
         if self._station is None or order.topic != self._topic:
             folder = self._machine.scratch / "canary"
             self._topic, self._breaker = order.topic, Breaker()

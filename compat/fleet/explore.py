@@ -378,7 +378,6 @@ def refused_once(snapshot: Snapshot) -> list[Cell]:
 
 
 def is_lock_enough(entry: Answer) -> bool:
-    """Return whether a lock alone tells if what is inferred of a cell is right."""
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 

@@ -104,9 +104,6 @@ class Station:
         attempts: int = 1,
         run_cell: RunCell | None = None,
     ) -> None:
-        """Take what gives the worker its bench for a job, the canary to go before a job, the clock,
-        how often each cell is run, and how.
-        """
         self._bench, self._canary, self._now = bench, canary, now
         self._attempts = attempts
         self._run_cell = run_cell or (lambda *words: CellRun(*words).run())
@@ -205,9 +202,6 @@ class Local:
         attempts: int = 1,
         run_cell: RunCell | None = None,
     ) -> None:
-        """Take what gives each worker its bench for a job, the clock, the order to stop, how often
-        each cell is run, and how.
-        """
         self._benches, self._now, self._cancel = benches, now, cancel
         self._workers, self._attempts, self._run_cell = workers, attempts, run_cell
         self._lost = 0

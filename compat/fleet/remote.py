@@ -179,9 +179,6 @@ class Remote:
         merged: bool = False,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        """Take what connects to the scheduler, the name under which workers speak to this run, and
-        the order to stop; raise CompatError when no scheduler answers.
-        """
         self._connect, self._topic, self._cancel = connect, topic, cancel
         self._attempts, self._merged, self._patience = attempts, merged, patience
         self._cluster = connect()
@@ -225,7 +222,6 @@ class Remote:
     def run(
         self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
-        """Run the jobs as they come, see `Local.run`; the workers have canaries of their own."""
         self._keep, self._reporter = keep, reporter
         thread = threading.Thread(target=self._dispatch, name="dispatcher")
         thread.start()
@@ -288,7 +284,6 @@ class Remote:
         return is_closed and not self._waiting and is_idle
 
     def _submit(self) -> None:
-        """Give each idle worker the first cell that it can run."""
         for hand in self._hands.values():
             if hand.job is not None:
                 continue
@@ -317,7 +312,6 @@ class Remote:
     # What became of workers and tasks.
 
     def _offers(self) -> dict[str, dict[str, float]]:
-        """Ask which workers are there, and take in those that are new."""
         offers = self._cluster.offers()
         for address in sorted(offers.keys() - self._hands.keys() - self._gone):
             number = self._numbers.setdefault(address, len(self._numbers))
@@ -354,7 +348,6 @@ class Remote:
                         self._fail(job, 0, lacks)
 
     def _again(self, hand: _Hand, why: str) -> None:
-        """Have the cell of a worker run again, unless that was tried too often."""
         job = self._freed(hand)
         if job is None:
             return
@@ -366,7 +359,6 @@ class Remote:
             self._fail(job, hand.number, times)
 
     def _freed(self, hand: _Hand) -> Job | None:
-        """Take its cell from a worker."""
         job, hand.job = hand.job, None
         if job is not None:
             self._cluster.drop(hand.future)

@@ -84,7 +84,6 @@ def reader_name() -> str:
 
 
 def releases_to_read(workspace: Workspace, needs: Needs, asked: Version | None) -> list[Version]:
-    """Return the release that is asked for, or those of the matrix that were not read yet."""
     snapshot = workspace.known
     if asked is not None:
         release = subject_release(snapshot, asked)

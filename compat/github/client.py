@@ -83,7 +83,6 @@ def overdue(workflow: WorkflowActivity, now: datetime, days: int) -> tuple[str, 
 
 
 def owner_and_name(repository: str) -> str:
-    """Return the repository as it is; UsageError where it is not `owner/name`."""
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*", repository):
         raise UsageError.of(f"is no repository: {repository!r}", hint="write owner/name")
     return repository

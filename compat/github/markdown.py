@@ -117,7 +117,6 @@ def faults(markdown: str) -> tuple[str, ...]:
 
 
 def title_faults(title: str) -> tuple[str, ...]:
-    """Return what in a title would come alive or is hidden; empty when nothing is."""
     return (*_faults_anywhere(title), *(["more than one line"] if "\n" in title else []))
 
 

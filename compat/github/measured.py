@@ -105,7 +105,6 @@ class GitRepository:
         return self.tip()
 
     def tip(self) -> str:
-        """Return the last commit."""
         return self._git("rev-parse", "HEAD")
 
     def push(self, branch: str) -> str:
@@ -127,7 +126,6 @@ class GitRepository:
         return f"somebody else pushed to {branch} first, {PUSHES} times"
 
     def push_new_branch(self, branch: str) -> None:
-        """Push the last commit to a branch that the origin does not have; ToolFailed if it does."""
         self._git("push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
 
     def _fetched(self, branch: str) -> str:

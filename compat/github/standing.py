@@ -282,8 +282,6 @@ def sync_pull_request(
 def sync_issue(
     github: GitHub, thread: IssueKey, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
-    """Open, update, open again or close the one issue of the thread; see `sync_pull_request`."""
-
     def look() -> _Step:
         return _issue_step(github.issues(thread.label), thread, wanted)
 

@@ -367,7 +367,6 @@ def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseS
 
 
 def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) -> Release:
-    """Return the release with the files for such Pythons on the platform's architecture."""
     architecture = matrix.platform.partition("-")[0]
     own = "pp" if matrix.platform.endswith("-pypy") else "cp"
     series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in patches)

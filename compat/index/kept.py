@@ -92,7 +92,6 @@ def encode_packages(packages: Iterable[Package]) -> str:
 
 
 def decode_packages(text: str, source: str) -> tuple[Package, ...]:
-    """Return the packages of the text; raise DeclarationError, naming `source`."""
     try:
         stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
         return tuple(map(_read, stored.packages))

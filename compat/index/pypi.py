@@ -168,9 +168,6 @@ class KeptPages:
     """
 
     def __init__(self, folder: Path | None, fresh: int) -> None:
-        """Keep pages in the folder, or in memory when it is None; they are fresh for that many
-        seconds.
-        """
         self._fresh = datetime.timedelta(seconds=fresh)
         self._lock = threading.Lock()
         self._store = _memory() if folder is None else _store(folder / "pages.sqlite")
@@ -258,11 +255,6 @@ class PyPISource:
         *,
         refresh: bool = False,
     ) -> None:
-        """Open no connection yet.
-
-        Pages and metadata are kept in `cache_dir`, if there is one; `refresh` asks even for pages
-        that are fresh.
-        """
         limits = limits or ResponseLimits()
         self._elsewhere = partial(PyPISource, cache_dir=cache_dir, limits=limits, refresh=refresh)
         self._settings = settings
@@ -306,7 +298,6 @@ class PyPISource:
         )
 
     def published(self, artifact: Artifact) -> Published | None:
-        """Return what the wheel's METADATA asks for; None for an sdist. Raises IndexUnreachable."""
         return self._metadata.published(artifact)
 
     def contents(self, artifact: Artifact) -> dict[str, str]:

@@ -44,7 +44,6 @@ class Artifact(
 
     @property
     def is_wheel(self) -> bool:
-        """Whether this is a wheel; anything else is an sdist."""
         return bool(self.tags)
 
 
@@ -176,7 +175,6 @@ class Catalogue(Value, frozen=True):
         raise KeyError(name)
 
     def prerelease(self, axis: PackageAxis) -> Release | None:
-        """Return the pre-release of an axis's package that is to be tried; None without one."""
         return next(
             (
                 release
@@ -194,7 +192,6 @@ class Catalogue(Value, frozen=True):
         )
 
     def of(self, axis: PackageAxis) -> Package:
-        """Return the package of an axis; KeyError when the catalogue was not asked for it."""
         return self.package(axis.normalised_name)
 
     def members(self, axis: PackageAxis, coordinate: Version) -> tuple[Release, ...]:

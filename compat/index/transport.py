@@ -77,9 +77,6 @@ class Web:
     """A session with the index: every request keeps the limits."""
 
     def __init__(self, settings: IndexSettings, limits: ResponseLimits) -> None:
-        """Open nothing yet. The user names and passwords of the indexes are sent to their own hosts
-        only.
-        """
         self._session = requests.Session()
         self._session.max_redirects = 5
         self._session.headers["User-Agent"] = "compat-matrix"
@@ -207,7 +204,6 @@ class BoundedAdapter(HTTPAdapter):
 
 
 def without_login(url: str) -> str:
-    """Return the URL without user name and password, as it may be requested, kept and shown."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 

@@ -245,7 +245,6 @@ class _KnownLock(Value, frozen=True, kw_only=True):
     replaced: frozenset[str]
 
     def extras(self, name: str) -> frozenset[str]:
-        """The extras of a package that the lock's roots ask for."""
         asked = (_demand(text) for text in self.requirements)
         return frozenset(extra for d in asked if d.name == name for extra in d.extras)
 

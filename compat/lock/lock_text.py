@@ -266,7 +266,6 @@ def _parse_moment(text: str) -> datetime.datetime | None:
 
 
 def kept_lock(path: Path) -> Lock:
-    """Return the lock of that file; raise DeclarationError when it is damaged."""
     return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))
 
 
@@ -289,7 +288,6 @@ class LockDigests(Mapping[str, str]):
         }
 
     def versions(self, cell: str) -> dict[str, Version]:
-        """Return the versions of the packages in a cell's lock; raise DeclarationError."""
         path = self._folder / f"{cell}.txt"
         known = read_versions(read(path).decode(errors="replace"), self._packages)
         if known is not None:

@@ -105,7 +105,6 @@ class Lock(Value, frozen=True):
 
 
 def lock_digest(pins: Iterable[Pin]) -> str:
-    """Return the digest of a lock with these pins."""
     lines = (f"{pin.name}=={pin.version} {' '.join(pin.hashes)}\n" for pin in pins)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 

@@ -286,12 +286,10 @@ class CheckoutLocker:
     """A Locker that shows a checkout as a release, and pins the checkout's wheel instead."""
 
     def __init__(self, locker: Locker, pin: Pin) -> None:
-        """Take a locker to which `shown_release` is shown, and the pin of the checkout's wheel."""
         self._locker = locker
         self._pin = pin
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the locker's answer about the checkout."""
         asked = tuple(
             f"{text}{_LOCAL}" if self._is_own(text) else text for text in inputs.requirements
         )
@@ -313,7 +311,6 @@ class CheckoutLocker:
 
 
 def shown_release(pin: Pin, published: Published) -> SourceRelease:
-    """Return the release that a resolver is shown for a checkout."""
     version = Version(f"{pin.version.public}{_LOCAL}")
     return SourceRelease(pin=msgspec.structs.replace(pin, version=version), asks=published)
 
@@ -360,7 +357,6 @@ def exchanged_subject(
 
 
 def moved_besides(lock: Lock, other: Lock, subject: str) -> tuple[str, ...]:
-    """Return how the packages of two locks differ besides the subject, one line for each."""
     before = {pin.name: str(pin.version) for pin in lock.pins if pin.name != subject}
     after = {pin.name: str(pin.version) for pin in other.pins if pin.name != subject}
     names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))

@@ -51,7 +51,6 @@ class IndexView(Loopback):
             """One request."""
 
             def do_GET(self) -> None:
-                """Answer with the page of a package."""
                 status, text = view.page(self.path.strip("/").rpartition("/")[2])
                 body = text.encode()
                 self.send_response(status)

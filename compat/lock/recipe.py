@@ -55,7 +55,6 @@ def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:
 
 
 def locked_floors(lock: Lock) -> tuple[LockedFloor, ...]:
-    """Return each floor that a lock was asked for with what it installs, in the lock's order."""
     pins = {pin.name: pin.version for pin in lock.pins}
     floors = []
     for text in lock.inputs.floors:
@@ -521,7 +520,6 @@ def distances(releases: Sequence[Version], asked: Sequence[SpecifierSet]) -> Map
 
 
 def final_versions(package: Package) -> list[Version]:
-    """Return the final releases that have a file that is not yanked."""
     return [
         release.version
         for release in package.releases
@@ -538,7 +536,6 @@ def _admits(specifiers: Iterable[SpecifierSet], version: Version) -> bool:
 
 
 def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
-    """The lowest version that is asked for; an exact one counts."""
     bounds = [
         Version(clause.version.removesuffix(".*"))
         for specifier in specifiers

@@ -125,7 +125,6 @@ def refusal_of_uv(text: str) -> Refusal | None:
 
 
 def _derivation_names(story: str) -> tuple[str, ...]:
-    """The packages that the story speaks of, up to its hints."""
     words = (before or after for before, after in _NAMED.findall(story.partition(" hint:")[0]))
     return tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in words}))
 

@@ -116,7 +116,6 @@ class UvLocker:
         self._ask = lru_cache(maxsize=64)(self._lock)
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins that uv resolves, in layers, or its refusal."""
         return locked_in_layers(self._ask, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:

@@ -96,7 +96,6 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def parsed_document(text: str) -> tomlkit.TOMLDocument:
-    """Return the document of a TOML text; raise DeclarationError for one that is not valid."""
     try:
         return tomlkit.parse(text)
     except TOMLKitError as fault:
