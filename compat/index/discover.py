@@ -98,7 +98,12 @@ def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Packag
         admitted = [r for r in releases if specifier.contains(r.version, prereleases=True)]
         lowest |= {release.version: release for release in admitted[:1]}
         for patch in matrix.interpreters.patches:
-            fits = (r for r in admitted if _has_wheel(fitting_files(matrix, r, (patch,)), patch))
+            fits = (
+                release
+                for release in admitted
+                for wheel in usable_wheels(fitting_files(matrix, release, (patch,)))
+                if wheel.requires_python is None or patch in wheel.requires_python
+            )
             lowest |= {release.version: release for release in itertools.islice(fits, 1)}
     own = {release.version for release in package.selected(axis.select)}
     versions = sorted(version for version in lowest if version not in own)
@@ -106,13 +111,6 @@ def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Packag
     return Package(
         name=package.name,
         releases=tuple(fitting_files(matrix, lowest[version], patches) for version in versions),
-    )
-
-
-def _has_wheel(release: Release, patch: Version) -> bool:
-    return any(
-        wheel.requires_python is None or patch in wheel.requires_python
-        for wheel in usable_wheels(release)
     )
 
 
@@ -138,7 +136,9 @@ def _awaited(
     # far as the lane looks; without a release where there is none.
     lane, name = matrix.prereleases, axis.normalised_name
     assert lane is not None, "only a lane has such axes"
-    until = None if lane.as_of is None else _midnight(lane.as_of)
+    until = None
+    if lane.as_of is not None:
+        until = datetime.datetime.combine(lane.as_of, datetime.time(), datetime.timezone.utc)
 
     def is_out(release: Release) -> bool:
         uploaded = release.uploaded
@@ -156,10 +156,6 @@ def _awaited(
         and all(release.version > version for version in finals)
     ]
     return Package(name=name, releases=tuple(candidates[-1:]))
-
-
-def _midnight(day: datetime.date) -> datetime.datetime:
-    return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.timezone.utc)
 
 
 def _page(source: ReleaseSource, name: str) -> Package | None:

@@ -38,14 +38,7 @@ from compat.index.transport import (
 )
 from compat.value import Value
 
-NO_SUCH_FILE = (
-    400,
-    403,
-    404,
-    405,
-    410,
-    501,
-)  # storage services answer 403 for a file that is not there
+NO_SUCH_FILE = (400, 403, 404, 405, 410, 501)  # 403 from storage services
 
 TAIL = 65_536 + 22  # bytes in which the end of an archive stands, with the longest comment
 LEAST = 16_384  # bytes to ask for at once
@@ -68,6 +61,13 @@ class SavedMetadata(Value, frozen=True):
 
     requires_python: str | None
     requires_dist: tuple[str, ...]
+
+    @property
+    def published(self) -> Published:
+        asked = None
+        with contextlib.suppress(InvalidSpecifier):
+            asked = SpecifierSet(self.requires_python) if self.requires_python else None
+        return Published(requires_python=asked, requires_dist=self.requires_dist)
 
 
 class NotMetadata(ValueError):
@@ -95,14 +95,18 @@ class MetadataReader:
         """
         if not artifact.is_wheel:
             return None
-        saved_metadata = self._read_kept(artifact)
-        if saved_metadata is None:
-            saved_metadata = self._asked(artifact)
-            self._keep(artifact, saved_metadata)
-        return Published(
-            requires_python=_specifier(saved_metadata.requires_python),
-            requires_dist=saved_metadata.requires_dist,
-        )
+        path, saved = None, None
+        if self._folder is not None and artifact.sha256 is not None:
+            path = self._folder / f"{artifact.sha256}.json"
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                saved = msgspec.json.decode(path.read_bytes(), type=SavedMetadata)
+        if saved is None:
+            saved = self._asked(artifact)
+            # A folder that cannot be written costs the next run its speed, no more.
+            if path is not None:
+                with contextlib.suppress(CompatError, OSError):
+                    files.write(path, msgspec.json.encode(saved).decode() + "\n")
+        return saved.published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
         """Return the sha256 of each file of a wheel, by its path in it, as its RECORD says.
@@ -113,7 +117,7 @@ class MetadataReader:
             return {}
         try:
             with zipfile.ZipFile(RangedFile(self._web, artifact.url)) as wheel:
-                members = [info for info in wheel.infolist() if _is_record(info.filename)]
+                members = [info for info in wheel.infolist() if _is_info(info.filename, "RECORD")]
                 if len(members) != 1 or members[0].file_size > self._limits.max_metadata_bytes:
                     return {}
                 return _recorded(wheel.read(members[0]))
@@ -129,12 +133,8 @@ class MetadataReader:
     def _asked(self, artifact: Artifact) -> SavedMetadata:
         wanted = f"the metadata of {artifact.filename}"
         try:
-            text = self._metadata_file(artifact)
-            if text is None:
-                text = self._by_ranges(artifact)
-            if text is None:
-                text = self._from_whole_wheel(artifact)
-            return _parsed(text, artifact.filename)
+            text = self._metadata_file(artifact) or self._by_ranges(artifact)
+            return _parsed(text or self._from_whole_wheel(artifact), artifact.filename)
         except NotMetadata as error:
             raise UnsoundFile.of(
                 f"{artifact.filename}: {error}", hint="do not trust this file"
@@ -185,27 +185,6 @@ class MetadataReader:
                 if artifact.sha256 is None or isinstance(error, NotMetadata):
                     raise
                 raise NotMetadata("it is not a readable wheel") from error
-
-    def _read_kept(self, artifact: Artifact) -> SavedMetadata | None:
-        if self._folder is None or artifact.sha256 is None:
-            return None
-        try:
-            return msgspec.json.decode(
-                (self._folder / f"{artifact.sha256}.json").read_bytes(), type=SavedMetadata
-            )
-        except (OSError, ValueError, RecursionError):
-            return None
-
-    def _keep(self, artifact: Artifact, saved_metadata: SavedMetadata) -> None:
-        # Keep it if that can be done; a folder that cannot be written costs the next run its speed,
-        # no more.
-        if self._folder is None or artifact.sha256 is None:
-            return
-        with contextlib.suppress(CompatError, OSError):
-            files.write(
-                self._folder / f"{artifact.sha256}.json",
-                msgspec.json.encode(saved_metadata).decode() + "\n",
-            )
 
 
 class RangedFile(io.RawIOBase):
@@ -284,22 +263,17 @@ def published_in(wheel: Path) -> Published:
     """Return what a local wheel requires; UnsoundFile when its METADATA is another's."""
     try:
         with zipfile.ZipFile(wheel) as archive:
-            saved_metadata = _parsed(
-                _metadata_member(archive, wheel.name, ResponseLimits()), wheel.name
-            )
+            text = _metadata_member(archive, wheel.name, ResponseLimits())
+            return _parsed(text, wheel.name).published
     except (*DAMAGED, OSError) as error:
         reason = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
         raise UnsoundFile.of(f"{wheel.name}: {reason}", hint="do not trust this file") from error
-    return Published(
-        requires_python=_specifier(saved_metadata.requires_python),
-        requires_dist=saved_metadata.requires_dist,
-    )
 
 
 def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimits) -> bytes:
     # Return the text of the one METADATA that a wheel must have (PEP 427), read only when its size
     # allows.
-    members = [info for info in wheel.infolist() if _is_metadata(info.filename)]
+    members = [info for info in wheel.infolist() if _is_info(info.filename, "METADATA")]
     if len(members) != 1:
         raise NotMetadata(f"it has {len(members)} METADATA files instead of one")
     if members[0].file_size > limits.max_metadata_bytes:
@@ -307,14 +281,9 @@ def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimi
     return wheel.read(members[0])
 
 
-def _is_metadata(member: str) -> bool:
+def _is_info(member: str, wanted: str) -> bool:
     folder, _, name = member.partition("/")
-    return folder.endswith(".dist-info") and name == "METADATA"
-
-
-def _is_record(member: str) -> bool:
-    folder, _, name = member.partition("/")
-    return folder.endswith(".dist-info") and name == "RECORD"
+    return folder.endswith(".dist-info") and name == wanted
 
 
 def _recorded(text: bytes) -> dict[str, str]:
@@ -352,13 +321,6 @@ def _names_anything(text: bytes) -> bool:
     # Return whether the text can be METADATA at all: some servers answer any address with a page.
     raw, _ = parse_email(text)
     return "name" in raw and "version" in raw
-
-
-def _specifier(text: str | None) -> SpecifierSet | None:
-    try:
-        return SpecifierSet(text) if text else None
-    except InvalidSpecifier:
-        return None
 
 
 def _sha256(file: IO[bytes]) -> str:

@@ -314,13 +314,11 @@ class PyPISource:
         # page.
         url = f"{without_login(index).rstrip('/')}/{name}/"
         cached = self._pages.get(url)
-        before = None if cached is None else self._kept_files(cached, name)
-        if (
-            cached is not None
-            and before is not None
-            and self._pages.is_fresh(cached)
-            and not self._refresh
-        ):
+        before = None
+        with contextlib.suppress(*UNREADABLE):
+            before = None if cached is None else files_of(cached, name)
+        is_fresh = cached is not None and self._pages.is_fresh(cached) and not self._refresh
+        if is_fresh and before is not None:
             return before
         try:
             response = self._web.get(url, headers={"Accept": ACCEPTED})
@@ -334,12 +332,6 @@ class PyPISource:
             raise unreachable(error, f"its page of {name!r}") from error
         self._pages.keep(url, page)
         return files
-
-    def _kept_files(self, page: IndexPage, name: str) -> Files | None:
-        try:
-            return files_of(page, name)
-        except UNREADABLE:
-            return None
 
 
 def files_of(page: IndexPage, name: str) -> Files:

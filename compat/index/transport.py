@@ -25,9 +25,7 @@ from compat.value import Value
 _LOG = logging.getLogger(__name__)
 CONNECTIONS = 8  # as many as `discover` has threads
 CHUNK = 64 * 1024  # bytes
-IN_MEMORY = (
-    16 * 1024 * 1024
-)  # bytes of an answer that are kept in memory; more goes to a temporary file
+IN_MEMORY = 16 * 1024 * 1024  # bytes of an answer; more goes to a temporary file
 THREAD_NAME = "compat-index"
 GRACE = 0.5  # seconds by which an exchange may overrun its deadline to report its own trouble
 
@@ -242,69 +240,50 @@ def _login(url: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
     return _origin(url), (unquote(parts.username), unquote(parts.password or ""))
 
 
+_CHECK = (
+    "check the network, and the index address and proxy that pip is configured for; then try again"
+)
+_ADDRESS = "check the index address"
+# By the first kind that fits: what happened, and what to do.
+_TROUBLE: tuple[tuple[type[Exception], str, str], ...] = (
+    (requests.exceptions.JSONDecodeError, "'s answer cannot be read", _ADDRESS),
+    (TooLarge, " answered with more than {}", _ADDRESS),
+    (TooSlow, " gave no complete answer {}", "check the network; then try again"),
+    (requests.Timeout, " did not answer in time", _CHECK),
+    (BrokenOff, "'s answer broke off", "try again"),
+    (requests.exceptions.ChunkedEncodingError, "'s answer broke off", "try again"),
+    (
+        requests.exceptions.SSLError,
+        "'s certificate is not trusted",
+        "name the right bundle in pip's setting `cert`",
+    ),
+    (requests.exceptions.ProxyError, "", "check pip's setting `proxy`"),
+    (requests.ConnectionError, " cannot be reached", _CHECK),
+    (requests.RequestException, " could not be asked", _CHECK),
+    (OSError, " could not be asked for want of a local file", "check pip's setting `cert`"),
+    (Exception, "'s answer cannot be read", _ADDRESS),
+)
+_STATUS = {
+    **dict.fromkeys((404, 410), (" has no such page", "check the name and the index address")),
+    **dict.fromkeys(
+        (401, 403, 407), (" refuses access", "check the login of the index or the proxy")
+    ),
+    429: (" wants fewer requests", "wait a while; then try again"),
+}
+
+
 def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
     """Return the trouble as one line with its remedy. No host, address or credential is in it."""
-    message, hint = _told(error)
+    index, status = "the package index", error.status if isinstance(error, BadStatus) else 0
+    what, hint = next((what, hint) for kind, what, hint in _TROUBLE if isinstance(error, kind))
+    message = index + what.format(error)
+    if isinstance(error, requests.exceptions.ProxyError):
+        message = "the proxy to the package index cannot be reached"
+    if status in _STATUS:
+        what, hint = _STATUS[status]
+        message = f"{index}{what} ({status})"
+    elif status >= 500:
+        message, hint = f"{index} is in trouble ({status})", "try again later"
+    elif status:
+        message, hint = f"{index} answered with status {status}", _ADDRESS
     return IndexUnreachable.of(f"{message}, asked for {wanted}", hint=hint)
-
-
-def _told(error: Exception) -> tuple[str, str]:
-    check = (
-        "check the network, and the index address and proxy that pip is configured for; then try"
-        " again"
-    )
-    unreadable = "the package index's answer cannot be read", "check the index address"
-    match error:
-        case requests.exceptions.JSONDecodeError():
-            return unreadable
-        case BadStatus():
-            return _told_status(error.status)
-        case TooLarge():
-            return f"the package index answered with more than {error}", "check the index address"
-        case TooSlow():
-            return (
-                f"the package index gave no complete answer {error}",
-                "check the network; then try again",
-            )
-        case requests.Timeout():
-            return "the package index did not answer in time", check
-        case BrokenOff() | requests.exceptions.ChunkedEncodingError():
-            return "the package index's answer broke off", "try again"
-        case requests.exceptions.SSLError():
-            return (
-                "the package index's certificate is not trusted",
-                "name the right bundle in pip's setting `cert`",
-            )
-        case requests.exceptions.ProxyError():
-            return "the proxy to the package index cannot be reached", "check pip's setting `proxy`"
-        case requests.ConnectionError():
-            return "the package index cannot be reached", check
-        case requests.RequestException():
-            return "the package index could not be asked", check
-        case OSError():
-            return (
-                "the package index could not be asked for want of a local file",
-                "check pip's setting `cert`",
-            )
-        case _:
-            return unreadable
-
-
-def _told_status(status: int) -> tuple[str, str]:
-    match status:
-        case 404 | 410:
-            return (
-                f"the package index has no such page ({status})",
-                "check the name and the index address",
-            )
-        case 401 | 403 | 407:
-            return (
-                f"the package index refuses access ({status})",
-                "check the login of the index or the proxy",
-            )
-        case 429:
-            return "the package index wants fewer requests (429)", "wait a while; then try again"
-        case _ if status >= 500:
-            return f"the package index is in trouble ({status})", "try again later"
-        case _:
-            return f"the package index answered with status {status}", "check the index address"

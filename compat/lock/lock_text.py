@@ -19,6 +19,7 @@ from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, lock_digest
 
 FORMAT = "1"
 NOW = "now"
+_MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 _NONE = "-"
 _HEAD = re.compile(r"^# ([a-z-]+(?: \S+)?): (.*)$", re.MULTILINE)
 _WORD = re.compile(r"\S+")
@@ -54,7 +55,7 @@ def decode_lock(text: str, source: str) -> Lock:
             pins=pins,
             tool=head["tool"][0],
             builds=builds,
-            suite_only=None if only is None else _suite_only(only[0]),
+            suite_only=None if only is None else tuple(() if only == [_NONE] else only[0].split()),
         )
     except KeyError as missing:
         message = f"lacks the line '# {missing.args[0]}: ...'"
@@ -147,10 +148,8 @@ def _own_pin(line: str) -> Pin:
 
 def parse_exact(text: str) -> tuple[str, Version]:
     """Return normalised name and version of `name==version`; raise ValueError for another."""
-    plain = _PLAIN.fullmatch(text)
-    if (
-        plain is not None
-    ):  # what we wrote ourselves needs no parser of requirements, which takes ten times as long
+    # What we wrote ourselves needs no parser of requirements, which takes ten times as long.
+    if plain := _PLAIN.fullmatch(text):
         return plain[1], locked_version(plain[2])
     try:
         requirement = Requirement(text.strip())
@@ -185,12 +184,8 @@ def _head(lock: Lock) -> list[str]:
         *(("floor", floor) for floor in inputs.floors),
         *(("constraint", text) for text in inputs.constraints),
         *([("index", inputs.index)] if inputs.index else []),
-        *([("given", inputs.injected_pin.name)] if inputs.injected_pin is not None else []),
-        *(
-            [("given-python", str(inputs.install_as_python))]
-            if inputs.install_as_python is not None
-            else []
-        ),
+        *([("given", inputs.injected_pin.name)] if inputs.injected_pin else []),
+        *([("given-python", str(inputs.install_as_python))] if inputs.install_as_python else []),
         *(("build", name) for name in lock.builds),
         *([] if lock.suite_only is None else [("suite-only", " ".join(lock.suite_only) or _NONE)]),
         ("tool", lock.tool),
@@ -244,25 +239,16 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
     )
 
 
-def _suite_only(text: str) -> tuple[str, ...]:
-    return () if text == _NONE else tuple(text.split())
-
-
 def _moment(moment: datetime.datetime | None) -> str:
-    return (
-        NOW
-        if moment is None
-        else moment.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    )
+    utc = datetime.timezone.utc
+    return NOW if moment is None else moment.astimezone(utc).strftime(_MOMENT)
 
 
 @lru_cache(maxsize=20_000)
 def _parse_moment(text: str) -> datetime.datetime | None:
     if text == NOW:
         return None
-    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(
-        tzinfo=datetime.timezone.utc
-    )
+    return datetime.datetime.strptime(text, _MOMENT).replace(tzinfo=datetime.timezone.utc)
 
 
 def kept_lock(path: Path) -> Lock:

@@ -1,6 +1,6 @@
 """What lies between two locks: the packages that differ, and locks with some of them exchanged."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 import msgspec
@@ -89,7 +89,11 @@ def exchanged(base: Lock, other: Lock, packages: Iterable[str], name: str) -> Lo
     injected = base.inputs.injected_pin or other.inputs.injected_pin
     inputs = lock.inputs
     if injected is not None and injected.name in packages:
-        inputs = _injected(inputs, other.inputs)
+        inputs = msgspec.structs.replace(
+            inputs,
+            injected_pin=other.inputs.injected_pin,
+            install_as_python=other.inputs.install_as_python,
+        )
     if INTERPRETER in packages:
         inputs = msgspec.structs.replace(inputs, python=other.inputs.python)
     builds = {*(n for n in base.builds if n not in packages)}
@@ -121,7 +125,7 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
 
 
 def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
-    versions = dict(_pinned(lock))
+    versions = {pin.name: pin.version for pin in lock.pins}
     brought: set[str] = set()
     waiting = [name for name in roots if name in versions]
     while waiting:
@@ -179,13 +183,11 @@ def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:
         for asked in asks(name, versions[name], lock.inputs.python):
             if asked.name not in differing or _admits(asked, versions):
                 continue
-            if not any(_disregards(end, name, versions[name], asked) for end in others):
+            if not any(
+                end.get(name) == versions[name] and not _admits(asked, end) for end in others
+            ):
                 return f"{name} {versions[name]} asks for {asked.name}{asked.specifier}"
     return ""
-
-
-def _disregards(end: Mapping[str, Version], name: str, version: Version, asked: Asked) -> bool:
-    return end.get(name) == version and not _admits(asked, end)
 
 
 def _admits(asked: Asked, versions: Mapping[str, Version]) -> bool:
@@ -194,21 +196,11 @@ def _admits(asked: Asked, versions: Mapping[str, Version]) -> bool:
 
 
 def _versions(lock: Lock) -> dict[str, Version]:
-    return {**dict(_pinned(lock)), INTERPRETER: _series(lock.inputs.python)}
-
-
-def _pinned(lock: Lock) -> Iterator[tuple[str, Version]]:
-    return ((pin.name, pin.version) for pin in lock.pins)
+    return {pin.name: pin.version for pin in lock.pins} | {INTERPRETER: _series(lock.inputs.python)}
 
 
 def _series(python: Version) -> Version:
     return Version(f"{python.major}.{python.minor}")
-
-
-def _injected(inputs: Inputs, other: Inputs) -> Inputs:
-    return msgspec.structs.replace(
-        inputs, injected_pin=other.injected_pin, install_as_python=other.install_as_python
-    )
 
 
 class ChangedPin(Value, frozen=True, kw_only=True):
@@ -239,15 +231,15 @@ def drift(before: Lock, after: Lock) -> Drift:
     old = {pin.name: pin for pin in before.pins}
     new = {pin.name: pin for pin in after.pins}
     moved = tuple(
-        ChangedPin(package=name, before=_version(old.get(name)), after=_version(new.get(name)))
+        ChangedPin(
+            package=name,
+            before=old[name].version if name in old else None,
+            after=new[name].version if name in new else None,
+        )
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     )
     return Drift(moved=moved, reasons=tuple(_reasons(before.inputs, after.inputs)))
-
-
-def _version(pin: Pin | None) -> Version | None:
-    return None if pin is None else pin.version
 
 
 def _reasons(before: Inputs, after: Inputs) -> list[str]:

@@ -110,6 +110,10 @@ _UNSUPPORTED = (
     "pip-tools cannot change what packages deep in the tree ask for, nor take the lowest version"
     " ({}); the locker uv can"
 )
+_USUAL_BUILDS = "pip-tools locks for CPython's usual builds alone here; the locker uv for others"
+_ONE_INDEX = (
+    "pip-tools asks no index of a lane's own, here {}; the locker uv does: leave --locker out"
+)
 
 
 class PipToolsLocker:
@@ -143,21 +147,15 @@ class PipToolsLocker:
         return locked_in_layers(self._lock, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
-        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors))
-        if deep:
-            return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
-        if build_of(inputs.platform):
-            because = (
-                "pip-tools locks for CPython's usual builds alone here; the locker uv for others"
-            )
-            return Refusal(cause="unsupported", subject=build_of(inputs.platform), because=because)
-        if inputs.index:
+        for subject, because in (
+            (", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors)), _UNSUPPORTED),
+            (build_of(inputs.platform), _USUAL_BUILDS),
             # pip would take every package from whichever index has the newest of it.
-            because = (
-                f"pip-tools asks no index of a lane's own, here {inputs.index}; the locker uv does:"
-                " leave --locker out"
-            )
-            return Refusal(cause="unsupported", subject=inputs.index, because=because)
+            (inputs.index, _ONE_INDEX),
+        ):
+            if subject:
+                because = because.format(subject)
+                return Refusal(cause="unsupported", subject=subject, because=because)
         with self._preparing:
             compiler = self.prepare(inputs.python)
 
@@ -232,24 +230,11 @@ class PipToolsLocker:
         (folder / "shelf").mkdir()
         shelved(sources, folder / "shelf")
         command = [
-            str(python),
-            "-m",
-            "piptools",
-            "compile",
-            "roots.in",
-            "--output-file=-",
-            "--quiet",
-            "--no-header",
-            "--no-annotate",
-            "--allow-unsafe",
-            "--strip-extras",
-            "--no-emit-index-url",
-            "--no-emit-trusted-host",
-            "--resolver=backtracking",
-            f"--index-url={url}",
-            "--find-links=shelf",
-            "--no-emit-find-links",
-            "--pip-args=--only-binary=:all:",
+            *(str(python), "-m", "piptools", "compile", "roots.in", "--output-file=-", "--quiet"),
+            *("--no-header", "--no-annotate", "--allow-unsafe", "--strip-extras"),
+            *("--no-emit-index-url", "--no-emit-trusted-host", "--no-emit-find-links"),
+            *("--resolver=backtracking", "--pip-args=--only-binary=:all:"),
+            *(f"--index-url={url}", "--find-links=shelf"),
         ]
         return run_resolver(command, folder, self._environ, _SECONDS)
 
@@ -277,30 +262,19 @@ class PipToolsLocker:
                 f"the locker pip-tools needs Python {series}, and this machine has none",
                 hint=f"{python_remedy(series)}; the locker uv needs none",
             )
-        self._made(
-            [
-                find_uv_bin(),
-                "venv",
-                "--no-config",
-                "--quiet",
-                "--clear",
-                f"--python={interpreter}",
-                str(place),
-            ]
-        )
-        install = [find_uv_bin(), "pip", "install", "--no-config", "--quiet", "--only-binary=:all:"]
-        install.append(f"--python={compiler}")
-        self._made([*install, f"--default-index={self._index}", "pip-tools", "setuptools", "wheel"])
+        self._cache.mkdir(parents=True, exist_ok=True)
+        options = f"--default-index={self._index}", f"--python={compiler}", "--only-binary=:all:"
+        for command in (
+            ["venv", "--clear", f"--python={interpreter}", str(place)],
+            ["pip", "install", *options, "pip-tools", "setuptools", "wheel"],
+        ):
+            command = [find_uv_bin(), *command, "--no-config", "--quiet"]
+            done = run_resolver(command, self._cache, self._environ, _SECONDS)
+            if done.returncode != 0:
+                message = f"pip-tools could not be installed: {last_words(done.stderr)}"
+                raise IndexUnreachable.of(message)
         (place / "ready").touch()
         return compiler
-
-    def _made(self, command: list[str]) -> None:
-        self._cache.mkdir(parents=True, exist_ok=True)
-        done = run_resolver(command, self._cache, self._environ, _SECONDS)
-        if done.returncode != 0:
-            raise IndexUnreachable.of(
-                f"pip-tools could not be installed: {last_words(done.stderr)}"
-            )
 
 
 def _has_source(release: Release, until: datetime.datetime | None) -> bool:

@@ -105,7 +105,14 @@ def inputs_of(
             sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
         as_of=_as_of(facts, cell) if cell.is_dated else None,
-        floors=_oldest_patches(facts, cell),
+        floors=tuple(
+            sorted(
+                pinned(axis, cell)
+                for axis in matrix.packages
+                if axis.select.patch == "oldest"
+                and not axis.select.is_exact(cell.on(axis.name).version)
+            )
+        ),
         constraints=tuple(sorted(matrix.constraints)),
         index=matrix.prereleases.index
         if matrix.prereleases is not None and cell.recipe == "prerelease"
@@ -545,17 +552,6 @@ def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
     return max(bounds, default=None)
 
 
-def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
-    axes = (axis for axis in facts.matrix.packages if axis.select.patch == "oldest")
-    return tuple(
-        sorted(
-            pinned(axis, cell)
-            for axis in axes
-            if not axis.select.is_exact(cell.on(axis.name).version)
-        )
-    )
-
-
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axis = facts.matrix.subject_axis
@@ -583,6 +579,7 @@ def _relaxed(
     }
     asked = asked_lines(facts, release, python, relaxations)
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
+    published = None if release.published is None else release.published.requires_python
     return msgspec.structs.replace(
         base,
         requirements=tuple(sorted({*(text for text in asked if text not in axes), *others})),
@@ -593,38 +590,41 @@ def _relaxed(
         cutoffs=tuple(
             sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)
         ),
-        injected_pin=_injected_pin(facts, release),
-        install_as_python=_install_as_python(facts, cell, release),
+        injected_pin=Pin(
+            name=facts.matrix.subject_axis.normalised_name,
+            version=release.version,
+            hashes=tuple(sorted(a.sha256 for a in release.artifacts if a.sha256)),
+        ),
+        # A declared Python that the subject admits, where it does not admit the cell's own.
+        install_as_python=None
+        if admits(published, facts.patch(cell))
+        else next((p for p in facts.matrix.interpreters.patches if admits(published, p)), None),
     )
 
 
 def asked_lines(
     facts: Feasibility, release: Release, python: Version, relaxations: dict[str, Relaxation]
 ) -> tuple[str, ...]:
-    roots = (_root(asked, relaxations) for asked in facts.requirements(release.version, python))
-    return tuple(root for root in roots if root)
-
-
-def _root(asked: Asked, relaxations: dict[str, Relaxation]) -> str:
-    relaxation = relaxations.get(asked.name)
-    if relaxation is not None and relaxation.to == NOTHING:
-        return ""
-    extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
-    if asked.url:
-        return f"{asked.name}{extras} @ {asked.url}"
-    return f"{asked.name}{extras}{asked.specifier if relaxation is None else relaxation.specifier}"
+    lines: list[str] = []
+    for asked in facts.requirements(release.version, python):
+        relaxation = relaxations.get(asked.name)
+        if relaxation is None or relaxation.to != NOTHING:
+            extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
+            bound = asked.specifier if relaxation is None else relaxation.specifier
+            lines.append(asked.name + extras + (f" @ {asked.url}" if asked.url else str(bound)))
+    return tuple(lines)
 
 
 def _cutoffs(facts: Feasibility, cell: Cell, taken: Collection[str]) -> Iterator[Cutoff]:
     for name, relaxation in facts.rules.relaxations(cell).items():
         if relaxation.to == NOTHING or name not in taken:
             continue
-        axes = [axis for axis in facts.matrix.packages if axis.name == relaxation.as_of]
-        until = (
-            moment_after(_uploaded(facts, cell, axes[0]), facts.matrix.margin_days)
-            if axes
-            else None
-        )
+        until = None
+        for axis in facts.matrix.packages:
+            if axis.name == relaxation.as_of:
+                # A series came out with its first release that the cell can have.
+                dates = [r.uploaded for r in facts.usable(cell, axis) if r.uploaded is not None]
+                until = moment_after(min(dates), facts.matrix.margin_days)
         yield Cutoff(package=name, until=until)
 
 
@@ -632,24 +632,6 @@ def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
     release = facts.subject_release(cell, base.as_of)
     assert release is not None, "the plan has made sure that one fits"
     return release
-
-
-def _injected_pin(facts: Feasibility, release: Release) -> Pin:
-    return Pin(
-        name=facts.matrix.subject_axis.normalised_name,
-        version=release.version,
-        hashes=tuple(sorted(artifact.sha256 for artifact in release.artifacts if artifact.sha256)),
-    )
-
-
-def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Version | None:
-    """A declared interpreter that the subject admits, when it does not admit the cell's own."""
-    asked = None if release.published is None else release.published.requires_python
-    if admits(asked, facts.patch(cell)):
-        return None
-    return next(
-        (patch for patch in facts.matrix.interpreters.patches if admits(asked, patch)), None
-    )
 
 
 def pinned(axis: PackageAxis, cell: Cell) -> str:
@@ -662,12 +644,6 @@ def _as_of(facts: Feasibility, cell: Cell) -> datetime.datetime:
     together = facts.came_out(cell)
     assert together is not None, "the plan has made sure that it is known"
     return moment_after(together, facts.matrix.margin_days)
-
-
-def _uploaded(facts: Feasibility, cell: Cell, axis: PackageAxis) -> datetime.datetime:
-    """When the coordinate came out: a series, with its first release that the cell can have."""
-    releases: tuple[Release, ...] = facts.usable(cell, axis)
-    return min(release.uploaded for release in releases if release.uploaded is not None)
 
 
 def _widened(

@@ -113,20 +113,20 @@ def refusal_of_uv(text: str) -> Refusal | None:
         return None
     refusal = _refusal(*decisive, story, tuple(_HIDDEN.findall(text)))
     wheelless = tuple(dict.fromkeys(_WHEELS_ONLY.findall(text)))
-    refusal = msgspec.structs.replace(refusal, named=_derivation_names(story), wheelless=wheelless)
+    words = (before or after for before, after in _NAMED.findall(story.partition(" hint:")[0]))
+    names = tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in words}))
+    refusal = msgspec.structs.replace(refusal, named=names, wheelless=wheelless)
     match refusal.cause:
         case "build":
-            return _built(refusal, text)
+            tool, own = tool_at_fault(text), tool_message(own_error(text))
+            because = f"{refusal.because}: {own}" if own else refusal.because
+            cause: Cause = "build-tool" if tool else "build"
+            return msgspec.structs.replace(refusal, cause=cause, because=because)
         case "no-artifact" if _name(refusal.subject) in wheelless:
             return msgspec.structs.replace(refusal, cause="source-only")
         case "conflict":
             return _with_other_demand(refusal, story)
     return refusal
-
-
-def _derivation_names(story: str) -> tuple[str, ...]:
-    words = (before or after for before, after in _NAMED.findall(story.partition(" hint:")[0]))
-    return tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in words}))
 
 
 def _root(story: str) -> str:
@@ -176,14 +176,6 @@ def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
     )
 
 
-def _built(refusal: Refusal, text: str) -> Refusal:
-    tool, own = tool_at_fault(text), tool_message(own_error(text))
-    because = f"{refusal.because}: {own}" if own else refusal.because
-    return msgspec.structs.replace(
-        refusal, cause="build-tool" if tool else "build", because=because
-    )
-
-
 def refusal_of_pip(text: str) -> Refusal | None:
     """Return the refusal that pip's resolver tells of; None when it tells of something else.
 
@@ -193,7 +185,9 @@ def refusal_of_pip(text: str) -> Refusal | None:
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):
         return None
-    refusal = _first(_PIP, story) or _pip_conflict(text)
+    matches = [(pattern, match) for pattern in _PIP if (match := pattern.text.search(story))]
+    first = min(matches, key=lambda known: known[1].start(), default=None)
+    refusal = _pip_conflict(text) if first is None else _refusal(*first, story, ())
     if refusal is None:
         return None
     # pip does not tell which releases lack a wheel: any package that it speaks of may.
@@ -253,18 +247,6 @@ def _story(text: str, start: str) -> str:
     match = re.search(start, text)
     lines = text[match.start() if match else 0 :].splitlines()
     return " ".join(" ".join(line.strip(" │╰├─▶\u00d7\t") for line in lines).split())
-
-
-def _first(patterns: tuple[Pattern, ...], story: str) -> Refusal | None:
-    matches = [
-        (match.start(), rank, pattern, match)
-        for rank, pattern in enumerate(patterns)
-        if (match := pattern.text.search(story))
-    ]
-    if not matches:
-        return None
-    _, _, pattern, match = min(matches, key=lambda match: match[:2])
-    return _refusal(pattern, match, story, ())
 
 
 def _refusal(

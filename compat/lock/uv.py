@@ -64,12 +64,8 @@ def run_resolver(
 _SECONDS = 900
 # What uv says where the index, not the question, is at fault.
 NETWORK_SIGNS = (
-    "Failed to fetch",
-    "error sending request",
-    "dns error",
-    "Connection refused",
-    "operation timed out",
-    "HTTP status",
+    *("Failed to fetch", "error sending request", "dns error", "Connection refused"),
+    *("operation timed out", "HTTP status"),
 )
 # What uv needs of the caller's environment; other UV_* and PIP_* settings would make locks depend
 # on the machine.
@@ -130,13 +126,11 @@ class UvLocker:
                 f"a lock for {name} needs that Python, and this machine has none",
                 hint=python_remedy(name),
             )
-        shelf = (
-            {}
-            if self._builds is None
-            else {item.pin: item for item in self._builds.offered(inputs)}
-        )
         # What was built for an earlier question need not be chosen once more to be known.
-        shelf = {pin: self._built.get((inputs.python, pin), item) for pin, item in shelf.items()}
+        shelf = {
+            item.pin: self._built.get((inputs.python, item.pin), item)
+            for item in (() if self._builds is None else self._builds.offered(inputs))
+        }
         unbuilt = {pin for pin in shelf if (inputs.python, pin) not in self._built}
         roots = self._with_floors(inputs, [*self._shown, *shelf.values()])
         if isinstance(roots, Refusal):
@@ -204,32 +198,20 @@ class UvLocker:
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
         arguments = [
-            find_uv_bin(),
-            "pip",
-            "compile",
-            _listed(folder, "roots.txt", inputs.requirements),
-            "--no-config",
-            "--no-progress",
-            "--color=never",
-            "--no-header",
-            "--no-annotate",
-            "--generate-hashes",
-            "--no-python-downloads",
+            *(find_uv_bin(), "pip", "compile", _listed(folder, "roots.txt", inputs.requirements)),
+            *("--no-config", "--no-progress", "--color=never", "--no-header", "--no-annotate"),
+            *("--generate-hashes", "--no-python-downloads", "--only-binary=:all:"),
             f"--python-version={inputs.python}",
             f"--python-platform={without_build(inputs.platform)}",
-            "--only-binary=:all:",
             *index_arguments(self._settings, inputs.index),
             *(f"--prerelease-package={name}=disallow" for name in inputs.no_prereleases),
         ]
         python = self._find_python(inputs.python)
         if python is not None:
             arguments.append(f"--python={python}")
-        if inputs.overrides:
-            arguments += ["--overrides", _listed(folder, "overrides.txt", inputs.overrides)]
-        if inputs.constraints:
-            arguments += ["--constraints", _listed(folder, "constraints.txt", inputs.constraints)]
-        if inputs.excludes:
-            arguments += ["--excludes", _listed(folder, "excludes.txt", inputs.excludes)]
+        for name in ("overrides", "constraints", "excludes"):
+            if lines := getattr(inputs, name):
+                arguments += [f"--{name}", _listed(folder, f"{name}.txt", lines)]
         return [*arguments, *_dates(inputs)]
 
 
