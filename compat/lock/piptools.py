@@ -154,8 +154,8 @@ class PipToolsLocker:
             (inputs.index, _ONE_INDEX),
         ):
             if subject:
-                because = because.format(subject)
-                return Refusal(cause="unsupported", subject=subject, because=because)
+                said = because.format(subject)
+                return Refusal(cause="unsupported", subject=subject, because=said)
         with self._preparing:
             compiler = self.prepare(inputs.python)
 
@@ -268,8 +268,8 @@ class PipToolsLocker:
             ["venv", "--clear", f"--python={interpreter}", str(place)],
             ["pip", "install", *options, "pip-tools", "setuptools", "wheel"],
         ):
-            command = [find_uv_bin(), *command, "--no-config", "--quiet"]
-            done = run_resolver(command, self._cache, self._environ, _SECONDS)
+            words = [find_uv_bin(), *command, "--no-config", "--quiet"]
+            done = run_resolver(words, self._cache, self._environ, _SECONDS)
             if done.returncode != 0:
                 message = f"pip-tools could not be installed: {last_words(done.stderr)}"
                 raise IndexUnreachable.of(message)
