@@ -159,12 +159,8 @@ class Batch:
         cancel: threading.Event,
         reporter: BatchReporter,
     ) -> None:
-        self._workspace = workspace
-        self._machine = machine
-        self._steps = steps
-        self._options = options
-        self._cancel = cancel
-        self._reporter = reporter
+        self._workspace, self._machine, self._steps = workspace, machine, steps
+        self._options, self._cancel, self._reporter = options, cancel, reporter
         self._outcomes: dict[str, str] = {}
         self._records: list[Record] = []
         # The workers add to it.
@@ -286,9 +282,8 @@ class Batch:
                 return lock
             case Infeasible(obstacle=obstacle):
                 # Nothing ran, so there is nothing to record: the plan says it each time.
-                failed = Failed(
-                    stage="plan", cause=obstacle.kind, subject=", ".join(obstacle.between)
-                )
+                between = ", ".join(obstacle.between)
+                failed = Failed(stage="plan", cause=obstacle.kind, subject=between)
                 self._outcomes[cell] = str(failed)
                 self._reporter.counted(cell, f"{failed}: {obstacle.because}")
             case Refusal(cause="suite-fault") as refusal:
@@ -312,9 +307,8 @@ class Batch:
 
     def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Record a cell that ended, unless that says nothing about it, as a fault of its suite."""
-        fault = next(
-            (attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None
-        )
+        outcomes = [attempt.outcome for attempt in attempts]
+        fault = next(filter(is_suite_fault, outcomes), None)
         if isinstance(fault, Failed):
             self._suite_faults.append(fault)
             self._reporter.tell(
@@ -322,7 +316,7 @@ class Batch:
                 f" {fault}"
             )
             return
-        last = attempts[-1].outcome
+        last = outcomes[-1]
         if self._options.is_search and isinstance(last, Failed) and last.cause == "cancelled":
             self._unanswered.append(job.cell)
             return

@@ -94,13 +94,10 @@ def up_to_date(workspace: Workspace) -> str:
 
 
 def outside(choices: Sequence[Infeasible]) -> str:
-    first = choices[0]
+    first = f"{choices[0].cell.id}: {choices[0].obstacle.because}"
     if len(choices) == 1:
-        return f"left out, because it is infeasible: {first.cell.id}: {first.obstacle.because}"
-    return (
-        f"left out, because they are infeasible: {len(choices):,} cells; {first.cell.id}:"
-        f" {first.obstacle.because}"
-    )
+        return f"left out, because it is infeasible: {first}"
+    return f"left out, because they are infeasible: {len(choices):,} cells; {first}"
 
 
 def _quick(workspace: Workspace) -> CellsToRun:
@@ -122,18 +119,14 @@ def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
     if not wanted:
         hint = f"compat plan {workspace.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
-    return CellsToRun(
-        cells=tuple(
-            CellToRun(cell=cell.id, reason="named", obstacle=_obstacle(workspace, facts, cell))
-            for cell in wanted
-        ),
-        infeasible=infeasible,
-    )
-
-
-def _obstacle(workspace: Workspace, facts: Feasibility, cell: Cell) -> str:
-    fate = None if cell.id in workspace.lock_digests else fate_of(facts_for(facts, cell), cell)
-    return fate.obstacle.because if isinstance(fate, Infeasible) else ""
+    to_run = []
+    for cell in wanted:
+        # Why a cell without a lock cannot be run.
+        locked = cell.id in workspace.lock_digests
+        fate = None if locked else fate_of(facts_for(facts, cell), cell)
+        why = fate.obstacle.because if isinstance(fate, Infeasible) else ""
+        to_run.append(CellToRun(cell=cell.id, reason="named", obstacle=why))
+    return CellsToRun(cells=tuple(to_run), infeasible=infeasible)
 
 
 def not_planned(cells: Sequence[str], matrix: str) -> str:
@@ -324,11 +317,8 @@ class RunPlan(Value, frozen=True, kw_only=True):
         return [cell for cell in self.due if cell not in self.later]
 
     def cells_of(self, tier: Tier, cells: Iterable[str] | None = None) -> list[str]:
-        return [
-            cell
-            for cell in (self.cells_now if cells is None else cells)
-            if self.tiers[cell] == tier
-        ]
+        every = self.cells_now if cells is None else cells
+        return [cell for cell in every if self.tiers[cell] == tier]
 
 
 def budget_of(text: str, shards: int) -> Budget:

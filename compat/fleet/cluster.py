@@ -183,11 +183,9 @@ class Cluster:
         self._guard.refused = ""
         with _losses():
             self._client = Client(
-                address.url,
+                address.url, timeout=_CONNECT_SECONDS, set_as_default=False,
                 security=address.security,
-                timeout=_CONNECT_SECONDS,
-                set_as_default=False,
-            )
+            )  # fmt: skip
             self._client.subscribe_topic(topic, self._hear)
             self._connection = self._client.scheduler_comm
 

@@ -5,7 +5,7 @@ tenth of the time verifies a random sample of what was inferred.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -125,9 +125,18 @@ class Explorer:
         self._pending: dict[Future[_Answer], _Begun] = {}
         self._reach = RunReach(snapshot)
         left = open_work(snapshot, only)
-        self._exploration = _exploration(
-            snapshot, left, self._expected, limits.kinds, self._answers
+        self._exploration = Exploration(
+            left.unlocked,
+            left.locked,
+            left.smoked,
+            self._expected,
+            limits.kinds,
+            lambda cell, kind: self._reach.answers(cell, is_whole=kind == "suite"),
         )
+        for cell in left.lockable:
+            self._exploration.known(cell, is_refused=False)
+        for cell in _refused(snapshot):
+            self._exploration.known(cell, is_refused=True)
         # What is due is known already; what has no answer at all is explored.
         self._due = deque(cell for cell in due_cells(snapshot, left) if only(cell))
         self._lessons = deque(cell for cell in lessons if only(cell))
@@ -275,7 +284,9 @@ class Explorer:
         self._exploration.ran(probe.cell, probe.kind, followers)
 
     def _learn(self, cell: Cell, result: LockAnswer) -> None:
-        answers = self._inferred(self._exploration.unlocked) if result.is_lesson else {}
+        others = self._exploration.unlocked if result.is_lesson else ()
+        known = ((other, self._steps.inferred(other)) for other in others)
+        answers = {other: answer.answer for other, answer in known if answer is not None}
         lockable = [other for other, answer in answers.items() if answer == "yes"]
         refused = [other for other, answer in answers.items() if answer == "no"]
         if result.answer == "yes":
@@ -291,31 +302,9 @@ class Explorer:
                 self._exploration.set_aside([other])
         self._exploration.set_aside(o for o, answer in answers.items() if answer != "yes")
 
-    def _inferred(self, cells: Sequence[Cell]) -> dict[Cell, str]:
-        answers = ((cell, self._steps.inferred(cell)) for cell in cells)
-        return {cell: answer.answer for cell, answer in answers if answer is not None}
-
-    def _answers(self, cell: Cell, kind: ProbeKind) -> float:
-        return self._reach.answers(cell, is_whole=kind == "suite")
-
     def _expected(self, cell: Cell, kind: ProbeKind) -> float:
         """How many seconds a probe takes: the mean of this session's and of a first guess."""
         return (_FIRST_SECONDS[kind] + self._seconds[kind]) / (1 + self._probes[kind])
-
-
-def _exploration(
-    snapshot: Snapshot,
-    left: "OpenWork",
-    seconds: Callable[[Cell, ProbeKind], float],
-    kinds: Sequence[ProbeKind],
-    answers: Callable[[Cell, ProbeKind], float],
-) -> Exploration:
-    exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds, answers)
-    for cell in left.lockable:
-        exploration.known(cell, is_refused=False)
-    for cell in _refused(snapshot):
-        exploration.known(cell, is_refused=True)
-    return exploration
 
 
 class OpenWork(Value, frozen=True, kw_only=True):
@@ -328,33 +317,28 @@ class OpenWork(Value, frozen=True, kw_only=True):
 
 
 def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: True) -> OpenWork:
-    unlocked: list[Cell] = []
-    locked: list[Cell] = []
-    smoked: list[Cell] = []
-    lockable: list[Cell] = []
+    unlocked, locked, smoked, lockable = list[Cell](), list[Cell](), list[Cell](), list[Cell]()
     for entry in reversed(snapshot.entries):
         answer = snapshot.plain.get(entry.cell.id)
         has_lock = entry.lock_digest is not None or (answer is not None and not answer.refusal)
         if has_lock:
             lockable.append(entry.cell)
-        if not entry.planned or (entry.obstacle is not None and not has_lock):
+        is_open = entry.planned and (entry.obstacle is None or has_lock)
+        if not is_open or not only(entry.cell):
             continue
-        if not only(entry.cell):
-            continue
+        overview = entry.overview
+        is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
+        is_run = bool(entry.counted) and is_of_lock
         if entry.verdict.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)
-        elif entry.likely == "unknown" and not _is_run(entry) and not _is_lacking(entry):
+        elif entry.likely == "unknown" and not is_run and not _is_lacking(entry):
             if has_lock:
                 locked.append(entry.cell)
             elif is_unasked(snapshot, entry):
                 unlocked.append(entry.cell)
-    return OpenWork(
-        unlocked=tuple(unlocked),
-        locked=tuple(locked),
-        smoked=tuple(smoked),
-        lockable=tuple(lockable),
-    )
+    kinds = map(tuple, (unlocked, locked, smoked, lockable))
+    return OpenWork(**dict(zip(OpenWork.__struct_fields__, kinds, strict=True)))
 
 
 def due_cells(snapshot: Snapshot, left: OpenWork) -> list[Cell]:
@@ -389,12 +373,6 @@ def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:
     if answer is not None and entry.verdict.blocked_by:
         return answer.on < snapshot.day
     return answer is None and (entry.refusal is None or bool(entry.verdict.blocked_by))
-
-
-def _is_run(entry: Answer) -> bool:
-    overview = entry.overview
-    is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
-    return bool(entry.counted) and is_of_lock
 
 
 def _is_lacking(entry: Answer) -> bool:

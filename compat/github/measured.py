@@ -13,16 +13,8 @@ from compat.value import Value
 
 # What a run measures of a matrix; the rest of its folder is declared by people.
 MEASURED = (
-    *(
-        "blames.json",
-        "catalogue.json",
-        "clauses.json",
-        "locks",
-        "plain.json",
-        "platforms",
-        "probes.json",
-    ),
-    "records",
+    *("blames.json", "catalogue.json", "clauses.json", "locks", "plain.json", "platforms"),
+    *("probes.json", "records"),
 )
 # How often a push is tried again after somebody else's: two runs of one repository are rare.
 PUSHES = 5
@@ -141,19 +133,12 @@ class GitRepository:
     def _run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         try:
             return subprocess.run(
-                ["git", *words],
-                cwd=self._folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=GIT_SECONDS,
-                check=False,
-            )
+                ["git", *words], cwd=self._folder, stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, errors="replace", timeout=GIT_SECONDS, check=False,
+            )  # fmt: skip
         except subprocess.TimeoutExpired as error:
-            raise ToolFailed.of(
-                f"git {words[0]} did not end within {GIT_SECONDS} seconds"
-            ) from error
+            message = f"git {words[0]} did not end within {GIT_SECONDS} seconds"
+            raise ToolFailed.of(message) from error
         except OSError as error:
             raise ToolFailed.of("git cannot be started", hint="install git") from error
 
