@@ -10,10 +10,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.errors import NoPage, UsageError
+from compat.errors import UsageError
 from compat.files import read
 from compat.fleet.batch import BatchResult, BatchSteps
-from compat.index.release import Release
+from compat.index.release import releases_of
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock, Locker, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
@@ -122,7 +122,9 @@ class LockLaboratory:
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
         assert self._ends is not None
         good, bad = (lock.inputs for lock in self._ends)
-        since, until = good.as_of, bad.as_of or self._today()
+        tomorrow, utc = self._workspace.day + datetime.timedelta(days=1), datetime.timezone.utc
+        today = datetime.datetime.combine(tomorrow, datetime.time(), utc)
+        since, until = good.as_of, bad.as_of or today
         alike = msgspec.structs.replace(good, cell=bad.cell, as_of=bad.as_of)
         if since is None or since >= until or alike != bad or good.cutoffs:
             return None
@@ -180,20 +182,18 @@ class LockLaboratory:
                     release.version,
                     tuple(sorted({a.sha256 for a in release.artifacts if a.sha256})),
                 )
-                for release in self._published(package)
+                for release in releases_of(self._workspace.source.package, package)
                 if not (release.version.is_prerelease or release.yanked)
                 and usable_wheel(release, inputs.python, inputs.platform) is not None
             )
         return self._releases[package]
 
     def yanked(self, package: str) -> Sequence[Version]:
-        return [release.version for release in self._published(package) if release.yanked]
-
-    def _published(self, package: str) -> Sequence[Release]:
-        try:
-            return self._workspace.source.package(package).releases
-        except NoPage:
-            return ()
+        return [
+            release.version
+            for release in releases_of(self._workspace.source.package, package)
+            if release.yanked
+        ]
 
     def api_change(
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
@@ -238,10 +238,6 @@ class LockLaboratory:
             raise SearchStopped(f"{what} has no answer: {reasons}")
         self._workspace.refresh()
         return result
-
-    def _today(self) -> datetime.datetime:
-        day = self._workspace.day + datetime.timedelta(days=1)
-        return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.timezone.utc)
 
 
 def _key(lock: Lock) -> str:

@@ -28,6 +28,7 @@ from compat.index.release import (
     Release,
     ReleaseSource,
     Required,
+    releases_of,
     usable_wheels,
 )
 from compat.value import Value
@@ -272,13 +273,10 @@ def required(
     asked = frozenset({*names, *axes})
 
     def of(name: str) -> Required | None:
-        try:
-            package = source.package(name)
-        except NoPage:
-            package = Package(name=name, releases=())
         patches = matrix.interpreters.patches
-        releases = tuple(_undated(fitting_files(matrix, r, patches)) for r in package.releases)
-        package = msgspec.structs.replace(package, releases=releases)
+        every = releases_of(source.package, name)
+        releases = (_undated(fitting_files(matrix, release, patches)) for release in every)
+        package = Package(name=name, releases=tuple(releases))
         return _required(package, pins, asked, source)
 
     return tuple(entry for entry in each(of, names) if entry is not None)
@@ -428,10 +426,7 @@ def wheels_elsewhere(
 
     def of(entry: Required) -> Package:
         known = {r.version: {a.filename for a in r.artifacts} for r in entry.package.releases}
-        try:
-            releases = source.package(entry.package.name).releases
-        except NoPage:
-            releases = ()
+        releases = releases_of(source.package, entry.package.name)
         fitting = (
             _with_files(
                 r, (a for a in r.artifacts if a.filename not in known[r.version] and is_for(a))

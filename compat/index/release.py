@@ -4,7 +4,7 @@ Their names in JSON are those of a kept catalogue, see `kept.py`.
 """
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
 
 from packaging.specifiers import SpecifierSet
@@ -13,6 +13,7 @@ from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
 from compat.declare.selector import Selector
+from compat.errors import NoPage
 from compat.value import Value
 
 
@@ -41,6 +42,10 @@ class Artifact(
     set_aside: str = ""
     sha256: str | None = None
     has_metadata: bool | None = None
+
+    def is_seen(self, until: datetime.datetime | None) -> bool:
+        """Whether the file was there before a moment; None stands for now."""
+        return until is None or (self.uploaded is not None and self.uploaded < until)
 
     @property
     def is_wheel(self) -> bool:
@@ -130,6 +135,14 @@ class Package(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True
             # First what is asked of each coordinate in turn, as it costs a tenth of the other.
             if selector.stands_for(coordinate, release.version) and selector.keeps(release.version)
         )
+
+
+def releases_of(package_of: Callable[[str], Package], name: str) -> tuple[Release, ...]:
+    """Return the releases of a package; none where the index has no page for it."""
+    try:
+        return package_of(name).releases
+    except NoPage:
+        return ()
 
 
 def earliest_upload(releases: Iterable[Release]) -> datetime.datetime | None:

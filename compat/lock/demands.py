@@ -15,8 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Relaxation
-from compat.errors import NoPage
-from compat.index.release import Artifact, Package, Release
+from compat.index.release import Package, Release, releases_of
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.recipe import asked_lines, pinned
 from compat.lock.sources import fits_cell
@@ -210,21 +209,16 @@ class KnownLocks:
         if key not in self._dates:
             dates = [
                 artifact.uploaded
-                for artifact in self._files(pin)
-                if artifact.uploaded is not None
+                for release in releases_of(self._package_of, pin.name)
+                for artifact in release.artifacts
+                if release.version == pin.version
+                and artifact.uploaded is not None
                 and not artifact.yanked
                 and (fits_cell(artifact, inputs) or pin.name in lock.builds)
             ]
             self._dates[key] = min(dates, default=None)
         first = self._dates[key]
         return first is not None and first < until
-
-    def _files(self, pin: Pin) -> tuple[Artifact, ...]:
-        try:
-            releases = self._package_of(pin.name).releases
-        except NoPage:
-            return ()
-        return next((r.artifacts for r in releases if r.version == pin.version), ())
 
 
 class _Demand(Value, frozen=True, kw_only=True):

@@ -4,7 +4,6 @@ bring.
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import cache, partial
 
 import msgspec
@@ -14,8 +13,8 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.parsing import minor_series, parse_release
-from compat.errors import DeclarationError, NoPage
-from compat.index.release import Artifact, ReleaseSource
+from compat.errors import DeclarationError
+from compat.index.release import Artifact, ReleaseSource, releases_of
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.recipe import asks_as_declared, inputs_of, name_of_line, soft_packages
@@ -239,14 +238,13 @@ class _Pins:
         return is_admitted and not accepted_tags(series, inputs.platform).isdisjoint(file.tags)
 
     def _listed(self, pin: Pin) -> list[Artifact]:
-        files: list[Artifact] = []
-        for source in self._sources:
-            with suppress(NoPage):
-                releases = source.package(pin.name).releases
-                files += (
-                    file for r in releases if r.version == pin.version for file in r.artifacts
-                )
-        return files
+        return [
+            file
+            for source in self._sources
+            for release in releases_of(source.package, pin.name)
+            for file in release.artifacts
+            if release.version == pin.version
+        ]
 
     def _requires(self, name: str) -> tuple[str, ...]:
         pin = self._pins.get(name)

@@ -9,8 +9,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Relaxation
-from compat.errors import NoPage
-from compat.index.release import Artifact, Published, Release, ReleaseSource
+from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
 from compat.lock.recipe import inputs_of
 from compat.lock.sources import SourceRelease
@@ -142,10 +141,7 @@ def published_asks(source: ReleaseSource, platform: str) -> Asks:
 
     @cache
     def asks(name: str, version: Version, python: Version) -> tuple[Asked, ...]:
-        try:
-            releases = source.package(name).releases
-        except NoPage:
-            return ()
+        releases = releases_of(source.package, name)
         release = next((r for r in releases if r.version == version), None)
         wheel = None if release is None else usable_wheel(release, python, platform)
         if wheel is None:

@@ -17,7 +17,7 @@ from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
 from compat.errors import IndexUnreachable, NoPage, ToolFailed
-from compat.index.release import Artifact, Package, Release, ReleaseSource
+from compat.index.release import Artifact, Package, ReleaseSource
 from compat.index.settings import IndexSettings
 from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import parse_exact
@@ -84,7 +84,7 @@ class IndexView(Loopback):
         lines = []
         for release in package.releases:
             for artifact in release.artifacts:
-                if until is None or (artifact.uploaded is not None and artifact.uploaded < until):
+                if artifact.is_seen(until):
                     lines.append(_anchor(artifact))
                 else:
                     self.hidden.add(package.name)
@@ -213,10 +213,14 @@ class PipToolsLocker:
         except (ValueError, NoPage):
             return refusal
         until = inputs.cutoff(canonicalize_name(missing.name))
-        if not any(
-            missing.specifier.contains(release.version) and _has_source(release, until)
+        has_source = any(
+            missing.specifier.contains(release.version)
+            and not (file.is_wheel or file.yanked or file.set_aside)
+            and file.is_seen(until)
             for release in releases
-        ):
+            for file in release.artifacts
+        )
+        if not has_source:
             return refusal
         because = f"{refusal.subject} has no wheel for this cell, only a source distribution"
         return msgspec.structs.replace(refusal, cause="source-only", because=because)
@@ -245,8 +249,7 @@ class PipToolsLocker:
             for release in self._source.package(name).releases
             if release.version == version
             for artifact in release.artifacts
-            if artifact.sha256
-            and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
+            if artifact.sha256 and artifact.is_seen(until)
         }
         return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
 
@@ -275,14 +278,6 @@ class PipToolsLocker:
                 raise IndexUnreachable.of(message)
         (place / "ready").touch()
         return compiler
-
-
-def _has_source(release: Release, until: datetime.datetime | None) -> bool:
-    return any(
-        not (artifact.is_wheel or artifact.yanked or artifact.set_aside)
-        and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
-        for artifact in release.artifacts
-    )
 
 
 def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:
