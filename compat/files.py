@@ -67,11 +67,8 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def write(path: Path, text: str | bytes) -> bool:
-    """Write the text so that a reader sees the old file or the new one, never a part; return
-    whether it changed.
-
-    The text goes to a temporary name beside the file, is synced, and takes the file's place by a
-    rename.
+    """Write the text by a synced temporary file and a rename, so that nobody reads a part of it;
+    return whether it changed.
     """
     data = text.encode() if isinstance(text, str) else text
     if read_if_there(path) == data:
@@ -114,11 +111,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def tree_state(folder: Path) -> bytes:
-    """Return a digest of which files are below the folder, of what sizes, and when each changed.
-
-    It does not say what stands in them: a file that changed keeps its size and time only where
-    somebody sets the clock back. Bytecode is passed over.
-    """
+    """Return a digest of the files below the folder, their sizes and times; not of their contents."""
     return _sha256(os.fsencode("\n".join(tree_states(folder))))
 
 
@@ -145,11 +138,8 @@ class DerivedFiles:
         self._cache_folder = cache_folder
 
     def of(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        """Return what `make` returns, which must follow from the sources alone: kept under their
-        digest, else made now and kept.
-
-        Nothing is read that does not bear its own digest. A folder that cannot be written keeps
-        nothing.
+        """Return what `make` makes of the sources alone: cached under their digest, checked by its
+        own, or made now where the folder cannot be written.
         """
         try:
             folder = self._cache_folder() / kind
@@ -235,11 +225,8 @@ def new_folder(path: Path) -> Path:
 
 
 def lock(path: Path) -> int | None:
-    """Return a descriptor that holds the lock of a file or folder until it is closed; None when
-    another has it.
-
-    A folder that is there is locked itself; else the file is made if need be. The kernel frees the
-    lock when its process ends, however it ends.
+    """Return a descriptor that holds the lock of a file or folder until it is closed or its process
+    ends; None when another has it.
     """
     how = os.O_RDONLY | os.O_DIRECTORY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     handle = os.open(path, how | os.O_CLOEXEC, 0o600)

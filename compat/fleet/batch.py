@@ -91,12 +91,8 @@ class BatchReporter(Reporter, Protocol):
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
-    """How many workers there are, how often each cell is run, how much of the suite is asked for,
-    and whether the cell's folder is kept.
-
-    `is_search` says that the runs serve a search: one that was cancelled is then no record.
-    Files of the subject that are `postponed` run with their annotations postponed. Of `wheels`, the
-    (sha256, path) of a checkout's, a cell takes the one that its lock pins.
+    """How a batch runs. With `is_search` a cancelled run is no record; of `wheels`, (sha256, path)
+    of a checkout's, a cell takes the one that its lock pins.
     """
 
     workers: int = 1
@@ -109,11 +105,7 @@ class RunOptions(Value, frozen=True, kw_only=True):
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
-    """The steps of the journey that a batch takes with each cell: lock it and keep the lock, record
-    what it came to, or record that it could not be locked.
-
-    `locking` asks the index, so it is called only when a cell has no lock.
-    """
+    """What a batch does with each cell. `locking` asks the index, so it is called only when needed."""
 
     locking: Callable[[], Callable[[str], LockResult]]
     keep_lock: Callable[[str, Lock], None]
@@ -122,13 +114,9 @@ class BatchSteps(Value, frozen=True, kw_only=True):
 
 
 class BatchResult(Value, frozen=True, kw_only=True):
-    """What a batch came to.
-
-    `outcomes` has an outcome for each cell that has one, `records` what was stored. `unanswered`
-    are cells that say nothing, as the machine was in the way, `unrun` counts those that no worker
-    took or could store, `untried` says why a cell could not be locked or has no Python here,
-    `suite_faults` are those of the suite. `folder` is where kept cells are. `set_aside` are files
-    that came into the store meanwhile and are not of this run.
+    """The results of a batch. `unanswered` are cells whose run says nothing, by the machine's
+    fault, `unrun` counts those that no worker took or could store, `untried` says why one was not
+    run, and `set_aside` are files of others that came into the store meanwhile.
     """
 
     outcomes: Mapping[str, str]

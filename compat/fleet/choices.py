@@ -56,12 +56,8 @@ def choose(
     tier: Tier = "full",
     has_python: Callable[[Version], bool] = lambda series: True,
 ) -> CellsToRun:
-    """Return what a run is about: the quick cells, or those that words name, or the due ones.
-
-    Of a matrix of which nothing is known, only cells of a Python that `has_python` are chosen.
-
-    Raises UsageError for what is not in the matrix, and for a tier of a suite without a core;
-    NothingToDo where no cell could be run.
+    """Return the quick cells, or those that words name, or the due ones; for a first run only cells
+    of a Python that `has_python`. Raises UsageError and NothingToDo.
     """
     if tier == "smoke":
         refuse_without_core(workspace.matrix)
@@ -337,12 +333,8 @@ def seconds_of(text: str) -> int:
 
 
 def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    """Return what to run within the budget; it asks no index where there is a kept catalogue.
-
-    Beside what is due stand the cells that can be locked and were never run, as many as there is
-    time for: of these the suite's core alone is run, before the rest of the suite elsewhere.
-
-    Raises NothingToDo for a matrix of which nothing is known, so that nothing is due.
+    """Return what to run within the budget: due cells, and beside them never-run cells with a lock,
+    of which only the suite's core runs. NothingToDo where nothing is known of the matrix.
     """
     matrix, snapshot = workspace.matrix, workspace.snapshot
     facts = workspace.facts_of(workspace.kept_or_asked)

@@ -273,11 +273,8 @@ async def serve_scheduler(address: ClusterAddress, ready: Callable[[int], None])
 
 @dataclass(frozen=True)
 class WorkerMachine:
-    """What a worker needs of the machine that it runs on.
-
-    `places` are the folders that tell this machine from others, `scratch` is the folder of this
-    process below the folder of all cells, and `suites` the folder for suites that came with orders.
-    `bench` returns what to run a job with; told True, all indexes count as one.
+    """What a worker needs of its machine. `places` tell it from others, `scratch` is the folder of
+    this process; `bench`, told True, counts all indexes as one.
     """
 
     places: tuple[str, ...]
@@ -417,10 +414,7 @@ async def serve_cells(
     patience: float,
     tell: Callable[[str], None],
 ) -> str:
-    """Serve a cluster until the host stops; return why it did.
-
-    A scheduler that is gone is dialled again, until it was not there for `patience` seconds.
-    """
+    """Serve a cluster until the host stops, dialling a lost scheduler for `patience`; return why."""
     gone_since = time.monotonic()
     while not host.why:
         try:

@@ -43,12 +43,8 @@ class LockAnswer(Value, frozen=True):
 
 
 class ExploreSteps(Value, frozen=True, kw_only=True):
-    """What exploring asks of others.
-
-    `ask` asks a resolver about a cell; `inferred` tells what follows for a cell from all that was
-    heard, None where nothing does; `run` runs a cell at a tier, and returns its verdict then, None
-    where it came to nothing. `can_run` says whether this machine has its interpreter. `audit`
-    verifies an inferred answer.
+    """What exploring asks of others: `inferred` returns what follows from all answers so far, `run`
+    a verdict, or None without a result.
     """
 
     ask: Callable[[Cell], LockAnswer]

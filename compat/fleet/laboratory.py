@@ -33,13 +33,7 @@ RETRIES = 2
 
 
 class LabSteps(NamedTuple):
-    """What a laboratory has done elsewhere.
-
-    `run_cell` runs a cell of the matrix and records it; `run_batch` runs locks under names that are
-    no cells. `redacted` is how a record loses what is private to the machine, `clock` returns the
-    seconds since the search began, `is_stopped` says that it was interrupted, and `tell` hears what
-    is run next.
-    """
+    """The steps of a search that belong to others; `run_batch` runs locks under names of no cells."""
 
     run_cell: Callable[[str], BatchResult]
     run_batch: Callable[[BatchSteps, Mapping[str, Lock]], BatchResult]
@@ -51,10 +45,8 @@ class LabSteps(NamedTuple):
 
 
 class LockLaboratory:
-    """A Laboratory over the cells of a workspace.
-
-    A lock that is a cell's own is run and recorded as that cell; any other is kept in `folder`, by
-    its digest, with the suite that it was run with: the same search finds it there.
+    """A Laboratory over a workspace. Runs of a lock that is no cell's are kept in `folder` by
+    digest, so that the same search finds them there.
     """
 
     def __init__(

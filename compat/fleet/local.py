@@ -89,11 +89,7 @@ class Fleet(Protocol):
 
 
 class Station:
-    """How one worker goes about its cells: its canary first, then the attempts at each.
-
-    That a canary passed is remembered for the day, by interpreter, isolation level and code, where
-    its bench names a folder for it.
-    """
+    """One worker's way with a job: its canary first, once a day, then the attempts at the cell."""
 
     def __init__(
         self,

@@ -51,11 +51,8 @@ class ClusterHostile(ClusterLost):
 
 
 class CellOrder(StrictValue, frozen=True, kw_only=True):
-    """A cell to be run, and everything that a worker needs for it besides its own folders.
-
-    Its messages go to `topic`. `suite` has the suite's files by their path, as the suite's folder
-    is on another machine; None where there is none. With `merged`, all the worker's indexes count
-    as one.
+    """A cell to run, with all that a worker needs besides its folders: the suite's files by path,
+    and whether all its indexes count as one (`merged`).
     """
 
     topic: str
@@ -66,12 +63,8 @@ class CellOrder(StrictValue, frozen=True, kw_only=True):
 
 
 class WorkerMessage(StrictValue, frozen=True, kw_only=True):
-    """What a worker says, the first that it has to say being `began`.
-
-    `entered` names the activity and the cell's folder; `ended` has the evidence of each attempt and
-    the folders that tell the worker's machine from others; `faulted` is a fault of compat itself.
-    With `stopped` the worker takes no more cells, this one included; with `returned` it did not
-    run the cell.
+    """What a worker reports, `began` first. `faulted` is a fault of compat itself; with `stopped`
+    it takes no more cells, with `returned` it did not run the cell.
     """
 
     kind: Literal["began", "entered", "ended", "faulted", "stopped", "returned"]

@@ -103,10 +103,8 @@ def try_postponed(
     run_cell: Callable[[tuple[str, ...]], Record | None],
     tell: Callable[[str], None],
 ) -> ChangedRun | None:
-    """Return what comes of a cell with annotations postponed; None when it could not be run.
-
-    First the modules are changed whose annotations vermin found to need a newer Python. Where the
-    import still fails, all modules are, because vermin does not find everything.
+    """Return the run of a cell with annotations postponed, first where vermin found a need, then
+    everywhere, as vermin does not find everything; None when it could not be run.
     """
     python = cell.on(workspace.matrix.interpreters.name).version
     if python < _OLDEST_WITH_IMPORT:

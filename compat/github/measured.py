@@ -82,11 +82,7 @@ class GitRepository:
         self._folder = folder
 
     def commit(self, paths: Sequence[str], message: str) -> str | None:
-        """Commit what changed below the paths and return the commit; None where nothing did.
-
-        Raises ToolFailed where git cannot commit: outside of a repository, or without a
-        name to commit under.
-        """
+        """Commit what changed below the paths and return the commit, or None; raise ToolFailed."""
         existing = [path for path in paths if (self._folder / path).exists()]
         if not existing:
             return None
@@ -100,10 +96,8 @@ class GitRepository:
         return self._git("rev-parse", "HEAD")
 
     def push(self, branch: str) -> str:
-        """Push the last commit onto whatever the branch has by then, so that no commit is lost;
-        return why the branch stays as it is, empty where it has the commit.
-
-        Raises ToolFailed where the origin does not answer.
+        """Push the last commit onto what the branch has by then; return why the branch refused it,
+        else empty. Raises ToolFailed where the origin does not answer.
         """
         for _ in range(PUSHES):
             tip = self._fetched(branch)

@@ -45,11 +45,7 @@ def requested(
     diff: str = "",
     cell_url: Callable[[str], str] | None = None,
 ) -> Text:
-    """Return the text of the pull request that makes these moves at once; `title` is that of the
-    matrix.
-
-    `cell_url` returns the address of a cell's page; without it, cells are named and not linked.
-    """
+    """Return the text of the pull request of these moves; without `cell_url` cells are not linked."""
     sections = [section(proposal, cell_url) for proposal in proposals]
     if diff:
         sections.append(f"### The change\n\n{block(diff, 'diff')}\n")
@@ -225,10 +221,8 @@ class Outcome(Value, frozen=True, kw_only=True):
 
 
 class _Marked(Value, frozen=True, kw_only=True):
-    """A body with our text in it, between two marks; what people wrote around it is theirs.
-
-    `title` is the digest of the title that we set, so that an edited one is known. `withdrawn` says
-    that we closed it.
+    """A body with our text between two marks. `title` is the digest of the title that we set, so
+    that an edited one is known; `withdrawn` says that we closed it.
     """
 
     above: str = ""
@@ -266,12 +260,8 @@ def diff_of(files: Sequence[RepositoryFile]) -> str:
 def sync_pull_request(
     github: GitHub, branches: Branches, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
-    """Open, update or close the one pull request from the branch; with `dry_run`, read and report
-    what would be done.
-
-    None wants no pull request. Raises AuthenticationError without a token that suffices,
-    ServiceUnreachable when GitHub does not answer or others keep writing, UsageError when there is
-    no such repository, base or file.
+    """Open, update or close the one pull request from the branch; with `dry_run`, report only.
+    Raises AuthenticationError, ServiceUnreachable, and UsageError for a missing base or file.
     """
 
     ends = {"head": branches.own, "base": branches.base}

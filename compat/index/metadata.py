@@ -349,10 +349,8 @@ class SourceReader:
         self._web = Web(settings, whole_wheel_limits(limits or ResponseLimits()))
 
     def sources(self, artifact: Artifact) -> WheelSources:
-        """Return the sources of a wheel, which is downloaded whole.
-
-        Raises UnsoundFile for what is not a readable wheel or has more sources than any real one,
-        IndexUnreachable when it cannot be had.
+        """Return the sources of a wheel, which is downloaded whole; raise UnsoundFile for what is
+        not a readable wheel, IndexUnreachable when it cannot be had.
         """
         try:
             with whole_wheel(self._web, artifact) as file, zipfile.ZipFile(file) as wheel:

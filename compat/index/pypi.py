@@ -161,10 +161,8 @@ def _check_version(text: str) -> None:
 
 
 class KeptPages:
-    """The last sound page by URL.
-
-    Whoever has read a page keeps it: a captive portal's page must not replace a good one. Where the
-    folder cannot be written or the file is broken, pages are kept for this run only.
+    """The last sound page by URL, for this run only where the folder cannot be written. Whoever has
+    read a page keeps it: a captive portal's must not replace a good one.
     """
 
     def __init__(self, folder: Path | None, fresh: int) -> None:
@@ -335,11 +333,8 @@ class PyPISource:
 
 
 def files_of(page: IndexPage, name: str) -> Files:
-    """Return the files on a project page that can be used: wheels and sdists of that name with a
-    readable version.
-
-    Raises ValueError for a page without any: a portal's or a wrong server's page must not pass for
-    an empty project.
+    """Return the usable wheels and sdists of a page; raise ValueError where there are none: a
+    portal's page must not pass for an empty project.
     """
     artifacts = (_artifact(file, name) for file in listed(page))
     files = tuple(artifact for artifact in artifacts if artifact is not None)

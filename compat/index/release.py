@@ -98,10 +98,8 @@ class Release(
 
 
 class Package(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """All releases of one package, oldest version first. `name` is normalised (PEP 503).
-
-    `stale_since` is set when the index could not be reached and an older answer, of that time,
-    served instead.
+    """All releases of a package (name as in PEP 503), oldest first; `stale_since` is the time of an
+    older answer that serves while the index is unreachable.
     """
 
     name: str
@@ -117,11 +115,7 @@ class Package(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True
         return tuple(release for release in self.releases if selector.keeps(release.version))
 
     def coordinates(self, selector: Selector) -> tuple[Version, ...]:
-        """Return the coordinates of the selected releases, each once, oldest first.
-
-        A coordinate is an exact version, or the series X.Y or X where the selector keeps minors or
-        majors.
-        """
+        """Return the exact versions, or series where the selector keeps these, oldest first."""
         releases = self.selected(selector)
         versions = {release.version for release in releases}
         own = versions.intersection(selector.also)

@@ -137,10 +137,8 @@ class BoundedAdapter(HTTPAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
-        """Return the response with its body read; raise requests.RequestException.
-
-        `stream` and `timeout` make no difference: the body is always read here, under the adapter's
-        own limits.
+        """Return the response with its body read, whatever `stream` says; the limits are the
+        adapter's.
         """
         deadline = time.monotonic() + self._limits.total
         exchanged: Future[requests.Response] = Future()

@@ -163,10 +163,8 @@ class KnownLocks:
             return len(self._locks.get(_world(inputs), ()))
 
     def answering(self, inputs: Inputs, after: int = 0) -> Lock | None:
-        """Return a lock whose pins meet these inputs, the newest first; None where there is none.
-
-        So the inputs can be locked, though a resolver may choose other pins. The first `after` of
-        them are passed over. Raises IndexUnreachable as the index does.
+        """Return the newest lock after the first `after` whose pins meet these inputs, or None. A
+        resolver may choose others. Raises IndexUnreachable.
         """
         with self._guard:
             known = self._locks.get(_world(inputs), [])[after:]

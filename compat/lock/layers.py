@@ -97,10 +97,8 @@ def suite_only_of(
 def asked_in(
     inputs: Inputs, roots: Iterable[str], requires: Callable[[str], Iterable[str]]
 ) -> set[tuple[str, SpecifierSet]]:
-    """Return each package that these roots or what they bring asks for, by normalised name, with
+    """Return each package that these roots or what they bring requires, by normalised name, with
     its bound, as the inputs' overrides and excludes change it.
-
-    `requires` returns what a package's own metadata asks for.
     """
     markers = marker_values(inputs.python, inputs.platform)
     replaced = {canonicalize_name(r.name): r for r in filter(None, map(parsed, inputs.overrides))}

@@ -136,8 +136,6 @@ class Locker(Protocol):
     """Something that turns inputs into exact pins."""
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins, or the resolver's refusal.
-
-        Raises IndexUnreachable when the index gave no answer, ToolFailed when the resolver itself
+        """Return the pins or a refusal; raise IndexUnreachable, or ToolFailed when the resolver
         broke.
         """

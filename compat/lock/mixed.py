@@ -167,10 +167,8 @@ def usable_wheel(release: Release, python: Version, platform: str) -> Artifact |
 
 
 def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:
-    """Return what in a mixed lock its own metadata forbids; empty where nothing does.
-
-    Only what differs between the ends is looked at, and what an end itself disregards is allowed:
-    a matrix may have overruled it.
+    """Return what in a mixed lock its own metadata forbids, where the ends differ; what an end
+    itself disregards is allowed, as a matrix may have overruled it.
     """
     versions, others = _versions(lock), [_versions(end) for end in ends]
     differing = {name for end in others for name in end} | versions.keys()
@@ -306,12 +304,8 @@ def shown_release(pin: Pin, published: Published) -> SourceRelease:
 def exchanged_subject(
     lock: Lock, before: Feasibility, facts: Feasibility, cell: Cell, pin: Pin
 ) -> Lock | None:
-    """Return a release's lock with the checkout in the place of its subject; None where another
-    lock is needed.
-
-    Both must ask for the same packages with the same extras, as `before` and `facts` tell, and what
-    the checkout admits must be pinned: else a package would be missing, or there although nobody
-    asks for it any more.
+    """Return a release's lock with the checkout as its subject; None where both do not require the
+    same packages and extras, or a pin does not fit.
     """
     python = cell.on(facts.matrix.interpreters.name).version
     pins = {known.name: known.version for known in lock.pins}

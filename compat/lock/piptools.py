@@ -117,11 +117,8 @@ _ONE_INDEX = (
 
 
 class PipToolsLocker:
-    """A Locker over `pip-compile`, one private environment for each interpreter under `cache`.
-
-    Dates, and which index counts, come from an IndexView, hashes from the index itself. Inputs that
-    change requirements deep in the tree are refused as unsupported: pip has no overrides. It takes
-    wheels only, and knows no named builds.
+    """A Locker over `pip-compile`, in an environment for each interpreter under `cache`. Dates come
+    from an IndexView; pip has no overrides, and builds no release here.
     """
 
     def __init__(

@@ -27,10 +27,8 @@ from compat.value import Value
 
 
 class LockedFloor(Value, frozen=True, kw_only=True):
-    """What a release declares of a dependency, the lowest version that this names, and the one
-    that the lock installs; None where the lock has no such package.
-
-    Where another one is installed, `because` says why, as far as the catalogue tells.
+    """The lowest version that a release declares of a dependency, and the one that the lock
+    installs (None: none); `because` says why another one is.
     """
 
     package: str
@@ -216,9 +214,8 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _avoid(self, versions: FailedImport) -> None:
-        """Avoid the version of one of the packages of a failed import: of the first that leaves
-        another one to lock. The newest is taken: the oldest that the resolver lets in may be too
-        old for the import.
+        """Avoid the version of the first package of a failed import that leaves another one to
+        lock. The newest is taken: the oldest may be too old for the import.
         """
         own = {n: v for n, v in versions.items() if n in self._relaxations and n not in self._axes}
         moved = {name: version for name, version in own.items() if name in self._avoided}
@@ -437,10 +434,8 @@ class _Relaxing:
 
 
 def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
-    """Return whether a lock of a cell that can be locked asks what the declarations ask now. A lock
-    of another release of the subject is taken as it is.
-
-    A relaxed lock may have given up what may give way, and hold overrides of rules that are gone.
+    """Return whether a lock asks what the declarations ask now, as far as a relaxed one may give up
+    what gives way. A lock of another release of the subject is taken as it is.
     """
     asked, own = inputs_of(facts, cell), lock.inputs
     injected, now = own.injected_pin, asked.injected_pin

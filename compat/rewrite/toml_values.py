@@ -44,10 +44,8 @@ class _Slot(Value, frozen=True):
 
 
 def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
-    """Return a matrix.toml with the floor of one axis at another version, for another reason.
-
-    Raises DeclarationError for a text that is not valid TOML, and UsageError for an axis that
-    declares no floor.
+    """Return a matrix.toml with another floor of an axis; raise DeclarationError for a text that is
+    not TOML, UsageError for an axis without a floor.
     """
     document = parsed_document(text)
     floors = [entry for entry in document.get("floors", ()) if isinstance(entry, dict)]
@@ -103,11 +101,8 @@ def parsed_document(text: str) -> tomlkit.TOMLDocument:
 
 
 def _set(entry: Any, key: str, text: str) -> None:
-    """Set a string in its own kind of quotes, or in plain ones when it was another kind or cannot
-    hold the text.
-
-    Readers of strings over several lines take a carriage return and a newline for a newline (TOML
-    1.0, String).
+    """Set a string in its own quotes, or in plain ones where those cannot hold it. Readers take a
+    carriage return and a newline for a newline (TOML 1.0, String).
     """
     try:
         if "\r" in text:
@@ -175,10 +170,8 @@ def _poetry(document: Any, move: Move) -> Iterator[Skipped]:
 
 
 def matrix_after(text: str, proposal: Proposal, because: str) -> str:
-    """Return a matrix.toml after a proposal; `because` is the reason of a floor.
-
-    Raises DeclarationError for a text that is not valid TOML, and UsageError for an axis that the
-    matrix does not declare so.
+    """Return a matrix.toml after a proposal, as `rewritten_matrix` does; `because` is the new
+    reason.
     """
     name, version = proposal.axis, proposal.proposed
     if proposal.kind != "extend":
