@@ -111,7 +111,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def tree_state(folder: Path) -> bytes:
-    """Return a digest of the files below the folder, their sizes and times; not of their contents."""
+    """Return a digest of the files below the folder, their sizes and times, not their contents."""
     return _sha256(os.fsencode("\n".join(tree_states(folder))))
 
 

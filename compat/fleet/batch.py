@@ -105,7 +105,7 @@ class RunOptions(Value, frozen=True, kw_only=True):
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
-    """What a batch does with each cell. `locking` asks the index, so it is called only when needed."""
+    """What a batch does with each cell. `locking` asks the index, so only when needed."""
 
     locking: Callable[[], Callable[[str], LockResult]]
     keep_lock: Callable[[str, Lock], None]

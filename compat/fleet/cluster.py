@@ -414,7 +414,7 @@ async def serve_cells(
     patience: float,
     tell: Callable[[str], None],
 ) -> str:
-    """Serve a cluster until the host stops, dialling a lost scheduler for `patience`; return why."""
+    """Serve a cluster until the host stops, dialling a lost scheduler; return why."""
     gone_since = time.monotonic()
     while not host.why:
         try:

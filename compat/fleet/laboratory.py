@@ -33,7 +33,7 @@ RETRIES = 2
 
 
 class LabSteps(NamedTuple):
-    """The steps of a search that belong to others; `run_batch` runs locks under names of no cells."""
+    """The steps of a search that belong to others; `run_batch` runs locks of no cells."""
 
     run_cell: Callable[[str], BatchResult]
     run_batch: Callable[[BatchSteps, Mapping[str, Lock]], BatchResult]

@@ -45,7 +45,7 @@ def requested(
     diff: str = "",
     cell_url: Callable[[str], str] | None = None,
 ) -> Text:
-    """Return the text of the pull request of these moves; without `cell_url` cells are not linked."""
+    """Return the text of the pull request of these moves; without `cell_url` no cell is linked."""
     sections = [section(proposal, cell_url) for proposal in proposals]
     if diff:
         sections.append(f"### The change\n\n{block(diff, 'diff')}\n")

@@ -275,7 +275,7 @@ def required(
     def of(name: str) -> Required | None:
         patches = matrix.interpreters.patches
         every = releases_of(source.package, name)
-        releases = (_undated(fitting_files(matrix, release, patches)) for release in every)
+        releases = (_with_files(r, fitting_files(matrix, r, patches).artifacts) for r in every)
         package = Package(name=name, releases=tuple(releases))
         return _required(package, pins, asked, source)
 
@@ -315,9 +315,8 @@ def _required(
     candidates = package.releases if is_free else tuple(admitted)
     # Requirements on each other rarely come and go: the oldest and the newest release tell whether
     # there are any.
-    telling = any(
-        _relevant(release, asked, source) for release in (*candidates[:1], *candidates[-1:])
-    )
+    ends = (_with_requirements(r, asked, source) for r in (*candidates[:1], *candidates[-1:]))
+    telling = any(r.published is not None and r.published.requires_dist for r in ends)
     whole = is_free and telling
     if not whole and package.name not in pins.pins:
         return None
@@ -329,11 +328,6 @@ def _required(
         pins=tuple(sorted(map(str, pins.pins.get(package.name, ())))),
         whole=whole,
     )
-
-
-def _relevant(release: Release, asked: frozenset[str], source: ReleaseSource) -> bool:
-    published = _with_requirements(release, asked, source).published
-    return published is not None and bool(published.requires_dist)
 
 
 def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseSource) -> Release:
@@ -365,11 +359,6 @@ def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) 
     own = "pp" if matrix.platform.endswith("-pypy") else "cp"
     series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in patches)
     files = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
-    return msgspec.structs.replace(release, artifacts=tuple(files))
-
-
-def _undated(release: Release) -> Release:
-    files = (msgspec.structs.replace(file, uploaded=None) for file in release.artifacts)
     return msgspec.structs.replace(release, artifacts=tuple(files))
 
 

@@ -56,10 +56,12 @@ class Demands:
             for axis in self._matrix.packages
             if axis is not self._matrix.subject_axis
         }
-        ruled = {name for name, r in self._facts.relaxations(cell).items() if r.everywhere}
+        relaxations = self._facts.relaxations(cell).items()
+        ruled = {name for name, r in relaxations if r.everywhere}
         treatments = {as_asked(name) for name in self.replaceable if name not in ruled}
         treatments |= {_THROUGHOUT + pins[name] for name in ruled & pins.keys()}
-        key = cell.on(self._python).version, cell.recipe, *sorted(self._left_out(cell))
+        left_out = sorted(name for name, r in relaxations if r.to == NOTHING)
+        key = cell.on(self._python).version, cell.recipe, *left_out
         sets: list[Facts] = []
         for release in self._facts.usable(cell, self._matrix.subject_axis):
             if (release.version, key) not in self._memo:
@@ -86,9 +88,6 @@ class Demands:
             overrides=tuple(text for text in spoken if " " not in text),
             excludes=tuple(sorted(set(self.replaceable).difference(map(_name, spoken)))),
         )
-
-    def _left_out(self, cell: Cell) -> set[str]:
-        return {name for name, r in self._facts.relaxations(cell).items() if r.to == NOTHING}
 
     def _lines(self, cell: Cell, release: Release) -> Facts:
         """The facts that do not hang on the coordinates of other axes."""

@@ -145,9 +145,13 @@ def handed_lock(
         raise refuse(f"is of a cell that cannot work: {obstacle.because}")
     inputs = lock.inputs
     sources = [source, *([source.elsewhere(inputs.index)] if inputs.index else [])]
-    if wrong := (
-        _unasked(lock, cell, facts) or _unnamed(lock, facts) or _Pins(lock, sources).unfit
-    ):
+    named, pins = (
+        set(map(parse_release, facts.matrix.builds)),
+        {p.name: p.version for p in lock.pins},
+    )
+    strange = [name for name in lock.builds if (name, pins.get(name)) not in named]
+    unnamed = f"builds {strange[0]}, and the matrix names no such build" if strange else ""
+    if wrong := _unasked(lock, cell, facts) or unnamed or _Pins(lock, sources).unfit:
         raise refuse(wrong)
     return lock
 
@@ -178,13 +182,6 @@ def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
         (f"frees {c.package} from the cell's date" for c in inputs.cutoffs if c.package in dated),
         "",
     )
-
-
-def _unnamed(lock: Lock, facts: Feasibility) -> str:
-    named = set(map(parse_release, facts.matrix.builds))
-    pins: dict[str, Version] = {pin.name: pin.version for pin in lock.pins}
-    strange = [name for name in lock.builds if (name, pins.get(name)) not in named]
-    return f"builds {strange[0]}, and the matrix names no such build" if strange else ""
 
 
 class _Pins:
@@ -269,14 +266,12 @@ class _Pins:
                 yield f"pins {name} {self._pins[name].version}, and {name}{bound} is asked for"
         for text in inputs.constraints:
             constrained = self._pins.get(name_of_line(text))
-            if constrained and not _bound(text).contains(constrained.version, prereleases=True):
+            if constrained and not Requirement(text).specifier.contains(
+                constrained.version, prereleases=True
+            ):
                 yield f"pins {constrained.name} {constrained.version} against {text}"
         own = [text for text in roots if text not in inputs.suite]
         library = {name for name, _ in asked_in(inputs, own, requires)} | {self._injected}
         only = self._lock.suite_only
         if only is not None and ({*only} & library or (names - library - further) - {*only}):
             yield "says of other packages than the metadata that only the suite brings them"
-
-
-def _bound(text: str) -> SpecifierSet:
-    return Requirement(text).specifier
