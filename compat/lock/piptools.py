@@ -151,8 +151,8 @@ class PipToolsLocker:
             (inputs.index, _ONE_INDEX),
         ):
             if subject:
-                said = because.format(subject)
-                return Refusal(cause="unsupported", subject=subject, because=said)
+                sentence = because.format(subject)
+                return Refusal(cause="unsupported", subject=subject, because=sentence)
         with self._preparing:
             compiler = self.prepare(inputs.python)
 
