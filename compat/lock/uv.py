@@ -96,7 +96,7 @@ class UvLocker:
         """Take the index, the caller's environment (only what uv needs of it), the interpreters,
         and named builds.
 
-        `shown` are releases that no index has, with what they require: see `checkout_lock.py`.
+        `shown` are releases that no index has, with what they require: see `mixed.py`.
         """
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
