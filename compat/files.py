@@ -45,7 +45,6 @@ def read(path: Path) -> bytes:
 
 
 def read_if_there(path: Path) -> bytes | None:
-    """Return the file's bytes, or None when it does not exist."""
     try:
         return _bytes_of(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -68,11 +67,8 @@ def _bytes_of(path: Path) -> bytes:
 
 
 def write(path: Path, text: str | bytes) -> bool:
-    """Write the text so that a reader sees the old file or the new one, never a part; return
-    whether it changed.
-
-    The text goes to a temporary name beside the file, is synced, and takes the file's place by a
-    rename.
+    """Write the text by a synced temporary file and a rename, so that nobody reads a part of it;
+    return whether it changed.
     """
     data = text.encode() if isinstance(text, str) else text
     if read_if_there(path) == data:
@@ -96,7 +92,6 @@ def write(path: Path, text: str | bytes) -> bool:
 
 
 def first_bytes(path: str, size: int) -> bytes:
-    """Return the first bytes of a file; raise UsageError when it cannot be read."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as fault:
@@ -108,7 +103,6 @@ def first_bytes(path: str, size: int) -> bytes:
 
 
 def sync_folder(folder: Path) -> None:
-    """Wait until the disk has the names in the folder; raises OSError."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
@@ -117,18 +111,12 @@ def sync_folder(folder: Path) -> None:
 
 
 def tree_state(folder: Path) -> bytes:
-    """Return a digest of which files are below the folder, of what sizes, and when each changed.
-
-    It does not say what stands in them: a file that changed keeps its size and time only where
-    somebody sets the clock back. Bytecode is passed over.
-    """
+    """Return a digest of the files below the folder, their sizes and times, not their contents."""
     return _sha256(os.fsencode("\n".join(tree_states(folder))))
 
 
 def tree_states(folder: Path) -> list[str]:
-    """Return path, size and time of change of each file below the folder, separated by blanks,
-    sorted.
-    """
+    """Return path, size and time of change of each file below the folder, sorted."""
     return sorted(_states(os.fspath(folder), ""))
 
 
@@ -150,11 +138,8 @@ class DerivedFiles:
         self._cache_folder = cache_folder
 
     def of(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        """Return what `make` returns, which must follow from the sources alone: kept under their
-        digest, else made now and kept.
-
-        Nothing is read that does not bear its own digest. A folder that cannot be written keeps
-        nothing.
+        """Return what `make` makes of the sources alone: cached under their digest, checked by its
+        own, or made now where the folder cannot be written.
         """
         try:
             folder = self._cache_folder() / kind
@@ -180,9 +165,7 @@ def not_kept(_kind: str, _sources: Iterable[bytes], make: Callable[[], bytes]) -
 
 @cache
 def code_of(*rooms: str) -> bytes:
-    """Return what derived data follow from besides their sources: the code of these rooms, Python,
-    and the library that compares versions.
-    """
+    """Return what derived data depend on: the code of these rooms, Python, and packaging."""
     house = Path(__file__).parent
     paths = sorted(path for room in rooms for path in (house / room).glob("*.py"))
     texts = [path.read_bytes() for path in paths]
@@ -224,7 +207,6 @@ def texts_below(folder: Path, besides: Path) -> Iterator[tuple[str, str]]:
 
 
 def unified_diff(name: str, before: str, after: str) -> str:
-    """Return the unified diff of two texts of a file; empty when they are equal."""
     lines = difflib.unified_diff(
         before.splitlines(keepends=True), after.splitlines(keepends=True), f"a/{name}", f"b/{name}"
     )
@@ -232,9 +214,7 @@ def unified_diff(name: str, before: str, after: str) -> str:
 
 
 def new_folder(path: Path) -> Path:
-    """Make a folder that nobody else has: the path, or where that is taken the path with `-2` and
-    so on.
-    """
+    """Make a folder of that path, or with `-2` and so on where it is taken."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for number in itertools.count(1):
         folder = path if number == 1 else path.with_name(f"{path.name}-{number}")
@@ -245,11 +225,8 @@ def new_folder(path: Path) -> Path:
 
 
 def lock(path: Path) -> int | None:
-    """Return a descriptor that holds the lock of a file or folder until it is closed; None when
-    another has it.
-
-    A folder that is there is locked itself; else the file is made if need be. The kernel frees the
-    lock when its process ends, however it ends.
+    """Return a descriptor that holds the lock of a file or folder until it is closed or its process
+    ends; None when another has it.
     """
     how = os.O_RDONLY | os.O_DIRECTORY if path.is_dir() else os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
     handle = os.open(path, how | os.O_CLOEXEC, 0o600)

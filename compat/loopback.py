@@ -12,20 +12,15 @@ MOST_CONNECTIONS = 64
 
 
 class Loopback:
-    """Answers on the loopback until it is closed; port 0 takes any free one.
-
-    Use it as a context.
-    """
+    """Answers on the loopback while its context is open; port 0 takes any free one."""
 
     def __init__(self, handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> None:
-        """Take what answers; the port is bound at once, an OSError says that it is taken."""
         answers: Any = handler
         self._server = _Server(("127.0.0.1", port), answers)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     @property
     def url(self) -> str:
-        """The address."""
         return f"http://127.0.0.1:{self._server.server_address[1]}/"
 
     def __enter__(self: Served) -> Served:

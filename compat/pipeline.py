@@ -42,14 +42,12 @@ if TYPE_CHECKING:
         Machine,
         RunOptions,
     )
-    from compat.fleet.choices import CellsToRun
-    from compat.fleet.run_plan import PlanOptions, RunPlan
+    from compat.fleet.choices import CellsToRun, PlanOptions, RunPlan
     from compat.lock.lockfile import Locker
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
-    from compat.rewrite.ranges import Move, Skipped
-    from compat.rewrite.repository_file import RepositoryFile
+    from compat.rewrite.ranges import Move, RepositoryFile, Skipped
     from compat.run.job import Job
     from compat.site.edition import Edition
     from compat.site.writer import Written
@@ -98,7 +96,7 @@ def discovered(workspace: Workspace, keep: bool) -> Discovered:
     if keep and before != after:
         write(workspace.catalogue_path, after)
     if keep and workspace.matrix.platforms:
-        from compat.index.elsewhere import wheels_elsewhere
+        from compat.index.discover import wheels_elsewhere
 
         required, source = workspace.rediscovered.required, workspace.source
         workspace.platforms.keep_wheels(wheels_elsewhere(workspace.matrix, required, source))
@@ -130,7 +128,7 @@ def chosen(
 
 def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
     """Due: choose the cells that are due and fit into a budget of time, in shards."""
-    from compat.fleet.run_plan import run_plan
+    from compat.fleet.choices import run_plan
 
     return run_plan(workspace, budget, options)
 
@@ -371,8 +369,7 @@ def proposed(
     Lines of the `folders` that still mention what a move leaves are named.
     """
     from compat.policy.propose import proposals, proposed_extensions
-    from compat.rewrite.mentions import mentions
-    from compat.rewrite.repository_file import RepositoryFile
+    from compat.rewrite.ranges import RepositoryFile
 
     snapshot = known_on(workspace, day)
     every = (*proposals(snapshot, day), *proposed_extensions(snapshot, day))
@@ -381,7 +378,7 @@ def proposed(
     before = read(workspace.matrix_path).decode(errors="replace")
     after = before
     for proposal in opened:
-        from compat.rewrite.matrix_file import matrix_after
+        from compat.rewrite.toml_values import matrix_after
 
         after = matrix_after(after, proposal, proposal.because)
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
@@ -394,6 +391,8 @@ def proposed(
     moves = [_move(snapshot, proposal) for proposal in opened]
     passed = {path.resolve() for path in moved}
     for folder in folders if moves else ():
+        from compat.rewrite.file import mentions
+
         for name, text in texts_below(folder, workspace.folder.parent):
             if (folder / name).resolve() not in passed:
                 left += (_left(name, s) for move in moves for s in mentions(name, text, move))

@@ -29,8 +29,7 @@ from compat.index.discover import catalogue_notes, discover
 from compat.index.kept import catalogue_with_axes
 from compat.index.release import Catalogue
 from compat.index.settings import IndexOptions
-from compat.lock.kept_lock import LockDigests, kept_lock
-from compat.lock.lock_text import encode_lock
+from compat.lock.lock_text import LockDigests, encode_lock, kept_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, readable_cell, unread_cell
 from compat.plan.feasible import Feasibility
@@ -116,7 +115,6 @@ class Workspace:
 
     @cached_property
     def suite_folder(self) -> Path:
-        """Where the suite is: beside the matrix, or a copy of the project's own tests."""
         return placed_suite(self.folder, self.matrix, self._cache)
 
     def newer_tests(self, lock: Lock) -> tuple[str, ...]:
@@ -192,12 +190,10 @@ class Workspace:
 
     @cached_property
     def rediscovered(self) -> Catalogue:
-        """What the index has now of the matrix's packages and of what the subject pins."""
         return self._noted(discover(self.matrix, self.source, None))
 
     @cached_property
     def kept_or_asked(self) -> Catalogue:
-        """The kept catalogue; where there is none, what the index has now."""
         if self.kept_catalogue is not None:
             return self.kept_catalogue
         self._notify(
@@ -229,11 +225,9 @@ class Workspace:
         yield from ((path.stem, path) for path in sorted((self.folder / "locks").glob("*.txt")))
 
     def lock(self, cell: str) -> Lock | None:
-        """Return a cell's lock; None when it has none. Raises DeclarationError for damage."""
         return kept_lock(self.lock_path(cell)) if self.lock_path(cell).exists() else None
 
     def lock_text(self, cell: str) -> str | None:
-        """Return the text of a cell's lock; None when it has none."""
         text = read_if_there(self.lock_path(cell))
         return None if text is None else text.decode()
 
@@ -327,9 +321,7 @@ class Workspace:
         return self.lock_digests.versions(cell) if cell in self.lock_digests else {}
 
     def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        """Return what `make` returns, which must follow from the matrix, the kept catalogue and
-        those sources: as it is kept, else made now.
-        """
+        """Return what `make` makes of the matrix, catalogue and sources, or its cached bytes."""
         return self._files.of(kind, (*self._own_sources, *sources), make)
 
     @property
@@ -364,7 +356,6 @@ class Workspace:
         return self.snapshot.limited_to(ids)
 
     def known_ids(self) -> tuple[str, ...]:
-        """Return the ids of the cells that have locks or runs, and of the quick ones, sorted."""
         return tuple(sorted({*self.matrix.quick, *self.runs, *self.lock_digests}))
 
     def is_known(self, cell: str) -> bool:

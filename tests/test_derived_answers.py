@@ -28,8 +28,7 @@ from support.known import (
 from compat.advise.problem import files_of_known
 from compat.advise.proof import proofs
 from compat.files import write
-from compat.lock.kept_lock import LocksByCell
-from compat.lock.lock_text import encode_lock
+from compat.lock.lock_text import LocksByCell, encode_lock
 from compat.plan.cell import Cell
 from compat.results import snapshot as snapshot_module
 from compat.results.answer import Answer

@@ -9,7 +9,7 @@ from support.corpus import each
 
 from compat.errors import UsageError
 from compat.files import not_kept
-from compat.lock.kept_lock import kept_lock
+from compat.lock.lock_text import kept_lock
 from compat.policy.propose import proposals
 from compat.results.answer import Answer
 from compat.results.judge import holds, refuted

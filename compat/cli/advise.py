@@ -12,7 +12,7 @@ from compat.cli.options import MatrixName, OtherPlatform, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import verdict_words
 from compat.declare.platforms import PlatformName
-from compat.lock.kept_lock import LocksByCell
+from compat.lock.lock_text import LocksByCell
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import failing_words, listed
 from compat.workspace import Workspace

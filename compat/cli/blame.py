@@ -14,8 +14,8 @@ from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError
 from compat.fleet.batch import Batch, BatchResult, BatchSteps, RunOptions
+from compat.fleet.choices import seconds_of
 from compat.fleet.laboratory import LabSteps, LockLaboratory
-from compat.fleet.run_plan import seconds_of
 from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
 from compat.plan.plan import named_cells

@@ -20,6 +20,7 @@ from compat.cli.this_machine import MachineSearch, locker_of, probing_locker, re
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet.batch import RunOptions
+from compat.fleet.choices import seconds_of
 from compat.fleet.explore import (
     ExploreLimits,
     Explorer,
@@ -29,7 +30,6 @@ from compat.fleet.explore import (
     is_lock_enough,
     refused_once,
 )
-from compat.fleet.run_plan import seconds_of
 from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
 from compat.plan.plan import named_cells

@@ -24,7 +24,7 @@ from compat.declare.schema import matrix_schema, policy_schema, schema_text
 from compat.errors import DeclarationError, Fault, IndexUnreachable
 from compat.index.discover import THREADS
 from compat.index.settings import has_extras
-from compat.lock.kept_lock import kept_lock
+from compat.lock.lock_text import kept_lock
 from compat.plan.cell import axis_coordinates
 from compat.results.judge import refuted
 from compat.site.wording import count

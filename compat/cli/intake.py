@@ -23,9 +23,9 @@ from compat.declare.platforms import PlatformName
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, DeclarationError, Fault, UsageError, reason
 from compat.lock.demands import Demands
-from compat.lock.kept_lock import kept_lock
+from compat.lock.layers import handed_lock
+from compat.lock.lock_text import kept_lock
 from compat.lock.lockfile import Lock
-from compat.lock.received import handed_lock
 from compat.lock.recipe import asks_as_declared
 from compat.plan.cell import Cell, parse_cell, split_platform
 from compat.plan.plan import every_cell, lockable_cells

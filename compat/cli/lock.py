@@ -20,8 +20,8 @@ from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
-from compat.lock.drift import drift
 from compat.lock.lockfile import Lock, Locker, Refusal
+from compat.lock.mixed import drift
 from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible, facts_for, lockable_cells, runnable_cells
 from compat.site.lock_facts import LockFacts, lock_facts

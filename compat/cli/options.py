@@ -16,7 +16,7 @@ from compat.cli.output import note
 from compat.declare.parsing import parse_version
 from compat.errors import DeclarationError, Fault, UsageError
 from compat.index.settings import IndexOptions, IndexSettings, settings
-from compat.lock.kept_lock import kept_lock
+from compat.lock.lock_text import kept_lock
 from compat.plan.requirements import published_names
 from compat.run.suitefiles import settings_texts
 from compat.value import encode

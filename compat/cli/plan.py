@@ -19,8 +19,16 @@ from compat.cli.options import CellNames, MatrixName, OtherPlatform, workspace_o
 from compat.cli.output import about, envelope, note, report, say, table
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
-from compat.fleet.choices import not_planned, outside, up_to_date
-from compat.fleet.run_plan import ASSUMED_SECONDS, OVERHEAD_SECONDS, PlanOptions, RunPlan, budget_of
+from compat.fleet.choices import (
+    ASSUMED_SECONDS,
+    OVERHEAD_SECONDS,
+    PlanOptions,
+    RunPlan,
+    budget_of,
+    not_planned,
+    outside,
+    up_to_date,
+)
 from compat.lock.lockfile import Lock
 from compat.plan.budget import MOST_SHARDS, Shard
 from compat.plan.cell import RECIPES, axis_coordinates, parse_cell

@@ -12,7 +12,7 @@ from compat.cli.this_machine import MachineSearch, locker_of
 from compat.errors import DeclarationError, UsageError
 from compat.plan.plan import named_cells
 from compat.plan.platform import python_name, python_remedy
-from compat.rewrite.rule_text import rule_text
+from compat.rewrite.toml_values import rule_text
 from compat.run.outcome import Failed, Outcome, is_spurious, is_suite_fault
 from compat.search.repair import MovedPackage, Repair
 from compat.site.wording import count, listed

@@ -30,7 +30,7 @@ from compat.github.standing import (
 )
 from compat.policy.proposal import Proposal
 from compat.results.snapshot import Snapshot
-from compat.rewrite.repository_file import RepositoryFile
+from compat.rewrite.ranges import RepositoryFile
 from compat.site.paths import segment
 from compat.value import Value
 

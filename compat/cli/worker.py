@@ -77,9 +77,8 @@ class FleetMachine(ThisMachine):
         """Return how many workers there are, waiting for the first; raise CompatError when none
         comes, or no scheduler answers.
         """
-        from compat.fleet.cell_order import ClusterLost
         from compat.fleet.cluster import Cluster
-        from compat.fleet.remote import Remote
+        from compat.fleet.remote import ClusterLost, Remote
 
         topic = f"compat-{uuid.uuid4().hex}"
         remote = Remote(
@@ -249,7 +248,7 @@ def offered(share: int) -> dict[str, float]:
     """
     import psutil
 
-    from compat.fleet.cell_order import code_resource, python_resource
+    from compat.fleet.remote import code_resource, python_resource
 
     versions = [Version(f"3.{minor}") for minor in _SERIES]
     return {

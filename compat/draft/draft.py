@@ -25,10 +25,9 @@ from compat.declare.suite_imports import distribution_of, modules_of
 from compat.errors import NoPage, UsageError
 from compat.index.discover import THREADS, discover
 from compat.index.kept import encode_catalogue
+from compat.index.metadata import wheel_to_read
 from compat.index.pypi import PyPISource
-from compat.index.release import Catalogue, Package, Published, Release
-from compat.index.source import ReleaseSource
-from compat.index.wheel_sources import wheel_to_read
+from compat.index.release import Catalogue, Package, Published, Release, ReleaseSource
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
 from compat.plan.platform import accepted_tags

@@ -68,10 +68,7 @@ class Machine(Protocol):
         """Return the text as it may be published from this machine."""
 
     def fleet(
-        self,
-        benches: Callable[[int, Job], Bench],
-        cancel: threading.Event,
-        options: "RunOptions",
+        self, benches: Callable[[int, Job], Bench], cancel: threading.Event, options: "RunOptions"
     ) -> Fleet:
         """Return what runs the cells; `benches` is for workers of this machine."""
 
@@ -93,12 +90,8 @@ class BatchReporter(Reporter, Protocol):
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
-    """How many workers there are, how often each cell is run, how much of the suite is asked for,
-    and whether the cell's folder is kept.
-
-    `is_search` says that the runs serve a search: one that was cancelled is then no record.
-    Files of the subject that are `postponed` run with their annotations postponed. Of `wheels`, the
-    (sha256, path) of a checkout's, a cell takes the one that its lock pins.
+    """How a batch runs. With `is_search` a cancelled run is no record; of `wheels`, (sha256, path)
+    of a checkout's, a cell takes the one that its lock pins.
     """
 
     workers: int = 1
@@ -111,11 +104,7 @@ class RunOptions(Value, frozen=True, kw_only=True):
 
 
 class BatchSteps(Value, frozen=True, kw_only=True):
-    """The steps of the journey that a batch takes with each cell: lock it and keep the lock, record
-    what it came to, or record that it could not be locked.
-
-    `locking` asks the index, so it is called only when a cell has no lock.
-    """
+    """What a batch does with each cell. `locking` asks the index, so only when needed."""
 
     locking: Callable[[], Callable[[str], LockResult]]
     keep_lock: Callable[[str, Lock], None]
@@ -124,13 +113,9 @@ class BatchSteps(Value, frozen=True, kw_only=True):
 
 
 class BatchResult(Value, frozen=True, kw_only=True):
-    """What a batch came to.
-
-    `outcomes` has an outcome for each cell that has one, `records` what was stored. `unanswered`
-    are cells that say nothing, as the machine was in the way, `unrun` counts those that no worker
-    took or could store, `untried` says why a cell could not be locked or has no Python here,
-    `suite_faults` are those of the suite. `folder` is where kept cells are. `set_aside` are files
-    that came into the store meanwhile and are not of this run.
+    """The results of a batch. `unanswered` are cells whose run says nothing, by the machine's
+    fault, `unrun` counts those that no worker took or could store, `untried` says why one was not
+    run, and `set_aside` are files of others that came into the store meanwhile.
     """
 
     outcomes: Mapping[str, str]
@@ -161,13 +146,8 @@ class Batch:
         cancel: threading.Event,
         reporter: BatchReporter,
     ) -> None:
-        """Take where the cells are from, where and how they are run, and the order to stop."""
-        self._workspace = workspace
-        self._machine = machine
-        self._steps = steps
-        self._options = options
-        self._cancel = cancel
-        self._reporter = reporter
+        self._workspace, self._machine, self._steps = workspace, machine, steps
+        self._options, self._cancel, self._reporter = options, cancel, reporter
         self._outcomes: dict[str, str] = {}
         self._records: list[Record] = []
         # The workers add to it.
@@ -176,10 +156,7 @@ class Batch:
         self._suite_faults: list[Failed] = []
 
     def run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None = None) -> BatchResult:
-        """Run the cells and return what they came to; every record is stored as it comes.
-
-        `locks` are locks under names that are no cells of the matrix.
-        """
+        """Run the cells; each record is stored as it comes. `locks` have names of no cells."""
         self._workspace.store.sweep()
         # All locks are read before anything runs, so that a damaged one stops the command at once.
         # One that asks what the declarations asked once is made again, like one that is not there;
@@ -239,7 +216,6 @@ class Batch:
         return next(filter(None, (blocked_import(r.outcome, r.involved, asked) for r in runs)), "")
 
     def _jobs(self, locks: Mapping[str, Lock], unlocked: Sequence[str]) -> Iterator[Job]:
-        """Yield a job for each cell that can run here: those with locks, then as locks are made."""
         for cell, lock in chain(locks.items(), self._locked(unlocked)):
             missing = self._machine.missing_interpreter(lock)
             if missing is None:
@@ -257,7 +233,6 @@ class Batch:
                 self._reporter.counted(cell, f"plan-fail:no-interpreter(py{missing}): {remedy}")
 
     def _locked(self, cells: Sequence[str]) -> Iterator[tuple[str, Lock]]:
-        """Lock cells side by side and yield the locks as they are made; tell what has none."""
         if not cells:
             return
         lock = self._steps.locking()
@@ -281,7 +256,6 @@ class Batch:
                     yield answers[future], made_lock
 
     def _settled(self, cell: str, answer: LockResult | CompatError | None) -> Lock | None:
-        """Keep the lock and return it; tell and record the reason where there is none."""
         if answer is None or (isinstance(answer, CompatError) and self._cancel.is_set()):
             self._untried[cell] = "the run was stopped"
             return None
@@ -295,9 +269,8 @@ class Batch:
                 return lock
             case Infeasible(obstacle=obstacle):
                 # Nothing ran, so there is nothing to record: the plan says it each time.
-                failed = Failed(
-                    stage="plan", cause=obstacle.kind, subject=", ".join(obstacle.between)
-                )
+                between = ", ".join(obstacle.between)
+                failed = Failed(stage="plan", cause=obstacle.kind, subject=between)
                 self._outcomes[cell] = str(failed)
                 self._reporter.counted(cell, f"{failed}: {obstacle.because}")
             case Refusal(cause="suite-fault") as refusal:
@@ -321,9 +294,8 @@ class Batch:
 
     def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Record a cell that ended, unless that says nothing about it, as a fault of its suite."""
-        fault = next(
-            (attempt.outcome for attempt in attempts if is_suite_fault(attempt.outcome)), None
-        )
+        outcomes = [attempt.outcome for attempt in attempts]
+        fault = next(filter(is_suite_fault, outcomes), None)
         if isinstance(fault, Failed):
             self._suite_faults.append(fault)
             self._reporter.tell(
@@ -331,7 +303,7 @@ class Batch:
                 f" {fault}"
             )
             return
-        last = attempts[-1].outcome
+        last = outcomes[-1]
         if self._options.is_search and isinstance(last, Failed) and last.cause == "cancelled":
             self._unanswered.append(job.cell)
             return
@@ -366,9 +338,7 @@ def run_unrecorded(
     cancel: threading.Event,
     reporter: Reporter,
 ) -> JudgedRun | None:
-    """Run the suite's core with a lock that is not the matrix's own; None where it could not be
-    run. A suite without a core is run whole.
-    """
+    """Run the suite's core, or all of it, with another lock; None where it cannot be run."""
     scratch = Scratch(machine.cells(), keep=False)
     runs: list[JudgedRun] = []
 

@@ -29,14 +29,14 @@ from compat.fleet.batch import (
 )
 from compat.fleet.choices import MOST_UNASKED, outside
 from compat.index.release import Artifact, Release
-from compat.lock.checkout_lock import (
+from compat.lock.lock_text import encode_lock
+from compat.lock.lockfile import Lock, Pin, Refusal
+from compat.lock.mixed import (
     CheckoutLocker,
     exchanged_subject,
     moved_besides,
     shown_release,
 )
-from compat.lock.lock_text import encode_lock
-from compat.lock.lockfile import Lock, Pin, Refusal
 from compat.lock.recipe import locked_cell
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell, Recipe, axis_coordinates, parse_cell

@@ -1,5 +1,6 @@
 """Which cells `compat run` is about: those that were named, the quick ones, or the due ones."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 
 from packaging.version import Version
@@ -7,7 +8,9 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix
 from compat.declare.suite_table import Tier
 from compat.errors import NothingToDo, UsageError
-from compat.plan.cell import Cell
+from compat.fleet.explore import open_work
+from compat.plan.budget import Budget, Packing, Task, packed, rounds
+from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import (
     Feasible,
@@ -30,9 +33,7 @@ MOST_UNASKED = 50
 
 
 class CellToRun(Value, frozen=True, kw_only=True):
-    """A cell that is to be run, and why. `obstacle` says why the plan rules it out, where its id
-    was named all the same.
-    """
+    """A cell to run, and why; `obstacle` is set where the plan rules out what an id named."""
 
     cell: str
     reason: str
@@ -40,9 +41,7 @@ class CellToRun(Value, frozen=True, kw_only=True):
 
 
 class CellsToRun(Value, frozen=True, kw_only=True):
-    """The cells to run, the infeasible ones that were meant, too, and what else is to be said.
-    `is_fresh` says that there are none because all that is due has a fresh result.
-    """
+    """The cells to run; `is_fresh` says that there are none, as every due result is fresh."""
 
     cells: tuple[CellToRun, ...]
     infeasible: tuple[Infeasible, ...] = ()
@@ -57,12 +56,8 @@ def choose(
     tier: Tier = "full",
     has_python: Callable[[Version], bool] = lambda series: True,
 ) -> CellsToRun:
-    """Return what a run is about: the quick cells, or those that words name, or the due ones.
-
-    Of a matrix of which nothing is known, only cells of a Python that `has_python` are chosen.
-
-    Raises UsageError for what is not in the matrix, and for a tier of a suite without a core;
-    NothingToDo where no cell could be run.
+    """Return the quick cells, or those that words name, or the due ones; for a first run only cells
+    of a Python that `has_python`. Raises UsageError and NothingToDo.
     """
     if tier == "smoke":
         refuse_without_core(workspace.matrix)
@@ -76,7 +71,6 @@ def choose(
 
 
 def refuse_without_core(matrix: Matrix) -> None:
-    """Raise UsageError for a matrix whose suite has no core, so that it has no tier `smoke`."""
     if not matrix.suite.core:
         raise UsageError.of(
             f"the suite of {matrix.name!r} has no core, so there is nothing less to run",
@@ -96,14 +90,10 @@ def up_to_date(workspace: Workspace) -> str:
 
 
 def outside(choices: Sequence[Infeasible]) -> str:
-    """Return the sentence about cells that the plan rules out, with the first obstacle."""
-    first = choices[0]
+    first = f"{choices[0].cell.id}: {choices[0].obstacle.because}"
     if len(choices) == 1:
-        return f"left out, because it is infeasible: {first.cell.id}: {first.obstacle.because}"
-    return (
-        f"left out, because they are infeasible: {len(choices):,} cells; {first.cell.id}:"
-        f" {first.obstacle.because}"
-    )
+        return f"left out, because it is infeasible: {first}"
+    return f"left out, because they are infeasible: {len(choices):,} cells; {first}"
 
 
 def _quick(workspace: Workspace) -> CellsToRun:
@@ -125,23 +115,17 @@ def _named(workspace: Workspace, words: Sequence[str]) -> CellsToRun:
     if not wanted:
         hint = f"compat plan {workspace.name} --explain CELL shows the arithmetic of one"
         raise NothingToDo.of(f"no cell to run is left; {outside(infeasible)}", hint=hint)
-    return CellsToRun(
-        cells=tuple(
-            CellToRun(cell=cell.id, reason="named", obstacle=_obstacle(workspace, facts, cell))
-            for cell in wanted
-        ),
-        infeasible=infeasible,
-    )
-
-
-def _obstacle(workspace: Workspace, facts: Feasibility, cell: Cell) -> str:
-    """Why a cell without a lock cannot be run; empty where it can."""
-    fate = None if cell.id in workspace.lock_digests else fate_of(facts_for(facts, cell), cell)
-    return fate.obstacle.because if isinstance(fate, Infeasible) else ""
+    to_run = []
+    for cell in wanted:
+        # Why a cell without a lock cannot be run.
+        locked = cell.id in workspace.lock_digests
+        fate = None if locked else fate_of(facts_for(facts, cell), cell)
+        why = fate.obstacle.because if isinstance(fate, Infeasible) else ""
+        to_run.append(CellToRun(cell=cell.id, reason="named", obstacle=why))
+    return CellsToRun(cells=tuple(to_run), infeasible=infeasible)
 
 
 def not_planned(cells: Sequence[str], matrix: str) -> str:
-    """Return the sentence about due cells that the plan of the matrix does not have any more."""
     which = (
         f"{cells[0]} is" if len(cells) == 1 else f"{len(cells):,} cells, such as {cells[0]}, are"
     )
@@ -176,9 +160,7 @@ def _due(workspace: Workspace, tier: Tier) -> CellsToRun:
 def _newer_than_kept(
     workspace: Workspace, unplanned: Sequence[Due]
 ) -> tuple[list[Due], list[Infeasible], list[str]]:
-    """Due cells that the kept catalogue lacks: by the index they can run, are infeasible, or are
-    gone.
-    """
+    """Due cells that the kept catalogue lacks: runnable, infeasible, or gone by the index."""
     if workspace.kept_catalogue is None:
         return [], [], [entry.cell for entry in unplanned]
     facts = workspace.feasibility
@@ -191,9 +173,7 @@ def _newer_than_kept(
 
 
 def _first(workspace: Workspace, has_python: Callable[[Version], bool]) -> CellsToRun:
-    """Of a matrix of which nothing is known: all that a plain install could give, if it is little;
-    else its quick cells.
-    """
+    """The first cells of a matrix: all that install as published if few, else the quick ones."""
     name, matrix = workspace.name, workspace.matrix
     facts = workspace.facts_of(workspace.kept_or_asked)
     fresh = tuple(cell for cell in cells_of(facts) if cell.recipe == "fresh")
@@ -285,3 +265,134 @@ def _sifted(
         else:
             wanted.append(cell)
     return tuple(wanted), tuple(infeasible)
+
+
+# Checking out, installing compat and interpreters, the canary, handing the records on: about three
+# minutes on a hosted runner, before the first cell and after the last.
+OVERHEAD_SECONDS = 180.0
+# What a cell is planned with where none of the matrix ran yet: packing needs a number, and one that
+# is too large only leaves time over. The first runs of matrices/ took 5 to 150 seconds a cell
+# (November 2026).
+ASSUMED_SECONDS = 120.0
+# The same for the suite's core alone: an installation, an import and a few capabilities took 5 to
+# 30 seconds (November 2026).
+ASSUMED_CORE_SECONDS = 30.0
+_TIME = re.compile(r"(?:(?P<hours>\d{1,3})h)?(?:(?P<minutes>\d{1,4})m)?")
+
+
+class PlanOptions(Value, frozen=True, kw_only=True):
+    """Cells that come `first`, the `only` ones, and the runners' `pythons`; empty means all."""
+
+    first: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    pythons: tuple[str, ...] = ()
+
+
+class RunPlan(Value, frozen=True, kw_only=True):
+    """What is due, what of it runs now, and in which run each of the others would come: None is
+    never.
+
+    `tiers` says how much of the suite each runs. `python_unavailable` are due cells whose Python no
+    runner has, `infeasible` those that the plan rules out, `unplanned` those that it does not have
+    any more. `is_guess` says that no cell of the matrix ran yet, so that the times are assumed.
+    """
+
+    due: dict[str, Due]
+    tiers: dict[str, Tier]
+    python_unavailable: list[str]
+    infeasible: list[Infeasible]
+    unplanned: list[str]
+    tasks: dict[str, Task]
+    pythons: dict[str, Version]
+    packing: Packing
+    later: dict[str, int | None]
+    is_guess: bool
+
+    @property
+    def cells_now(self) -> list[str]:
+        return [cell for cell in self.due if cell not in self.later]
+
+    def cells_of(self, tier: Tier, cells: Iterable[str] | None = None) -> list[str]:
+        every = self.cells_now if cells is None else cells
+        return [cell for cell in every if self.tiers[cell] == tier]
+
+
+def budget_of(text: str, shards: int) -> Budget:
+    """Return the budget of a text such as `90m` or `1h30m`, the time that each shard has."""
+    seconds = seconds_of(text)
+    if seconds <= OVERHEAD_SECONDS:
+        least = f"more than {OVERHEAD_SECONDS / 60:.0f}m, which a shard needs besides its cells"
+        raise UsageError.of(f"--budget {text!r} is not a time such as 90m or 1h30m, {least}")
+    return Budget(seconds=float(seconds), shards=shards, overhead=OVERHEAD_SECONDS)
+
+
+def seconds_of(text: str) -> int:
+    """Return the seconds of a text such as `90m` or `1h30m`; 0 for any other."""
+    match = _TIME.fullmatch(text.strip())
+    return 0 if match is None else 3600 * int(match["hours"] or 0) + 60 * int(match["minutes"] or 0)
+
+
+def run_plan(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
+    """Return what to run within the budget: due cells, and beside them never-run cells with a lock,
+    of which only the suite's core runs. NothingToDo where nothing is known of the matrix.
+    """
+    matrix, snapshot = workspace.matrix, workspace.snapshot
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    only, first = (
+        [cell.id for cell in runnable_cells(facts, patterns)]
+        for patterns in (options.only, options.first)
+    )
+    today = agenda(snapshot, [*only, *first])
+
+    def is_at_hand(cell: Cell) -> bool:
+        python = cell.on(matrix.interpreters.name).version
+        return not options.pythons or str(python) in options.pythons
+
+    entries = [entry for entry in today.cells if not only or entry.cell in only]
+    # What is named and does not stand in the plan is a cell that the matrix could be extended by;
+    # where the runners lack its Python, the proposal says more than a plan could.
+    beyond = [entry for entry in today.unplanned if entry.cell in (*only, *first)]
+    entries += [entry for entry in beyond if is_at_hand(parse_cell(entry.cell, matrix))]
+    full = {entry.cell for entry in entries}
+    waiting = open_work(snapshot).locked if matrix.suite.core and not only else ()
+    core = _core_in_time(
+        workspace, budget, [c for c in waiting if c.id not in full and is_at_hand(c)]
+    )
+    if not (entries or core or snapshot.known):
+        message = f"matrix {workspace.name!r} has no locks and no records yet, so nothing is due"
+        hint = f"compat run {workspace.name} makes a beginning, or says what to type"
+        raise NothingToDo.of(message, hint=hint)
+    late = [entry for entry in entries if entry.reason == "smoke-only"]
+    entries = [*(entry for entry in entries if entry not in late), *core, *late]
+    cells = {entry.cell: parse_cell(entry.cell, matrix) for entry in entries}
+    unavailable = [name for name, cell in cells.items() if not is_at_hand(cell)]
+    due = {entry.cell: entry for entry in entries if entry.cell not in unavailable}
+    tiers: dict[str, Tier] = {name: "full" if name in full else "smoke" for name in due}
+    assumed: dict[Tier, float] = {"full": ASSUMED_SECONDS, "smoke": ASSUMED_CORE_SECONDS}
+    seconds = {n: workspace.durations[t].of(cells[n]) or assumed[t] for n, t in tiers.items()}
+    tasks = {name: Task(cell=name, seconds=seconds[name]) for name in due}
+    runs = [[task.cell for task in run] for run in rounds([*tasks.values()], budget)]
+    run_of = {name: number for number, run in enumerate(runs, 1) for name in run}
+    return RunPlan(
+        due=due,
+        tiers=tiers,
+        python_unavailable=unavailable,
+        infeasible=[fate for fate in today.infeasible if not only or fate.cell.id in only],
+        unplanned=[e.cell for e in today.unplanned if not only and e.cell not in first],
+        tasks=tasks,
+        pythons={name: cells[name].on(matrix.interpreters.name).version for name in cells},
+        packing=packed([tasks[name] for name in runs[0]], budget) if runs else Packing(),
+        later={name: run_of.get(name) for name in due if run_of.get(name) != 1},
+        is_guess=workspace.durations["full"].is_empty,
+    )
+
+
+def _core_in_time(workspace: Workspace, budget: Budget, cells: Iterable[Cell]) -> list[Due]:
+    """As many of the cells as all shards have time for, each with the suite's core alone."""
+    chosen, room = [], budget.room * budget.most
+    for cell in cells:
+        room -= workspace.durations["smoke"].of(cell) or ASSUMED_CORE_SECONDS
+        if room < 0:
+            break
+        chosen.append(Due(cell=cell.id, reason="never-run"))
+    return chosen

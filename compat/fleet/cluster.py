@@ -31,7 +31,8 @@ from distributed import Client, Scheduler, Security, Worker, WorkerPlugin, get_w
 
 from compat.errors import CompatError, UsageError
 from compat.files import new_folder, remove_tree, write
-from compat.fleet.cell_order import (
+from compat.fleet.local import Breaker, CellFault, Station
+from compat.fleet.remote import (
     CellOrder,
     ClusterHostile,
     ClusterLost,
@@ -39,7 +40,6 @@ from compat.fleet.cell_order import (
     packed,
     unpacked,
 )
-from compat.fleet.station import Breaker, CellFault, Station
 from compat.run.canary import canary
 from compat.run.job import Bench, Job
 from compat.value import Value
@@ -83,7 +83,6 @@ class ClusterAddress(Value, frozen=True, kw_only=True):
 
     @property
     def security(self) -> Any:
-        """The certificates as Dask takes them."""
         ca, certificate, key = (str(Path(self.tls, name)) for name in _CERTIFICATES)
         files = {"tls_ca_file": ca}
         for role in ("client", "worker", "scheduler"):
@@ -105,7 +104,10 @@ def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
     if int(port) > 65535:
         raise UsageError.of(f"{text!r}: a port is at most 65535")
     names = ", ".join(_CERTIFICATES)
-    if tls is None and not _is_loopback(host):
+    is_here = host == "localhost"
+    with contextlib.suppress(ValueError):
+        is_here = is_here or ipaddress.ip_address(host).is_loopback
+    if tls is None and not is_here:
         raise UsageError.of(
             f"{host} is not this machine, so the connection needs certificates",
             hint=f"--tls FOLDER names a folder with {names}",
@@ -122,9 +124,7 @@ def cluster_address(text: str, tls: Path | None, own: Path) -> ClusterAddress:
 
 
 def make_certificates(own: Path, now: float) -> None:
-    """Make the user's own certificates, readable by that user only, unless they are there and
-    valid for two months more.
-    """
+    """Make the user's own certificates, unless they are valid for two months more."""
     if own.is_dir() and now - own.stat().st_mtime < _CERTIFICATE_SECONDS:
         return
     security = Security.temporary()
@@ -138,12 +138,6 @@ def make_certificates(own: Path, now: float) -> None:
     # Another process of this user may have been quicker; its certificates are as good.
     with contextlib.suppress(OSError):
         draft.rename(own)
-
-
-def _is_loopback(host: str) -> bool:
-    with contextlib.suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
 
 
 # The side of a run.
@@ -170,9 +164,7 @@ class _NoObjects:
         raise pickle.UnpicklingError(f"{names[0]}.{names[1]} is refused")
 
 
-@cache
-def _no_objects() -> _NoObjects:
-    return _NoObjects()
+_guard = cache(_NoObjects)
 
 
 class Cluster:
@@ -186,16 +178,14 @@ class Cluster:
 
     def __init__(self, address: ClusterAddress, topic: str) -> None:
         self._messages: queue.SimpleQueue[WorkerMessage] = queue.SimpleQueue()
-        self._guard, self._refused = _no_objects(), ""
+        self._guard, self._refused = _guard(), ""
         self._guard.connections += 1
         self._guard.refused = ""
         with _losses():
             self._client = Client(
-                address.url,
+                address.url, timeout=_CONNECT_SECONDS, set_as_default=False,
                 security=address.security,
-                timeout=_CONNECT_SECONDS,
-                set_as_default=False,
-            )
+            )  # fmt: skip
             self._client.subscribe_topic(topic, self._hear)
             self._connection = self._client.scheduler_comm
 
@@ -207,7 +197,6 @@ class Cluster:
             self._messages.put(message)
 
     def message(self, seconds: float) -> WorkerMessage | None:
-        """Return the next message; None when none comes in so many seconds."""
         self._check()
         with contextlib.suppress(queue.Empty):
             return self._messages.get(timeout=seconds)
@@ -219,7 +208,6 @@ class Cluster:
             raise ClusterHostile.of(f"refused {what}, sent to this run's topic", hint=hint)
 
     def offers(self) -> dict[str, dict[str, float]]:
-        """Return the resources of each worker that is there, by its address."""
         self._check()
         # Dask dials again by itself (2026.8), but then nobody listens to what workers say.
         is_same = self._client.scheduler_comm is self._connection
@@ -235,7 +223,6 @@ class Cluster:
         }
 
     def submit(self, order: CellOrder, key: str, worker: str) -> Any:
-        """Hand an order to the scheduler for that worker, and return its future."""
         with _losses():
             return self._client.submit(
                 run_order, packed(order), key=key, workers=[worker], pure=False, retries=0
@@ -248,12 +235,10 @@ class Cluster:
         return str(future.status) if future.status in ("pending", "finished") else lost
 
     def drop(self, future: Any) -> None:
-        """Let go of a future; a worker that is at its cell stops."""
         with contextlib.suppress(Exception):
             future.release()
 
     def close(self) -> None:
-        """Leave the cluster, which goes on."""
         # Where this fails, objects stay refused.
         with contextlib.suppress(Exception):
             self._client.close(timeout=_CONNECT_SECONDS)
@@ -273,10 +258,7 @@ def _losses() -> Iterator[None]:
 
 
 async def serve_scheduler(address: ClusterAddress, ready: Callable[[int], None]) -> None:
-    """Schedule until SIGINT or SIGTERM; `ready` is called with the port once it is bound.
-
-    Raises OSError when the port is taken.
-    """
+    """Schedule until a signal; `ready` gets the port once bound. OSError when it is taken."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -291,11 +273,8 @@ async def serve_scheduler(address: ClusterAddress, ready: Callable[[int], None])
 
 @dataclass(frozen=True)
 class WorkerMachine:
-    """What a worker needs of the machine that it runs on.
-
-    `places` are the folders that tell this machine from others, `scratch` is the folder of this
-    process below the folder of all cells, and `suites` the folder for suites that came with orders.
-    `bench` returns what to run a job with; told True, all indexes count as one.
+    """What a worker needs of its machine. `places` tell it from others, `scratch` is the folder of
+    this process; `bench`, told True, counts all indexes as one.
     """
 
     places: tuple[str, ...]
@@ -321,11 +300,9 @@ class CellHost(WorkerPlugin):
         self.why = ""
 
     def setup(self, worker: Any) -> None:
-        """Called with the worker to which orders come from now on."""
         self._worker = worker
 
     def end(self, why: str) -> None:
-        """Stop what runs, take no more orders, and leave the cluster."""
         self.why = self.why or why
         self.teardown(self._worker)
         if self._worker is not None:
@@ -342,7 +319,6 @@ class CellHost(WorkerPlugin):
             cancel.set()
 
     def run(self, order: CellOrder, key: str, send: Callable[[WorkerMessage], None]) -> None:
-        """Run the order, and send what there is to say of it; the last message ends it."""
         cancel = self._cancels.setdefault(key, threading.Event())
         message = partial(WorkerMessage, worker="", cell=order.job.cell)
         try:
@@ -381,7 +357,6 @@ class CellHost(WorkerPlugin):
         return self._breaker.why
 
     def _station_for(self, order: CellOrder) -> Station:
-        """The station of a run; each run begins with a closed breaker."""
         if self._station is None or order.topic != self._topic:
             folder = self._machine.scratch / "canary"
             self._topic, self._breaker = order.topic, Breaker()
@@ -439,10 +414,7 @@ async def serve_cells(
     patience: float,
     tell: Callable[[str], None],
 ) -> str:
-    """Serve a cluster until the host stops; return why it did.
-
-    A scheduler that is gone is dialled again, until it was not there for `patience` seconds.
-    """
+    """Serve a cluster until the host stops, dialling a lost scheduler; return why."""
     gone_since = time.monotonic()
     while not host.why:
         try:

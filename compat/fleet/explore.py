@@ -5,7 +5,7 @@ tenth of the time verifies a random sample of what was inferred.
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
@@ -36,21 +36,15 @@ _AUDIT_SHARE = 0.1
 
 
 class LockAnswer(Value, frozen=True):
-    """What a question to a resolver came to: `yes` where the cell can be locked, `no` where it is
-    refused, `none` where it says nothing about the versions; and whether that may answer others.
-    """
+    """Whether a cell can be locked: `yes`, `no`, or `none` (unknown); a lesson may help others."""
 
     answer: str
     is_lesson: bool = False
 
 
 class ExploreSteps(Value, frozen=True, kw_only=True):
-    """What exploring asks of others.
-
-    `ask` asks a resolver about a cell; `inferred` tells what follows for a cell from all that was
-    heard, None where nothing does; `run` runs a cell at a tier, and returns its verdict then, None
-    where it came to nothing. `can_run` says whether this machine has its interpreter. `audit`
-    verifies an inferred answer.
+    """What exploring asks of others: `inferred` returns what follows from all answers so far, `run`
+    a verdict, or None without a result.
     """
 
     ask: Callable[[Cell], LockAnswer]
@@ -61,10 +55,7 @@ class ExploreSteps(Value, frozen=True, kw_only=True):
 
 
 class ExploreLimits(Value, frozen=True, kw_only=True):
-    """How long, how many questions to the resolver at once, and how many cells; 0 runs none.
-
-    `has_core` says whether the suite names a core, so that there is a smaller run than the whole.
-    """
+    """How long, how many resolver questions at once, how many cells at once (0 runs none)."""
 
     seconds: float
     lockers: int = 2
@@ -79,9 +70,7 @@ class ExploreLimits(Value, frozen=True, kw_only=True):
 
 
 class ExploreTotals(Value, frozen=True, kw_only=True):
-    """What exploring came to: probes and seconds by kind, what they left without an answer, how
-    much has an answer now, and what of the inferred answers was verified, in the order of chance.
-    """
+    """Probes and seconds by kind, failures, coverage, and verified answers in random order."""
 
     probes: dict[ProbeKind, int]
     seconds: dict[ProbeKind, float]
@@ -132,9 +121,18 @@ class Explorer:
         self._pending: dict[Future[_Answer], _Begun] = {}
         self._reach = RunReach(snapshot)
         left = open_work(snapshot, only)
-        self._exploration = _exploration(
-            snapshot, left, self._expected, limits.kinds, self._answers
+        self._exploration = Exploration(
+            left.unlocked,
+            left.locked,
+            left.smoked,
+            self._expected,
+            limits.kinds,
+            lambda cell, kind: self._reach.answers(cell, is_whole=kind == "suite"),
         )
+        for cell in left.lockable:
+            self._exploration.known(cell, is_refused=False)
+        for cell in _refused(snapshot):
+            self._exploration.known(cell, is_refused=True)
         # What is due is known already; what has no answer at all is explored.
         self._due = deque(cell for cell in due_cells(snapshot, left) if only(cell))
         self._lessons = deque(cell for cell in lessons if only(cell))
@@ -157,9 +155,7 @@ class Explorer:
         return tuple(begun.probe for begun in [*self._pending.values()])
 
     def explore(self, heard: Callable[[], None]) -> ExploreTotals:
-        """Probe until the time is over, nothing is left, or the order to stop comes; `heard` is
-        called after each look.
-        """
+        """Probe until time is over or nothing is left; `heard` is called after each look."""
         end = self._clock() + self._limits.seconds
         with (
             ThreadPoolExecutor(self._limits.lockers, thread_name_prefix="resolver") as resolvers,
@@ -216,9 +212,7 @@ class Explorer:
         return None
 
     def _is_audit_due(self, left: float) -> bool:
-        """Whether the next inferred answer is verified now. What comes before it is a sample, too:
-        they begin in the order of chance, and none is passed over.
-        """
+        """Whether the next inferred answer is verified now. None is passed over: a fair sample."""
         if not self._waiting:
             return False
         kind: ProbeKind = "lock" if is_lock_enough(self._waiting[0]) else "suite"
@@ -286,7 +280,9 @@ class Explorer:
         self._exploration.ran(probe.cell, probe.kind, followers)
 
     def _learn(self, cell: Cell, result: LockAnswer) -> None:
-        answers = self._inferred(self._exploration.unlocked) if result.is_lesson else {}
+        others = self._exploration.unlocked if result.is_lesson else ()
+        known = ((other, self._steps.inferred(other)) for other in others)
+        answers = {other: answer.answer for other, answer in known if answer is not None}
         lockable = [other for other, answer in answers.items() if answer == "yes"]
         refused = [other for other, answer in answers.items() if answer == "no"]
         if result.answer == "yes":
@@ -302,37 +298,13 @@ class Explorer:
                 self._exploration.set_aside([other])
         self._exploration.set_aside(o for o, answer in answers.items() if answer != "yes")
 
-    def _inferred(self, cells: Sequence[Cell]) -> dict[Cell, str]:
-        answers = ((cell, self._steps.inferred(cell)) for cell in cells)
-        return {cell: answer.answer for cell, answer in answers if answer is not None}
-
-    def _answers(self, cell: Cell, kind: ProbeKind) -> float:
-        return self._reach.answers(cell, is_whole=kind == "suite")
-
     def _expected(self, cell: Cell, kind: ProbeKind) -> float:
         """How many seconds a probe takes: the mean of this session's and of a first guess."""
         return (_FIRST_SECONDS[kind] + self._seconds[kind]) / (1 + self._probes[kind])
 
 
-def _exploration(
-    snapshot: Snapshot,
-    left: "OpenWork",
-    seconds: Callable[[Cell, ProbeKind], float],
-    kinds: Sequence[ProbeKind],
-    answers: Callable[[Cell, ProbeKind], float],
-) -> Exploration:
-    exploration = Exploration(left.unlocked, left.locked, left.smoked, seconds, kinds, answers)
-    for cell in left.lockable:
-        exploration.known(cell, is_refused=False)
-    for cell in _refused(snapshot):
-        exploration.known(cell, is_refused=True)
-    return exploration
-
-
 class OpenWork(Value, frozen=True, kw_only=True):
-    """What is still to be tried, the newest versions first: cells without an answer, by whether
-    they can be `locked`, and those of which the core alone was run; `lockable` are all that can be.
-    """
+    """Cells still to try, newest first: unlocked, locked, or with only the suite's core run."""
 
     unlocked: tuple[Cell, ...]
     locked: tuple[Cell, ...]
@@ -341,48 +313,39 @@ class OpenWork(Value, frozen=True, kw_only=True):
 
 
 def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: True) -> OpenWork:
-    unlocked: list[Cell] = []
-    locked: list[Cell] = []
-    smoked: list[Cell] = []
-    lockable: list[Cell] = []
+    unlocked, locked, smoked, lockable = list[Cell](), list[Cell](), list[Cell](), list[Cell]()
     for entry in reversed(snapshot.entries):
         answer = snapshot.plain.get(entry.cell.id)
         has_lock = entry.lock_digest is not None or (answer is not None and not answer.refusal)
         if has_lock:
             lockable.append(entry.cell)
-        if not entry.planned or (entry.obstacle is not None and not has_lock):
+        is_open = entry.planned and (entry.obstacle is None or has_lock)
+        if not is_open or not only(entry.cell):
             continue
-        if not only(entry.cell):
-            continue
+        overview = entry.overview
+        is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
+        is_run = bool(entry.counted) and is_of_lock
         if entry.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)
-        elif entry.likely == "unknown" and not _is_run(entry) and not _is_lacking(entry):
+        elif entry.likely == "unknown" and not is_run and not _is_lacking(entry):
             if has_lock:
                 locked.append(entry.cell)
             elif is_unasked(snapshot, entry):
                 unlocked.append(entry.cell)
-    return OpenWork(
-        unlocked=tuple(unlocked),
-        locked=tuple(locked),
-        smoked=tuple(smoked),
-        lockable=tuple(lockable),
-    )
+    kinds = map(tuple, (unlocked, locked, smoked, lockable))
+    return OpenWork(**dict(zip(OpenWork.__struct_fields__, kinds, strict=True)))
 
 
 def due_cells(snapshot: Snapshot, left: OpenWork) -> list[Cell]:
-    """Return the cells whose result is due, in the order of the agenda; those that are open work,
-    too, are not among them.
-    """
+    """Return the cells whose result is due and that are no open work, in agenda order."""
     explored = {cell.id for cell in (*left.locked, *left.smoked, *left.unlocked)}
     due = (snapshot.by_id.get(due.cell) for due in agenda(snapshot).cells)
     return [entry.cell for entry in due if entry is not None and entry.cell.id not in explored]
 
 
 def refused_once(snapshot: Snapshot) -> list[Cell]:
-    """Return a cell of each cause of a known resolution failure, on each Python: what it teaches
-    may answer others.
-    """
+    """Return a cell of each cause of a known resolution failure, on each Python."""
     python = snapshot.matrix.interpreters.name
     outcomes: dict[Cell, Outcome | None]
     outcomes = {cell: snapshot.plain[cell.id].refusal for cell in _refused(snapshot)}
@@ -395,7 +358,6 @@ def refused_once(snapshot: Snapshot) -> list[Cell]:
 
 
 def is_lock_enough(entry: Answer) -> bool:
-    """Return whether a lock alone tells if what is inferred of a cell is right."""
     return entry.refusal is not None and entry.refusal.outcome.stage == "lock"
 
 
@@ -409,16 +371,8 @@ def is_unasked(snapshot: Snapshot, entry: Answer) -> bool:
     return answer is None and (entry.refusal is None or bool(entry.blocked_by))
 
 
-def _is_run(entry: Answer) -> bool:
-    overview = entry.overview
-    is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
-    return bool(entry.counted) and is_of_lock
-
-
 def _is_lacking(entry: Answer) -> bool:
-    """Whether the newest run of a cell met a processor that lacks an instruction. Another run here
-    would most likely meet it again, after minutes of silence; `compat run` asks again.
-    """
+    """Whether the newest run met a missing CPU instruction: another run would meet it again."""
     newest = entry.history.unanswered
     return newest is not None and lacks_instruction(newest.outcomes[-1])
 

@@ -10,10 +10,10 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.errors import NoPage, UsageError
+from compat.errors import UsageError
 from compat.files import read
 from compat.fleet.batch import BatchResult, BatchSteps
-from compat.index.release import Release
+from compat.index.release import releases_of
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock, Locker, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
@@ -33,13 +33,7 @@ RETRIES = 2
 
 
 class LabSteps(NamedTuple):
-    """What a laboratory has done elsewhere.
-
-    `run_cell` runs a cell of the matrix and records it; `run_batch` runs locks under names that are
-    no cells. `redacted` is how a record loses what is private to the machine, `clock` returns the
-    seconds since the search began, `is_stopped` says that it was interrupted, and `tell` hears what
-    is run next.
-    """
+    """The steps of a search that belong to others; `run_batch` runs locks of no cells."""
 
     run_cell: Callable[[str], BatchResult]
     run_batch: Callable[[BatchSteps, Mapping[str, Lock]], BatchResult]
@@ -51,10 +45,8 @@ class LabSteps(NamedTuple):
 
 
 class LockLaboratory:
-    """A Laboratory over the cells of a workspace.
-
-    A lock that is a cell's own is run and recorded as that cell; any other is kept in `folder`, by
-    its digest, with the suite that it was run with: the same search finds it there.
+    """A Laboratory over a workspace. Runs of a lock that is no cell's are kept in `folder` by
+    digest, so that the same search finds them there.
     """
 
     def __init__(
@@ -75,10 +67,7 @@ class LockLaboratory:
     # The ends.
 
     def end(self, name: str) -> Lock:
-        """Return the lock of a file, or of a cell, which is locked and run where it has none.
-
-        Raises UsageError for a name that is neither, and for a cell that has no lock.
-        """
+        """Return the lock of a file or a cell, which is run where it has none; else UsageError."""
         if name.endswith(".txt"):
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)
@@ -125,7 +114,9 @@ class LockLaboratory:
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
         assert self._ends is not None
         good, bad = (lock.inputs for lock in self._ends)
-        since, until = good.as_of, bad.as_of or self._today()
+        tomorrow, utc = self._workspace.day + datetime.timedelta(days=1), datetime.timezone.utc
+        today = datetime.datetime.combine(tomorrow, datetime.time(), utc)
+        since, until = good.as_of, bad.as_of or today
         alike = msgspec.structs.replace(good, cell=bad.cell, as_of=bad.as_of)
         if since is None or since >= until or alike != bad or good.cutoffs:
             return None
@@ -183,20 +174,18 @@ class LockLaboratory:
                     release.version,
                     tuple(sorted({a.sha256 for a in release.artifacts if a.sha256})),
                 )
-                for release in self._published(package)
+                for release in releases_of(self._workspace.source.package, package)
                 if not (release.version.is_prerelease or release.yanked)
                 and usable_wheel(release, inputs.python, inputs.platform) is not None
             )
         return self._releases[package]
 
     def yanked(self, package: str) -> Sequence[Version]:
-        return [release.version for release in self._published(package) if release.yanked]
-
-    def _published(self, package: str) -> Sequence[Release]:
-        try:
-            return self._workspace.source.package(package).releases
-        except NoPage:
-            return ()
+        return [
+            release.version
+            for release in releases_of(self._workspace.source.package, package)
+            if release.yanked
+        ]
 
     def api_change(
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
@@ -241,10 +230,6 @@ class LockLaboratory:
             raise SearchStopped(f"{what} has no answer: {reasons}")
         self._workspace.refresh()
         return result
-
-    def _today(self) -> datetime.datetime:
-        day = self._workspace.day + datetime.timedelta(days=1)
-        return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.timezone.utc)
 
 
 def _key(lock: Lock) -> str:

@@ -3,8 +3,10 @@ order to stop.
 """
 
 import datetime
+import hashlib
 import queue
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
@@ -12,26 +14,48 @@ from typing import Protocol
 
 import msgspec
 
-from compat.fleet.station import Attempts, Breaker, CellFault, RunCell, Station
-from compat.results.judged import JudgedRun
+from compat.files import code_of, read_if_there, write
+from compat.results.judged import JudgedRun, judged
+from compat.run.cell_run import CellRun
+from compat.run.evidence import Evidence
 from compat.run.job import Bench, Job
-from compat.run.steps import Activity
+from compat.run.outcome import Failed, Passed, is_spurious
+from compat.run.steps import Activity, Enter
 
+# So many cells in a row that fail at their install, or by the machine, say more about the worker
+# than about the cells.
+BREAKER = 5
+_RETRIED = frozenset(("network", "index", "cache", "sandbox", "worker", "killed"))
+# By these a machine that is short of memory ends every cell; one alone may be the cell's own doing.
+_OF_A_SHORT_MACHINE = frozenset(("memory", "killed"))
 # How soon a worker that waits for a job sees that there will be none.
 _PATIENCE_SECONDS = 0.2
 
+RunCell = Callable[[Job, Bench, datetime.datetime, threading.Event, Enter], Evidence]
+
+
+class CellFault(str):
+    """An exception in compat's own handling of a cell, as it is reported."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, fault: Exception) -> "CellFault":
+        return cls(f"{type(fault).__name__} in compat itself: {fault}")
+
+
+Attempts = tuple[JudgedRun, ...] | CellFault
+Keep = Callable[[Job, tuple[JudgedRun, ...]], None]
+
 
 class Reporter(Protocol):
-    """Progress of a run, told from the thread of each worker; workers count from 0."""
+    """Progress of a run, reported from the thread of each worker; workers count from 0."""
 
     def began(self, worker: int, job: Job) -> None:
         """Called before the first attempt at a cell, and not for the worker's canary."""
 
     def entered(self, worker: int, job: Job, activity: Activity, cell: Path) -> None:
-        """Called when the cell begins something else, at each attempt anew; not for the canary.
-
-        `cell` is the folder of the cell. What is below it may be the cell's own work: hostile.
-        """
+        """Called at each activity of an attempt, not for the canary; below `cell` is hostile."""
 
     def ended(self, worker: int, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Called after the last attempt at a cell; `attempts` are all that were made."""
@@ -55,11 +79,7 @@ class Fleet(Protocol):
         """Why each worker that took no more cells stopped."""
 
     def run(
-        self,
-        jobs: Iterable[Job],
-        canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-        reporter: Reporter,
+        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
         """Run the jobs as they come; `keep` is called once for each that ended.
 
@@ -68,44 +88,105 @@ class Fleet(Protocol):
         """
 
 
-class _Waiting:
-    """The jobs that no worker has taken yet. More may come until it is closed."""
+class Station:
+    """One worker's way with a job: its canary first, once a day, then the attempts at the cell."""
+
+    def __init__(
+        self,
+        bench: Callable[[Job], Bench],
+        canary: Callable[[Job], Job],
+        now: Callable[[], datetime.datetime],
+        *,
+        attempts: int = 1,
+        run_cell: RunCell | None = None,
+    ) -> None:
+        self._bench, self._canary, self._now = bench, canary, now
+        self._attempts = attempts
+        self._run_cell = run_cell or (lambda *words: CellRun(*words).run())
+        self._passed: dict[str, Path | None] = {}
+
+    def trouble(self, job: Job, cancel: threading.Event) -> str:
+        """Run the canary once a day and interpreter; return the worker's fault, else empty."""
+        try:
+            bench, today = self._bench(job), self._now().date().isoformat()
+            if bench.python in self._passed:
+                return ""
+            parts = (bench.python, bench.tag, bench.level, bench.sandbox)
+            digest = hashlib.sha256("\0".join(parts).encode() + code_of("run")).hexdigest()
+            day = Path(bench.canaries, digest[:32]) if bench.canaries else None
+            if day is None or read_if_there(day) != today.encode():
+                outcome = self._once(self._canary(job), cancel).outcome
+                if not isinstance(outcome, Passed):
+                    return f"its canary cell came to {outcome}"
+                if day is not None:
+                    write(day, today)
+            self._passed[bench.python] = day
+        except Exception as fault:
+            return f"its canary cell met {CellFault.of(fault)}"
+        return ""
+
+    def distrust(self) -> None:
+        """Let canaries go first again: the worker is at fault, whatever their result before."""
+        for day in self._passed.values():
+            if day is not None:
+                day.unlink(missing_ok=True)
+        self._passed.clear()
+
+    def attempted(self, job: Job, cancel: threading.Event, enter: Enter) -> Attempts:
+        """Run a cell as often as asked; once more when what ended it says nothing about the cell
+        and may pass.
+
+        A fault of compat itself ends this cell and no other: what a package left behind may have
+        caused it.
+        """
+        try:
+            attempts = [self._once(job, cancel, enter)]
+            while not cancel.is_set() and len(attempts) < self._attempts:
+                attempts.append(self._once(job, cancel, enter))
+            last = attempts[-1].outcome
+            if isinstance(last, Failed) and last.cause in _RETRIED and not cancel.is_set():
+                attempts.append(self._once(job, cancel, enter))
+            return tuple(attempts)
+        except Exception as fault:
+            return CellFault.of(fault)
+
+    def _once(
+        self, job: Job, cancel: threading.Event, enter: Enter = lambda activity, cell: None
+    ) -> JudgedRun:
+        return judged(self._run_cell(job, self._bench(job), self._now(), cancel, enter))
+
+
+class Breaker:
+    """Holds back the results of a worker's cells while they may be the worker's doing."""
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._closed = threading.Event()
+        self._suspects: list[str] = []
+        self._held: list[tuple[Job, Attempts]] = []
 
-    def put(self, job: Job) -> None:
-        """Let a worker have the job."""
-        self._jobs.put(job)
+    def take(self, job: Job, attempts: Attempts) -> list[tuple[Job, Attempts]]:
+        """Take a result; return what is held back no longer: all that was held, or nothing."""
+        suspicion = _suspicion(attempts)
+        self._suspects = [*self._suspects, suspicion] if suspicion else []
+        self._held.append((job, attempts))
+        return [] if self._suspects else self.held()
 
-    def close(self) -> None:
-        """Say that no more will come."""
-        self._closed.set()
+    @property
+    def why(self) -> str:
+        """Why the worker takes no more cells; empty until the breaker opens."""
+        number = len(self._suspects)
+        if number < BREAKER:
+            return ""
+        counts = Counter(self._suspects).most_common()
+        causes = (cause if times == number else f"{cause} ({times})" for cause, times in counts)
+        return f"{number} cells in a row failed: {', '.join(causes)}"
 
-    def take(self, cancel: threading.Event) -> Job | None:
-        """Return the next job when there is one; None when none will come, or at the order to
-        stop.
-        """
-        while not cancel.is_set():
-            # Asked before the queue: what came just before the end is still seen.
-            is_closed = self._closed.is_set()
-            try:
-                return self._jobs.get(timeout=0 if is_closed else _PATIENCE_SECONDS)
-            except queue.Empty:
-                if is_closed:
-                    return None
-        return None
-
-    def left(self) -> int:
-        return self._jobs.qsize()
+    def held(self) -> list[tuple[Job, Attempts]]:
+        held, self._held = self._held, []
+        return held
 
 
 class Local:
-    """Workers that take jobs from one queue.
-
-    A worker whose canary dies, or whose breaker opens, takes no more.
-    """
+    """Workers with one queue. One whose canary fails or whose breaker opens takes no more."""
 
     def __init__(
         self,
@@ -117,123 +198,96 @@ class Local:
         attempts: int = 1,
         run_cell: RunCell | None = None,
     ) -> None:
-        """Take what gives each worker its bench for a job, the clock, and the order to stop.
-
-        `attempts` is how often each cell is run; 1, but for asking whether equal runs end equally.
-        `run_cell` is how.
-        """
-        self._benches = benches
-        self._now = now
-        self._cancel = cancel
-        self._workers = workers
-        self._attempts = attempts
-        self._run_cell = run_cell
+        self._benches, self._now, self._cancel = benches, now, cancel
+        self._workers, self._attempts, self._run_cell = workers, attempts, run_cell
         self._lost = 0
         self._stopped: dict[int, str] = {}
+        # The jobs that no worker has taken yet; more may come until it is closed.
+        self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._closed = threading.Event()
 
     @property
     def is_spent(self) -> bool:
-        """Whether every worker has stopped, so that a job that comes now will not be run."""
         return len(self._stopped) >= self._workers
 
     @property
     def stopped(self) -> dict[int, str]:
-        """Why each worker that took no more cells stopped."""
         return dict(sorted(self._stopped.items()))
 
     def run(
-        self,
-        jobs: Iterable[Job],
-        canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-        reporter: Reporter,
+        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
-        """Run the jobs as they come; `keep` is called once for each that ended, in its worker.
-
-        Making the next job may take its time: the cells before it run meanwhile. A worker starts
-        when a job comes for it, so that there are never more workers than jobs. Return how many
-        have no result that was kept.
-        """
-        waiting = _Waiting()
+        # A worker starts when a job comes for it: there are never more workers than jobs.
         threads: list[threading.Thread] = []
         try:
             for job in jobs:
-                waiting.put(job)
+                self._waiting.put(job)
                 if len(threads) < self._workers:
-                    work = (len(threads), waiting, canary, keep, reporter)
-                    threads.append(
-                        threading.Thread(
-                            target=self._work, args=work, name=f"worker-{len(threads)}"
-                        )
-                    )
+                    words, name = (len(threads), canary, keep, reporter), f"worker-{len(threads)}"
+                    threads.append(threading.Thread(target=self._work, args=words, name=name))
                     threads[-1].start()
         finally:
-            waiting.close()
+            self._closed.set()
             for thread in threads:
                 while thread.is_alive():
-                    thread.join(0.2)
-        return waiting.left() + self._lost
+                    thread.join(_PATIENCE_SECONDS)
+        return self._waiting.qsize() + self._lost
+
+    def _next(self) -> Job | None:
+        while not self._cancel.is_set():
+            # Asked before the queue: what came just before the end is still seen.
+            is_closed = self._closed.is_set()
+            try:
+                return self._waiting.get(timeout=0 if is_closed else _PATIENCE_SECONDS)
+            except queue.Empty:
+                if is_closed:
+                    return None
+        return None
 
     def _work(
-        self,
-        number: int,
-        waiting: _Waiting,
-        canary: Callable[[Job], Job],
-        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-        reporter: Reporter,
+        self, number: int, canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> None:
+        def own_canary(job: Job) -> Job:
+            # Workers start at the same moment, and leave their evidence by this name.
+            known = canary(job)
+            return msgspec.structs.replace(known, cell=f"{known.cell}-{number}")
+
+        def release(settled: Iterable[tuple[Job, Attempts]]) -> None:
+            for job, attempts in settled:
+                if not handed_on(job, attempts, number, keep, reporter):
+                    self._lost += 1
+
         breaker = Breaker()
         station = Station(
             partial(self._benches, number),
-            lambda job: _of_worker(canary(job), number),
+            own_canary,
             self._now,
             attempts=self._attempts,
             run_cell=self._run_cell,
         )
-        while (job := waiting.take(self._cancel)) is not None:
-            if trouble := station.trouble(job, self._cancel):
-                waiting.put(job)
+        while (job := self._next()) is not None:
+            why = station.trouble(job, self._cancel)
+            if why:
+                self._waiting.put(job)
+            else:
+                reporter.began(number, job)
+                enter = partial(reporter.entered, number, job)
+                settled = breaker.take(job, station.attempted(job, self._cancel, enter))
+                why = breaker.why
+                if why:
+                    station.distrust()
+            if why:
                 for unjudged, _ in breaker.held():
-                    waiting.put(unjudged)
-                self._stop(number, trouble, reporter)
+                    self._waiting.put(unjudged)
+                self._stopped[number] = why
+                reporter.stopped(number, why)
                 return
-            reporter.began(number, job)
-            attempts = station.attempted(job, self._cancel, partial(reporter.entered, number, job))
-            settled = breaker.take(job, attempts)
-            if breaker.why:
-                station.distrust()
-                for unjudged, _ in breaker.held():
-                    waiting.put(unjudged)
-                self._stop(number, breaker.why, reporter)
-                return
-            self._release(settled, number, keep, reporter)
-        self._release(breaker.held(), number, keep, reporter)
-
-    def _stop(self, number: int, why: str, reporter: Reporter) -> None:
-        self._stopped[number] = why
-        reporter.stopped(number, why)
-
-    def _release(
-        self,
-        settled: Iterable[tuple[Job, Attempts]],
-        number: int,
-        keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-        reporter: Reporter,
-    ) -> None:
-        """Hand on what need not be held back; what has no result that is kept is told."""
-        for job, attempts in settled:
-            if not handed_on(job, attempts, number, keep, reporter):
-                self._lost += 1
+            release(settled)
+        release(breaker.held())
 
 
-def handed_on(
-    job: Job,
-    attempts: Attempts,
-    number: int,
-    keep: Callable[[Job, tuple[JudgedRun, ...]], None],
-    reporter: Reporter,
-) -> bool:
-    """Keep and tell what a cell came to; return whether it has a result that is kept."""
+def handed_on(job: Job, attempts: Attempts, number: int, keep: Keep, reporter: Reporter) -> bool:
+    """Keep and report the result of a cell; return whether it has one that is kept."""
     if isinstance(attempts, CellFault):
         reporter.faulted(number, job, str(attempts))
         return False
@@ -246,8 +300,14 @@ def handed_on(
     return True
 
 
-def _of_worker(canary: Job, number: int) -> Job:
-    """The canary under a name of the worker's own: workers start at the same moment, and leave
-    their evidence by it.
-    """
-    return msgspec.structs.replace(canary, cell=f"{canary.cell}-{number}")
+def _suspicion(attempts: Attempts) -> str:
+    """What a cell failed of that may be the worker's doing; empty when nothing of the kind did."""
+    if isinstance(attempts, CellFault):
+        return "a fault of compat itself"
+    outcome = attempts[-1].outcome
+    if not isinstance(outcome, Failed) or outcome.cause in ("cancelled", "suite-fault"):
+        return ""
+    is_of_machine = is_spurious(outcome) or outcome.cause in _OF_A_SHORT_MACHINE
+    if outcome.stage != "install" and not is_of_machine:
+        return ""
+    return f"{outcome.stage}-fail:{outcome.cause}"

@@ -8,31 +8,127 @@ from __future__ import annotations
 
 import threading
 import time
+import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 from packaging.version import Version
 
+from compat.declare.matrix import decode_custom
 from compat.errors import CompatError
-from compat.fleet.cell_order import (
-    CellOrder,
-    ClusterHostile,
-    WorkerMessage,
-    lacking,
-    python_resource,
-    resource_words,
-    resources_for,
-)
-from compat.fleet.local import Reporter, handed_on
-from compat.fleet.station import Attempts, Breaker, CellFault
-from compat.results.judged import JudgedRun, judged
+from compat.files import code_digest
+from compat.fleet.local import Attempts, Breaker, CellFault, Keep, Reporter, handed_on
+from compat.results.judged import judged
+from compat.run.evidence import Evidence
 from compat.run.job import Job
+from compat.run.steps import Activity
 from compat.run.suitefiles import suite_contents, suite_digest
+from compat.value import StrictValue, encode
+
+# The largest evidence of this repository's matrices has 0.6 MB (November 2026).
+LARGEST_MESSAGE = 64 << 20
+_PYTHON = "python"
+
+T = TypeVar("T")
+
+
+class ClusterLost(CompatError):
+    """The scheduler of a cluster does not answer."""
+
+    exit_code = 3
+    code = "cluster-lost"
+
+
+class ClusterHostile(ClusterLost):
+    """Somebody who can reach the scheduler sent this run something that no worker sends."""
+
+    code = "cluster-hostile"
+
+
+class CellOrder(StrictValue, frozen=True, kw_only=True):
+    """A cell to run, with all that a worker needs besides its folders: the suite's files by path,
+    and whether all its indexes count as one (`merged`).
+    """
+
+    topic: str
+    job: Job
+    attempts: int
+    suite: dict[str, bytes] | None
+    merged: bool
+
+
+class WorkerMessage(StrictValue, frozen=True, kw_only=True):
+    """What a worker reports, `began` first. `faulted` is a fault of compat itself; with `stopped`
+    it takes no more cells, with `returned` it did not run the cell.
+    """
+
+    kind: Literal["began", "entered", "ended", "faulted", "stopped", "returned"]
+    worker: str
+    cell: str
+    activity: Activity | None = None
+    folder: str = ""
+    attempts: tuple[Evidence, ...] = ()
+    places: tuple[str, ...] = ()
+    why: str = ""
+
+
+def packed(value: CellOrder | WorkerMessage) -> bytes:
+    """Return a value as it travels: compressed JSON, so that reading it runs no code."""
+    return zlib.compress(encode(value), 1)
+
+
+def unpacked(data: object, kind: type[T]) -> T | None:
+    """Return the value; None for anything else: whoever reaches the scheduler can send it."""
+    if not isinstance(data, bytes):
+        return None
+    unpacking = zlib.decompressobj()
+    try:
+        text = unpacking.decompress(data, LARGEST_MESSAGE)
+        if unpacking.unconsumed_tail:
+            return None
+        return msgspec.json.decode(text, type=kind, dec_hook=decode_custom)
+    except (zlib.error, msgspec.MsgspecError, RecursionError):
+        return None
+
+
+def resources_for(job: Job) -> dict[str, float]:
+    """Return what a worker must have for the job, as Dask resources (memory and disk in MiB)."""
+    return {
+        "cell": 1,
+        python_resource(job.lock.inputs.python): 1,
+        "memory-mb": job.suite.memory_mb,
+        "disk-mb": job.suite.disk_mb,
+        code_resource(): 1,
+    }
+
+
+def python_resource(version: Version) -> str:
+    return f"{_PYTHON}{version.major}.{version.minor}"
+
+
+def code_resource() -> str:
+    """Return the resource of workers with the same code: other code makes other records."""
+    return f"compat-{code_digest()[:16]}"
+
+
+def resource_words(name: str) -> str:
+    words = {
+        code_resource(): "this run's code of compat (start the workers from the same version)",
+        "cell": "a place for a cell",
+        "memory-mb": "as much memory as the cell may take",
+        "disk-mb": "as much disk as the cell may take",
+    }
+    return words.get(name, name.replace(_PYTHON, "Python ", 1))
+
+
+def lacking(needs: dict[str, float], offered: dict[str, float]) -> tuple[str, ...]:
+    return tuple(name for name, amount in needs.items() if offered.get(name, 0) < amount)
+
 
 if TYPE_CHECKING:
     from compat.fleet.cluster import Cluster
@@ -47,8 +143,6 @@ _MESSAGE_SECONDS = 0.2
 _LATE_SECONDS = 10.0
 # What cells need to stop: their own grace, and the way of the message.
 _CANCEL_SECONDS = 30.0
-
-Keep = Callable[[Job, tuple[JudgedRun, ...]], None]
 
 
 @dataclass
@@ -78,15 +172,8 @@ class Remote:
         merged: bool = False,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
-        """Take what connects to the scheduler, the name under which workers speak to this run, and
-        the order to stop; raise CompatError when no scheduler answers.
-        """
-        self._connect = connect
-        self._topic = topic
-        self._cancel = cancel
-        self._attempts = attempts
-        self._merged = merged
-        self._patience = patience
+        self._connect, self._topic, self._cancel = connect, topic, cancel
+        self._attempts, self._merged, self._patience = attempts, merged, patience
         self._cluster = connect()
         self._hands: dict[str, _Hand] = {}
         self._numbers: dict[str, int] = {}
@@ -126,13 +213,8 @@ class Remote:
         return min(missing, key=len, default=tuple(needs))
 
     def run(
-        self,
-        jobs: Iterable[Job],
-        canary: Callable[[Job], Job],
-        keep: Keep,
-        reporter: Reporter,
+        self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
     ) -> int:
-        """Run the jobs as they come, see `Local.run`; the workers have canaries of their own."""
         self._keep, self._reporter = keep, reporter
         thread = threading.Thread(target=self._dispatch, name="dispatcher")
         thread.start()
@@ -169,13 +251,22 @@ class Remote:
                 self._submit()
                 self._hear(self._cluster.message(_MESSAGE_SECONDS))
             except ClusterHostile as fault:
-                self._leave(str(fault))
+                # Nothing that was held back of the workers is recorded.
+                for hand in self._hands.values():
+                    self._stopped[hand.number] = str(fault)
+                    self._reporter.stopped(hand.number, str(fault))
+                    self._lost += len(hand.breaker.held())
                 return
             except CompatError as fault:
                 if not self._reconnected(str(fault)):
                     return
-        if self._cancel.is_set():
-            self._wait_for_cancelled()
+        end = time.monotonic() + _CANCEL_SECONDS
+        for hand in self._hands.values() if self._cancel.is_set() else ():
+            self._cluster.drop(hand.future)
+        while self._cancel.is_set() and time.monotonic() < end:
+            if not any(hand.job and hand.has_begun for hand in self._hands.values()):
+                break
+            self._hear(self._cluster.message(_MESSAGE_SECONDS))
         for hand in self._hands.values():
             self._release(hand.breaker.held(), hand)
 
@@ -185,48 +276,35 @@ class Remote:
         is_idle = all(hand.job is None for hand in self._hands.values())
         return is_closed and not self._waiting and is_idle
 
-    def _wait_for_cancelled(self) -> None:
-        end = time.monotonic() + _CANCEL_SECONDS
-        for hand in self._hands.values():
-            self._cluster.drop(hand.future)
-        while time.monotonic() < end and any(
-            hand.job and hand.has_begun for hand in self._hands.values()
-        ):
-            self._hear(self._cluster.message(_MESSAGE_SECONDS))
-
     def _submit(self) -> None:
-        """Give each idle worker the first cell that it can run."""
         for hand in self._hands.values():
             if hand.job is not None:
                 continue
-            fitting = (
-                job for job in tuple(self._waiting) if not lacking(resources_for(job), hand.offer)
-            )
+            waiting = tuple(self._waiting)
+            fitting = (job for job in waiting if not lacking(resources_for(job), hand.offer))
             job = next(fitting, None)
             if job is not None:
                 key = f"{self._topic}-{job.cell}-{next(self._starts)}"
-                hand.future = self._cluster.submit(self._order(job), key, hand.address)
+                order = CellOrder(
+                    topic=self._topic,
+                    job=msgspec.structs.replace(job, suite_folder=""),
+                    attempts=self._attempts,
+                    suite=self._suite_of(job)[0] if job.suite_folder else None,
+                    merged=self._merged,
+                )
+                hand.future = self._cluster.submit(order, key, hand.address)
                 hand.job, hand.has_begun, hand.finished = job, False, None
                 self._waiting.remove(job)
 
-    def _order(self, job: Job) -> CellOrder:
-        suite = self._suite_of(job)[0] if job.suite_folder else None
-        portable = msgspec.structs.replace(job, suite_folder="")
-        return CellOrder(
-            topic=self._topic, job=portable, attempts=self._attempts, suite=suite,
-            merged=self._merged,
-        )  # fmt: skip
-
     def _suite_of(self, job: Job) -> tuple[dict[str, bytes], str]:
+        folder = Path(job.suite_folder)
         if job.suite_folder not in self._suites:
-            folder = Path(job.suite_folder)
             self._suites[job.suite_folder] = suite_contents(folder), suite_digest(folder)
         return self._suites[job.suite_folder]
 
     # What became of workers and tasks.
 
     def _offers(self) -> dict[str, dict[str, float]]:
-        """Ask which workers are there, and take in those that are new."""
         offers = self._cluster.offers()
         for address in sorted(offers.keys() - self._hands.keys() - self._gone):
             number = self._numbers.setdefault(address, len(self._numbers))
@@ -249,19 +327,20 @@ class Remote:
 
     def _drop_unfit(self, now: float) -> None:
         """Give up cells for which there was no worker for too long: all that need that Python."""
-        for series, example in {_series(job): job for job in tuple(self._waiting)}.items():
+        by_python = {python_resource(job.lock.inputs.python): job for job in tuple(self._waiting)}
+        for series, example in by_python.items():
             missing = self.obstacle(example)
             if not missing:
                 self._unfit.pop(series, None)
             elif now - self._unfit.setdefault(series, now) > self._patience:
                 words = ", ".join(map(resource_words, missing))
                 lacks = f"no worker has {words}" if self._hands else "no worker is left"
-                for job in [job for job in tuple(self._waiting) if _series(job) == series]:
-                    self._waiting.remove(job)
-                    self._fail(job, 0, lacks)
+                for job in tuple(self._waiting):
+                    if python_resource(job.lock.inputs.python) == series:
+                        self._waiting.remove(job)
+                        self._fail(job, 0, lacks)
 
     def _again(self, hand: _Hand, why: str) -> None:
-        """Have the cell of a worker run again, unless that was tried too often."""
         job = self._freed(hand)
         if job is None:
             return
@@ -273,7 +352,6 @@ class Remote:
             self._fail(job, hand.number, times)
 
     def _freed(self, hand: _Hand) -> Job | None:
-        """Take its cell from a worker."""
         job, hand.job = hand.job, None
         if job is not None:
             self._cluster.drop(hand.future)
@@ -289,13 +367,6 @@ class Remote:
         self._reporter.stopped(hand.number, why)
         self._waiting.extend(job for job, _ in hand.breaker.held())
         self._again(hand, why)
-
-    def _leave(self, why: str) -> None:
-        """Give up all workers; nothing that was held back of them is recorded."""
-        for hand in self._hands.values():
-            self._stopped[hand.number] = why
-            self._reporter.stopped(hand.number, why)
-            self._lost += len(hand.breaker.held())
 
     def _reconnected(self, why: str) -> bool:
         """Connect again and have everything run that has no result; return whether it went."""
@@ -359,17 +430,10 @@ class Remote:
     def _judged(self, message: WorkerMessage, job: Job) -> Attempts:
         suite = self._suite_of(job)[1] if job.suite_folder else ""
         asked = (job.matrix, job.cell, job.lock.digest, suite, job.tier, job.subject)
+        names = ("matrix", "cell", "lock_digest", "suite_digest", "tier", "subject")
         for evidence in message.attempts:
-            answered = (
-                *(evidence.matrix, evidence.cell, evidence.lock_digest, evidence.suite_digest),
-                *(evidence.tier, evidence.subject),
-            )
-            if answered != asked:
+            if tuple(getattr(evidence, name) for name in names) != asked:
                 return CellFault("its worker answered about something else")
         if not message.attempts:
             return CellFault("its worker sent no evidence")
         return tuple(judged(evidence) for evidence in message.attempts)
-
-
-def _series(job: Job) -> str:
-    return python_resource(job.lock.inputs.python)

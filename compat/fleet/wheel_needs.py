@@ -5,14 +5,12 @@
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version as installed_version
-from typing import Literal
 
 from packaging.version import Version
 
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.files import write
-from compat.index.release import Release
-from compat.index.wheel_sources import SourceReader, wheel_to_read
+from compat.index.metadata import SourceReader, wheel_to_read
 from compat.plan.cell import Cell
 from compat.results.record import Record
 from compat.run.outcome import Failed
@@ -43,9 +41,7 @@ class WheelNeeds:
     def read(
         self, releases: Iterable[Version], tell: Callable[[str], None]
     ) -> tuple[ReleaseNeeds, ...]:
-        """Return what the releases need. `tell` hears of those that have no wheel, or whose wheel
-        cannot be read.
-        """
+        """Return what the releases need; `tell` gets a line for each without a readable wheel."""
         needs = []
         for version in releases:
             try:
@@ -58,25 +54,21 @@ class WheelNeeds:
         return tuple(needs)
 
     def files_to_postpone(self, release: Version, python: Version) -> tuple[str, ...]:
-        modules, _ = self._modules(release)
-        return self._reader.files_to_postpone(modules, python)
+        return self._reader.files_to_postpone(self._modules(release)[0], python)
 
     def annotated_files(self, release: Version) -> tuple[str, ...]:
         modules, _ = self._modules(release)
         return tuple(sorted(path for path, source in modules.items() if is_annotated(source)))
 
     def _modules(self, version: Version) -> tuple[Mapping[str, bytes], str]:
-        release = self._listed(version)
+        # As the index lists it: the kept catalogue does not say where files lie.
+        package = self._workspace.source.package(self._workspace.matrix.subject_axis.package)
+        release = next((r for r in package.releases if r.version == version), None)
         wheel = None if release is None else wheel_to_read(release)
         if wheel is None:
             raise NothingToDo.of(f"the index has no wheel of {version}")
         sources = self._sources.sources(wheel)
         return sources.modules, sources.wheel
-
-    def _listed(self, version: Version) -> Release | None:
-        """The release as the index lists it: the kept catalogue does not say where files lie."""
-        package = self._workspace.source.package(self._workspace.matrix.subject_axis.package)
-        return next((r for r in package.releases if r.version == version), None)
 
 
 def reader_name() -> str:
@@ -86,7 +78,6 @@ def reader_name() -> str:
 
 
 def releases_to_read(workspace: Workspace, needs: Needs, asked: Version | None) -> list[Version]:
-    """Return the release that is asked for, or those of the matrix that were not read yet."""
     snapshot = workspace.known
     if asked is not None:
         release = subject_release(snapshot, asked)
@@ -106,10 +97,8 @@ def try_postponed(
     run_cell: Callable[[tuple[str, ...]], Record | None],
     tell: Callable[[str], None],
 ) -> ChangedRun | None:
-    """Return what comes of a cell with annotations postponed; None when it could not be run.
-
-    First the modules are changed whose annotations vermin found to need a newer Python. Where the
-    import still fails, all modules are, because vermin does not find everything.
+    """Return the run of a cell with annotations postponed, first where vermin found a need, then
+    everywhere, as vermin does not find everything; None when it could not be run.
     """
     python = cell.on(workspace.matrix.interpreters.name).version
     if python < _OLDEST_WITH_IMPORT:
@@ -123,21 +112,13 @@ def try_postponed(
     if files:
         tell(f"{cell.id}, with annotations postponed in {len(files)} files")
         record = run_cell(files)
-        if record is None or not _failed_at_import(record):
-            return _answer(record, release.version, "needed", len(files))
+        if record is None:
+            return None
+        if not isinstance(record.outcome, Failed) or record.outcome.stage != "import":
+            return changed_run(record, release.version, "needed", len(files))
         tell(f"{record.outcome}; now with annotations postponed in all files")
     else:
         tell(f"no annotation was found to need more than Python {python}; postponing all")
     files = wheels.annotated_files(release.version)
     record = run_cell(files)
-    return _answer(record, release.version, "all", len(files))
-
-
-def _answer(
-    record: Record | None, release: Version, scope: Literal["needed", "all"], files: int
-) -> ChangedRun | None:
-    return None if record is None else changed_run(record, release, scope, files)
-
-
-def _failed_at_import(record: Record) -> bool:
-    return isinstance(record.outcome, Failed) and record.outcome.stage == "import"
+    return None if record is None else changed_run(record, release.version, "all", len(files))

@@ -7,6 +7,7 @@ calls that are made here (2.10, November 2026).
 
 import base64
 import binascii
+import contextlib
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -33,98 +34,38 @@ T = TypeVar("T")
 
 
 class Again(Exception):
-    """A write met another one, or may have taken effect without an answer: read again, and decide
-    again.
-    """
-
-
-class Sha(Value, frozen=True, kw_only=True):
-    """The name of an object."""
-
-    sha: str
-
-
-class Who(Value, frozen=True, kw_only=True):
-    """Who wrote or committed."""
-
-    name: str
-    email: str
+    """A write met another one, or its answer was lost: read again, and decide again."""
 
 
 class Commit(Value, frozen=True, kw_only=True):
-    """A commit, as GitHub describes it."""
+    """A commit; `parents` and `tree` are names of objects, `author` is a person's."""
 
     sha: str
-    tree: Sha
-    parents: tuple[Sha, ...]
+    tree: str
+    parents: tuple[str, ...]
     message: str
-    author: Who
-    committer: Who
-
-
-class End(Value, frozen=True, kw_only=True):
-    """One end of a pull request."""
-
-    ref: str
-    sha: str
-    repo: dict[str, Any] | None
+    author: str
 
 
 class Thread(Value, frozen=True, kw_only=True):
-    """A pull request, an issue or a comment, as far as GitHub describes it."""
+    """A pull request or an issue; the ends are empty for an issue."""
 
-    number: int = 0
-    html_url: str = ""
-    title: str = ""
-    body: str | None = None
-    state: str = ""
-    merged_at: str | None = None
-    head: End | None = None
-    base: End | None = None
-    pull_request: dict[str, Any] | None = None
-
-    @property
-    def is_open(self) -> bool:
-        return self.state == "open"
-
-    @property
-    def text(self) -> str:
-        return self.body or ""
-
-
-class _Ref(Value, frozen=True):
-    object: Sha
-
-
-class _Content(Value, frozen=True):
-    type: str
-    content: str = ""
-    encoding: str = ""
-
-
-class _Refusal(Value, frozen=True):
-    message: str = ""
-    errors: tuple[Any, ...] = ()
+    number: int
+    html_url: str
+    title: str
+    text: str
+    is_open: bool
+    is_merged: bool = False
+    head_sha: str = ""
+    base_ref: str = ""
 
 
 class WorkflowActivity(Value, frozen=True, kw_only=True):
-    """What GitHub says of a workflow; `succeeded` is when its newest success was created."""
+    """The state of a workflow; `succeeded` is when its newest success was created."""
 
     workflow: str
     state: str
     succeeded: datetime | None
-
-
-class _Workflow(Value, frozen=True):
-    state: str
-
-
-class _Run(Value, frozen=True):
-    created_at: datetime
-
-
-class _Runs(Value, frozen=True):
-    workflow_runs: list[_Run]
 
 
 def overdue(workflow: WorkflowActivity, now: datetime, days: int) -> tuple[str, ...]:
@@ -142,7 +83,6 @@ def overdue(workflow: WorkflowActivity, now: datetime, days: int) -> tuple[str, 
 
 
 def owner_and_name(repository: str) -> str:
-    """Return the repository as it is; UsageError where it is not `owner/name`."""
     if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]*/[A-Za-z0-9_-][A-Za-z0-9._-]*", repository):
         raise UsageError.of(f"is no repository: {repository!r}", hint="write owner/name")
     return repository
@@ -184,37 +124,47 @@ class GitHub:
     # What is there.
 
     def head(self, branch: str) -> Commit | None:
-        ref = self._read(f"git/ref/heads/{quote(branch)}", _Ref)
-        return None if ref is None else self.commit(ref.object.sha)
+        ref = self._read(f"git/ref/heads/{quote(branch)}")
+        with _described():
+            return None if ref is None else self.commit(ref["object"]["sha"])
 
     def commit(self, sha: str) -> Commit | None:
-        return self._read(f"git/commits/{quote(sha)}", Commit)
+        commit = self._read(f"git/commits/{quote(sha)}")
+        with _described():
+            if commit is None:
+                return None
+            fields = {key: commit[key] for key in ("sha", "message")}
+            fields |= {"tree": commit["tree"]["sha"], "author": commit["author"]["name"]}
+            fields |= {"parents": [parent["sha"] for parent in commit["parents"]]}
+            return msgspec.convert(fields, Commit)
 
     def text(self, path: str, sha: str) -> str | None:
         """Return the text of a file at a commit; None where it has no such file."""
-        content = self._read(f"contents/{quote(path)}", _Content, ref=sha)
+        content = self._read(f"contents/{quote(path)}", ref=sha)
         if content is None:
             return None
-        if content.type != "file" or content.encoding != "base64":
+        if not isinstance(content, dict) or content.get("encoding") != "base64":
             raise UsageError.of("is not a file of at most 1 MB on GitHub", path=path)
         try:
-            return base64.b64decode(content.content).decode("utf-8")
+            return base64.b64decode(content["content"]).decode("utf-8")
         except (binascii.Error, UnicodeDecodeError) as fault:
             raise UsageError.of("is not UTF-8 text on GitHub", path=path) from fault
 
     def pulls(self, branch: str) -> list[Thread]:
         """Return the pull requests from that branch of this repository, those of forks left out."""
         owner = self.repository.split("/")[0]
-        return [
-            pull
-            for pull in self._pages("pulls", head=f"{owner}:{branch}", state="all")
-            if pull.head is not None and pull.base is not None
-            if pull.head.ref == branch and _name(pull.head) == _name(pull.base)
-        ]
+        pages = self._pages("pulls", head=f"{owner}:{branch}", state="all")
+        with _described():
+            return [
+                _thread(pull)
+                for pull in pages
+                if pull["head"]["ref"] == branch and _home(pull["head"]) == _home(pull["base"])
+            ]
 
     def issues(self, label: str) -> list[Thread]:
         pages = self._pages("issues", labels=label, state="all")
-        return [issue for issue in pages if issue.pull_request is None]
+        with _described():
+            return [_thread(issue) for issue in pages if issue.get("pull_request") is None]
 
     def activity(self, workflow: str) -> WorkflowActivity:
         """Ask about a workflow by the name of its file; UsageError where there is none such.
@@ -223,13 +173,15 @@ class GitHub:
         https://docs.github.com/en/rest/actions/workflow-runs
         """
         path = f"actions/workflows/{quote(workflow, safe='')}"
-        state = self._read(path, _Workflow)
+        state = self._read(path)
         if state is None:
             hint = "name its file, such as matrix.yml; the token needs the permission actions=read"
             raise UsageError.of(f"{self.repository} has no workflow {workflow!r}", hint=hint)
-        runs = self._read(f"{path}/runs", _Runs, status="success", per_page=1)
-        newest = runs.workflow_runs[0].created_at if runs and runs.workflow_runs else None
-        return WorkflowActivity(workflow=workflow, state=state.state, succeeded=newest)
+        runs = self._read(f"{path}/runs", status="success", per_page=1)
+        with _described():
+            created = [run["created_at"] for run in runs["workflow_runs"]] if runs else []
+            fields = {"workflow": workflow, "state": state["state"]}
+            return msgspec.convert(fields | {"succeeded": [*created, None][0]}, WorkflowActivity)
 
     # What is written.
 
@@ -243,11 +195,11 @@ class GitHub:
             {"path": path, "mode": "100644", "type": "blob", "content": text}
             for path, text in files.items()
         ]
-        tree = self._post("git/trees", {"base_tree": base.tree.sha, "tree": entries}, Sha).sha
-        commit = {"message": f"{message}{tree}", "tree": tree, "parents": [base.sha]}
-        sha = self._post("git/commits", commit, Sha).sha
+        tree = self._post("git/trees", "sha", base_tree=base.tree, tree=entries)
+        words = {"message": f"{message}{tree}", "tree": tree, "parents": [base.sha]}
+        sha = self._post("git/commits", "sha", **words)
         if head is None:
-            self._post("git/refs", {"ref": f"refs/heads/{branch}", "sha": sha}, _Ref)
+            self._post("git/refs", "ref", ref=f"refs/heads/{branch}", sha=sha)
             return
         # GitHub's REST API has no "move it only if it is still there": this look leaves a gap of
         # one request.
@@ -261,7 +213,7 @@ class GitHub:
 
         GitHub makes a label that is new.
         """
-        return self._post(kind, content, Thread).html_url
+        return self._post(kind, "html_url", **content)
 
     def edit(self, kind: Literal["pulls", "issues"], number: int, **changes: str | None) -> None:
         """Change the title, body or state; what is None stays."""
@@ -272,21 +224,21 @@ class GitHub:
     def say_once(self, number: int, text: str, key: str) -> None:
         """Comment on a pull request or an issue, unless that was said before."""
         path, mark = f"issues/{number}/comments", f"<!-- compat:said {key} -->"
-        if not any(mark in comment.text for comment in self._pages(path)):
-            self._post(path, {"body": f"{text}\n\n{mark}"}, Thread)
+        if not any(mark in (comment.get("body") or "") for comment in self._pages(path)):
+            self._post(path, "html_url", body=f"{text}\n\n{mark}")
 
     # How it is asked for.
 
-    def _read(self, path: str, kind: type[T], **query: str | int) -> T | None:
+    def _read(self, path: str, **query: str | int) -> Any:
         answer = self._ask("GET", f"{self._root}/repos/{self.repository}/{path}", None, query)
-        return None if answer.status_code == 404 else _decoded(answer, kind)
+        return None if answer.status_code == 404 else _decoded(answer, Any)
 
-    def _pages(self, path: str, **query: str | int) -> Iterator[Thread]:
+    def _pages(self, path: str, **query: str | int) -> Iterator[dict[str, Any]]:
         address: str = f"{self._root}/repos/{self.repository}/{path}"
         query["per_page"] = 100
         for _ in range(MOST_PAGES):
             answer = self._ask("GET", address, None, query)
-            yield from _decoded(answer, list[Thread])
+            yield from _decoded(answer, list[dict[str, Any]])
             if "next" not in answer.links:
                 return
             address, query = answer.links["next"]["url"], {}
@@ -294,8 +246,10 @@ class GitHub:
                 raise ServiceUnreachable.of("GitHub names a next page outside its API")
         raise ServiceUnreachable.of(f"GitHub has more than {MOST_PAGES} pages of {path}")
 
-    def _post(self, path: str, body: dict[str, Any], kind: type[T]) -> T:
-        return _decoded(self._write("POST", path, body), kind)
+    def _post(self, path: str, wanted: str, **body: Any) -> str:
+        answer = _decoded(self._write("POST", path, body), dict[str, Any])
+        with _described():
+            return str(answer[wanted])
 
     def _write(self, method: str, path: str, body: dict[str, Any]) -> requests.Response:
         if not self.signed:
@@ -330,7 +284,14 @@ class GitHub:
                 status = response.status_code
                 if (seconds := _asked_to_wait(response)) is not None:
                     trouble = "a rate limit"
-                    self._wait_or_give_up(seconds, response)
+                    if seconds > LONGEST_WAIT:
+                        when = f"in {seconds:.0f} s"
+                        if moment := _date(response):
+                            end = moment + timedelta(seconds=seconds)
+                            when = f"after {end:%Y-%m-%d %H:%M:%S} UTC"
+                        hint = f"try again {when}"
+                        raise ServiceUnreachable.of("GitHub's rate limit is used up", hint=hint)
+                    self.wait(seconds)
                     continue
                 if status < 500 and status != 409:
                     if status not in ((200, 404) if reads else (200, 201, 422)):
@@ -365,36 +326,49 @@ class GitHub:
             hint="the repository may have moved" if response.status_code < 400 else "",
         )
 
-    def _wait_or_give_up(self, seconds: float, response: requests.Response) -> None:
-        if seconds > LONGEST_WAIT:
-            moment = _date(response)
-            when = f"in {seconds:.0f} s"
-            if moment:
-                when = f"after {moment + timedelta(seconds=seconds):%Y-%m-%d %H:%M:%S} UTC"
-            raise ServiceUnreachable.of("GitHub's rate limit is used up", hint=f"try again {when}")
-        self.wait(seconds)
-
 
 def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
     """Keep requests from sending what a netrc file holds instead of the token."""
     return request
 
 
+def _thread(thread: dict[str, Any]) -> Thread:
+    ends = thread.get("head") or {}, thread.get("base") or {}
+    fields = {key: thread[key] for key in ("number", "html_url", "title")}
+    fields |= {"text": thread.get("body") or "", "is_open": thread["state"] == "open"}
+    fields |= {"is_merged": thread.get("merged_at") is not None}
+    fields |= {"head_sha": ends[0].get("sha", ""), "base_ref": ends[1].get("ref", "")}
+    return msgspec.convert(fields, Thread)
+
+
+def _home(end: dict[str, Any]) -> Any:
+    return (end.get("repo") or {}).get("full_name")
+
+
 def _decoded(answer: requests.Response, kind: type[T]) -> T:
-    try:
+    with _described():
         return msgspec.json.decode(answer.content, type=kind)
-    except (msgspec.DecodeError, UnicodeDecodeError) as fault:
+
+
+@contextlib.contextmanager
+def _described() -> Iterator[None]:
+    """Turn what is raised over an answer that lacks what GitHub's description says it has."""
+    try:
+        yield
+    except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError) as fault:
         message = f"GitHub's answer is not what its description says: {fault}"
         raise ServiceUnreachable.of(message) from fault
 
 
 def _message(answer: requests.Response) -> str:
     try:
-        refusal = msgspec.json.decode(answer.content, type=_Refusal)
+        refusal = msgspec.json.decode(answer.content, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError):
         return f"status {answer.status_code}"
-    details = [e.get("message", "") if isinstance(e, dict) else e for e in refusal.errors]
-    return one_line("; ".join(str(part) for part in (refusal.message, *details) if part))
+    errors = refusal.get("errors") or ()
+    details = [e.get("message", "") if isinstance(e, dict) else e for e in errors]
+    parts = (refusal.get("message", ""), *details)
+    return one_line("; ".join(str(part) for part in parts if part))
 
 
 def _asked_to_wait(response: requests.Response) -> float | None:
@@ -420,7 +394,3 @@ def _date(response: requests.Response) -> datetime | None:
         return parsedate_to_datetime(response.headers.get("Date", "")).astimezone(timezone.utc)
     except ValueError:
         return None
-
-
-def _name(end: End) -> Any:
-    return None if end.repo is None else end.repo.get("full_name")

@@ -42,9 +42,7 @@ def visible(text: str) -> str:
 
 
 def plain(text: str, limit: int = 200) -> str:
-    """Return one line for a title or a commit message, which are no Markdown: nothing in it is
-    linked or closed.
-    """
+    """Return one line for a title or a commit message, in which nothing is linked or closed."""
     return _unlinked(_cut(visible(text[: limit + 1]), limit)).strip()
 
 
@@ -58,9 +56,7 @@ def inline(text: str, limit: int = 200) -> str:
 
 
 def code(text: str, limit: int = 200) -> str:
-    """Return the text as a code span; as words when it holds a `|`, which would end a table cell
-    even in code.
-    """
+    """Return a code span; words where a `|` would end a table cell even in code."""
     shown = _defused(_cut(visible(text[: limit + 1]), limit))
     if not shown.strip():
         return "(nothing)"
@@ -72,9 +68,7 @@ def code(text: str, limit: int = 200) -> str:
 
 
 def block(text: str, kind: str = "text", limit: int = 20_000) -> str:
-    """Return the text as a fenced code block of a `kind` (text, diff, toml, console), lines
-    kept.
-    """
+    """Return the text as a fenced code block of a kind of `_KINDS`, lines kept."""
     lines = text[: limit + 1].replace("\r\n", "\n").strip("\n").split("\n")
     shown = "\n".join("\t".join(visible(part) for part in line.split("\t")) for line in lines)
     shown = _defused(_cut(shown, limit))
@@ -92,38 +86,26 @@ def faults(markdown: str) -> tuple[str, ...]:
     """Return what in a whole Markdown text would come alive or is hidden; empty when nothing is."""
     tokens = list(_flat(_READER.parse(markdown)))
     shown = "\n".join(token.content for token in tokens)
-    token_faults = [
-        *(
-            f"HTML: {token.content.strip()}"
-            for token in tokens
-            if token.type in ("html_inline", "html_block")
-        ),
-        *(f"an image: {token.attrGet('src')}" for token in tokens if token.type == "image"),
-        *(f"a link to {href}" for href in _hrefs(tokens) if not href.startswith("https://")),
-        *(
-            f"a block of kind {token.info}"
-            for token in tokens
-            if token.type == "fence" and token.info not in _KINDS
-        ),
-        *(
-            f"a formula: {token.content}"
-            for token in tokens
-            if token.type == "text" and _FORMULA.search(token.content)
-        ),
-        *(
-            f"an emoji: {token.content}"
-            for token in tokens
-            if token.type == "text" and _EMOJI.search(token.content)
-        ),
-    ]
-    return tuple(
-        visible(fault)
-        for fault in (*token_faults, *_faults_anywhere(markdown), *_faults_anywhere(shown))
-    )
+    alive: list[str] = []
+    for token in tokens:
+        kind, content, href = token.type, token.content, str(token.attrGet("href"))
+        if kind in ("html_inline", "html_block"):
+            alive.append(f"HTML: {content.strip()}")
+        if kind == "image":
+            alive.append(f"an image: {token.attrGet('src')}")
+        if kind == "link_open" and not href.startswith("https://"):
+            alive.append(f"a link to {href}")
+        if kind == "fence" and token.info not in _KINDS:
+            alive.append(f"a block of kind {token.info}")
+        if kind == "text" and _FORMULA.search(content):
+            alive.append(f"a formula: {content}")
+        if kind == "text" and _EMOJI.search(content):
+            alive.append(f"an emoji: {content}")
+    every = (*alive, *_faults_anywhere(markdown), *_faults_anywhere(shown))
+    return tuple(map(visible, every))
 
 
 def title_faults(title: str) -> tuple[str, ...]:
-    """Return what in a title would come alive or is hidden; empty when nothing is."""
     return (*_faults_anywhere(title), *(["more than one line"] if "\n" in title else []))
 
 
@@ -142,10 +124,6 @@ def _flat(tokens: Sequence[Token]) -> Iterator[Token]:
         if token.type != "inline":
             yield token
         yield from _flat(token.children or ())
-
-
-def _hrefs(tokens: Sequence[Token]) -> Iterator[str]:
-    yield from (str(token.attrGet("href")) for token in tokens if token.type == "link_open")
 
 
 def _seen(char: str) -> bool:

@@ -13,16 +13,8 @@ from compat.value import Value
 
 # What a run measures of a matrix; the rest of its folder is declared by people.
 MEASURED = (
-    *(
-        "blames.json",
-        "catalogue.json",
-        "clauses.json",
-        "locks",
-        "plain.json",
-        "platforms",
-        "probes.json",
-    ),
-    "records",
+    *("blames.json", "catalogue.json", "clauses.json", "locks", "plain.json", "platforms"),
+    *("probes.json", "records"),
 )
 # How often a push is tried again after somebody else's: two runs of one repository are rare.
 PUSHES = 5
@@ -90,11 +82,7 @@ class GitRepository:
         self._folder = folder
 
     def commit(self, paths: Sequence[str], message: str) -> str | None:
-        """Commit what changed below the paths and return the commit; None where nothing did.
-
-        Raises ToolFailed where git cannot commit: outside of a repository, or without a
-        name to commit under.
-        """
+        """Commit what changed below the paths and return the commit, or None; raise ToolFailed."""
         existing = [path for path in paths if (self._folder / path).exists()]
         if not existing:
             return None
@@ -105,14 +93,11 @@ class GitRepository:
         return self.tip()
 
     def tip(self) -> str:
-        """Return the last commit."""
         return self._git("rev-parse", "HEAD")
 
     def push(self, branch: str) -> str:
-        """Push the last commit onto whatever the branch has by then, so that no commit is lost;
-        return why the branch stays as it is, empty where it has the commit.
-
-        Raises ToolFailed where the origin does not answer.
+        """Push the last commit onto what the branch has by then; return why the branch refused it,
+        else empty. Raises ToolFailed where the origin does not answer.
         """
         for _ in range(PUSHES):
             tip = self._fetched(branch)
@@ -127,7 +112,6 @@ class GitRepository:
         return f"somebody else pushed to {branch} first, {PUSHES} times"
 
     def push_new_branch(self, branch: str) -> None:
-        """Push the last commit to a branch that the origin does not have; ToolFailed if it does."""
         self._git("push", "--quiet", "origin", f"HEAD:refs/heads/{branch}")
 
     def _fetched(self, branch: str) -> str:
@@ -143,19 +127,12 @@ class GitRepository:
     def _run(self, *words: str) -> "subprocess.CompletedProcess[str]":
         try:
             return subprocess.run(
-                ["git", *words],
-                cwd=self._folder,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=GIT_SECONDS,
-                check=False,
-            )
+                ["git", *words], cwd=self._folder, stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, errors="replace", timeout=GIT_SECONDS, check=False,
+            )  # fmt: skip
         except subprocess.TimeoutExpired as error:
-            raise ToolFailed.of(
-                f"git {words[0]} did not end within {GIT_SECONDS} seconds"
-            ) from error
+            message = f"git {words[0]} did not end within {GIT_SECONDS} seconds"
+            raise ToolFailed.of(message) from error
         except OSError as error:
             raise ToolFailed.of("git cannot be started", hint="install git") from error
 

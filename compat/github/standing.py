@@ -7,8 +7,9 @@ its evidence and its own tree, so what a person adds or changes there stays.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
 
 import msgspec
 
@@ -17,23 +18,22 @@ from compat.files import unified_diff
 from compat.github import markdown
 from compat.github.client import Again, Commit, GitHub, Thread
 from compat.github.markdown import block, code, inline, link, plain
-from compat.policy.proposal import CellEvidence, FloorKind, Proposal
+from compat.policy.proposal import CellEvidence, Proposal
 from compat.policy.propose import affected_words
-from compat.rewrite.repository_file import RepositoryFile
+from compat.rewrite.ranges import RepositoryFile
 from compat.value import StrictValue, Value
 
 MOST_ROWS = 40
-VERBS: dict[FloorKind, str] = {
+VERBS: dict[str, str] = {
     "raise": "Raise",
     "lower": "Lower",
     "early": "Raise ahead of the calendar:",
 }
+_EFFECTS = {"lower": "Users gain:", "extend": "The matrix then asks about:"}
 
 
 class Text(StrictValue, frozen=True, kw_only=True):
-    """A title, and a body in Markdown; nothing in them mentions, links or closes anything that they
-    do not mean to.
-    """
+    """A title and a Markdown body, in which nothing mentions or links without intent."""
 
     title: str
     body: str
@@ -45,11 +45,7 @@ def requested(
     diff: str = "",
     cell_url: Callable[[str], str] | None = None,
 ) -> Text:
-    """Return the text of the pull request that makes these moves at once; `title` is that of the
-    matrix.
-
-    `cell_url` returns the address of a cell's page; without it, cells are named and not linked.
-    """
+    """Return the text of the pull request of these moves; without `cell_url` no cell is linked."""
     sections = [section(proposal, cell_url) for proposal in proposals]
     if diff:
         sections.append(f"### The change\n\n{block(diff, 'diff')}\n")
@@ -58,8 +54,10 @@ def requested(
         " until the evidence changes. To keep a floor for longer, declare a hold in `policy.toml`,"
         " with a reason and an end. Commits that you add here are kept.\n"
     )
-    moves = ", ".join(f"{p.package} {p.current} to {p.proposed}" for p in _moves(proposals))
-    added = ", ".join(f"{p.package} {p.proposed}" for p in _extensions(proposals))
+    moves = ", ".join(
+        f"{p.package} {p.current} to {p.proposed}" for p in proposals if p.kind != "extend"
+    )
+    added = ", ".join(f"{p.package} {p.proposed}" for p in proposals if p.kind == "extend")
     parts = (moves and f"minimum {moves}", added and f"extend to {added}")
     return Text(title=plain(f"{title}: {'; '.join(filter(None, parts))}"), body="\n".join(sections))
 
@@ -67,11 +65,11 @@ def requested(
 def waiting(
     proposals: Sequence[Proposal], title: str, cell_url: Callable[[str], str] | None = None
 ) -> Text:
-    moves, added = len(_moves(proposals)), len(_extensions(proposals))
+    added = sum(proposal.kind == "extend" for proposal in proposals)
     counts = [
         f"{number} {singular if number == 1 else plural}"
         for number, singular, plural in (
-            (moves, "move of a minimum version", "moves of minimum versions"),
+            (len(proposals) - added, "move of a minimum version", "moves of minimum versions"),
             (added, "extension", "extensions"),
         )
         if number
@@ -87,28 +85,27 @@ def waiting(
 
 
 def section(
-    proposal: Proposal,
-    cell_url: Callable[[str], str] | None = None,
-    with_arithmetic: bool = True,
+    proposal: Proposal, cell_url: Callable[[str], str] | None = None, with_arithmetic: bool = True
 ) -> str:
-    """Return one proposal as a section of Markdown; several of one axis share their arithmetic but
-    for its end.
-    """
-    what = _headline(proposal)
+    """Return one proposal as Markdown; of several on one axis one has the whole arithmetic."""
+    verb, span = VERBS.get(proposal.kind), f"{proposal.current} to {proposal.proposed}"
+    what = f"{verb} the minimum {proposal.package} from {span}"
+    if verb is None:
+        what = f"Extend the matrix from {proposal.package} {span}"
     when = ", at once" if proposal.is_open else ""
-    when = (
-        when if proposal.earliest is None else f", with the first release after {proposal.earliest}"
-    )
+    if proposal.earliest is not None:
+        when = f", with the first release after {proposal.earliest}"
+    grounds = "; ".join(proposal.grounds)
     parts = [
         f"### {inline(what)}\n",
-        f"For {inline(proposal.release)}{when}: {inline(_joined(proposal.grounds), limit=600)}.\n",
+        f"For {inline(proposal.release)}{when}: {inline(grounds, limit=600)}.\n",
         *_bullets(
             "What speaks against it", (objection.because for objection in proposal.objections)
         ),
         *_bullets(
             "Who is affected",
             map(affected_words, (*proposal.lost, *proposal.gained)),
-            _effect(proposal),
+            _EFFECTS.get(proposal.kind, "A release with the new minimum no longer covers:"),
         ),
         *_table(proposal.evidence, cell_url),
         *_bullets("Cells that must run first", proposal.needs, as_code=True),
@@ -117,35 +114,6 @@ def section(
         ),
     ]
     return "\n".join(parts)
-
-
-def _headline(proposal: Proposal) -> str:
-    if proposal.kind == "extend":
-        return (
-            f"Extend the matrix from {proposal.package} {proposal.current} to {proposal.proposed}"
-        )
-    return (
-        f"{VERBS[proposal.kind]} the minimum {proposal.package} from {proposal.current} to"
-        f" {proposal.proposed}"
-    )
-
-
-def _moves(proposals: Sequence[Proposal]) -> list[Proposal]:
-    return [proposal for proposal in proposals if proposal.kind != "extend"]
-
-
-def _extensions(proposals: Sequence[Proposal]) -> list[Proposal]:
-    return [proposal for proposal in proposals if proposal.kind == "extend"]
-
-
-def _effect(proposal: Proposal) -> str:
-    match proposal.kind:
-        case "lower":
-            return "Users gain:"
-        case "extend":
-            return "The matrix then asks about:"
-        case _:
-            return "A release with the new minimum no longer covers:"
 
 
 def _bullets(
@@ -182,10 +150,6 @@ def _line(evidence: CellEvidence, cell_url: Callable[[str], str] | None) -> str:
     return f"| {cell} | {inline(result)} | {newest} | {days} | {inline(says, limit=400)} |"
 
 
-def _joined(lines: Sequence[str]) -> str:
-    return "; ".join(lines)
-
-
 ROUNDS = 6
 KEY = "floors"
 _BRANCH = r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*"
@@ -196,9 +160,7 @@ _NO_TOKEN = (
 
 
 class Branches(Value, frozen=True, kw_only=True):
-    """Where a standing pull request lives: its own branch, which nobody else should use, and the
-    branch it is for.
-    """
+    """The branch of a standing pull request, which is compat's alone, and its base."""
 
     own: str
     base: str
@@ -212,10 +174,7 @@ class Branches(Value, frozen=True, kw_only=True):
 
 
 class IssueKey(Value, frozen=True, kw_only=True):
-    """By what a standing issue is known: the key in its mark, and its label.
-
-    Without the label it is a person's own.
-    """
+    """The mark's key and the label of a standing issue; without the label it is a person's."""
 
     key: str
     label: str
@@ -251,9 +210,7 @@ class Wanted(Value, frozen=True, kw_only=True):
 
 
 class Outcome(Value, frozen=True, kw_only=True):
-    """What was done, left or would be done; the title, body and diff are those of a dry run, empty
-    where they stay.
-    """
+    """What was done or would be done; title, body and diff are those of a dry run."""
 
     did: Literal["done", "unchanged", "left-alone", "would-do"]
     url: str | None
@@ -264,10 +221,8 @@ class Outcome(Value, frozen=True, kw_only=True):
 
 
 class _Marked(Value, frozen=True, kw_only=True):
-    """A body with our text in it, between two marks; what people wrote around it is theirs.
-
-    `title` is the digest of the title that we set, so that an edited one is known. `withdrawn` says
-    that we closed it.
+    """A body with our text between two marks. `title` is the digest of the title that we set, so
+    that an edited one is known; `withdrawn` says that we closed it.
     """
 
     above: str = ""
@@ -305,35 +260,22 @@ def diff_of(files: Sequence[RepositoryFile]) -> str:
 def sync_pull_request(
     github: GitHub, branches: Branches, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
-    """Open, update or close the one pull request from the branch; with `dry_run`, read and report
-    what would be done.
-
-    None wants no pull request. Raises AuthenticationError without a token that suffices,
-    ServiceUnreachable when GitHub does not answer or others keep writing, UsageError when there is
-    no such repository, base or file.
+    """Open, update or close the one pull request from the branch; with `dry_run`, report only.
+    Raises AuthenticationError, ServiceUnreachable, and UsageError for a missing base or file.
     """
 
-    def look() -> _Step:
-        return _pull_step(github, branches, wanted)
-
-    def create(title: str, body: str) -> str:
-        return github.open("pulls", title=title, body=body, head=branches.own, base=branches.base)
-
-    return _settled(github, "pulls", wanted, dry_run, look, create)
+    ends = {"head": branches.own, "base": branches.base}
+    look = partial(_pull_step, github, branches, wanted)
+    return _settled(github, "pulls", wanted, dry_run, look, ends)
 
 
 def sync_issue(
     github: GitHub, thread: IssueKey, wanted: Wanted | None, *, dry_run: bool = False
 ) -> Outcome:
-    """Open, update, open again or close the one issue of the thread; see `sync_pull_request`."""
-
     def look() -> _Step:
         return _issue_step(github.issues(thread.label), thread, wanted)
 
-    def create(title: str, body: str) -> str:
-        return github.open("issues", title=title, body=body, labels=[thread.label])
-
-    return _settled(github, "issues", wanted, dry_run, look, create)
+    return _settled(github, "issues", wanted, dry_run, look, {"labels": [thread.label]})
 
 
 def _settled(
@@ -342,7 +284,7 @@ def _settled(
     wanted: Wanted | None,
     dry_run: bool,
     look: Callable[[], _Step],
-    create: Callable[[str, str], str],
+    further: Mapping[str, Any],
 ) -> Outcome:
     diff = wanted.diff if wanted else ""
     if not github.signed:
@@ -363,7 +305,16 @@ def _settled(
             # A list that lags behind must not open a second one.
             if step.does in ("leave", "nothing") or (step.does == "open" and done):
                 return _ended(github, step, wanted, done, url)
-            url = _do(github, kind, step, create)
+            if step.plant:
+                step.plant()
+            if (known := step.thread) is None:
+                url = github.open(kind, title=step.title, body=step.body, **further)
+            else:
+                url, state = known.html_url, None if known.is_open else "open"
+                if step.does == "close":
+                    github.say_once(known.number, step.comment, _digest(known.text))
+                    state = "closed"
+                github.edit(kind, known.number, title=step.title, body=step.body, state=state)
             done.append(step.says)
             # Of two that open an issue at once, the younger is closed at the next look. GitHub
             # itself refuses a second pull request.
@@ -375,25 +326,6 @@ def _settled(
     raise ServiceUnreachable.of(
         f"GitHub did not settle after {ROUNDS} rounds: {trouble}", hint="try again later"
     )
-
-
-def _do(
-    github: GitHub,
-    kind: Literal["pulls", "issues"],
-    step: _Step,
-    create: Callable[[str, str], str],
-) -> str:
-    if step.plant:
-        step.plant()
-    thread = step.thread
-    if thread is None:
-        return create(step.title or "", step.body or "")
-    state = None if thread.is_open else "open"
-    if step.does == "close":
-        github.say_once(thread.number, step.comment, _digest(thread.text))
-        state = "closed"
-    github.edit(kind, thread.number, title=step.title, body=step.body, state=state)
-    return thread.html_url
 
 
 def _ended(
@@ -412,10 +344,8 @@ def _ended(
 def _preview(step: _Step, diff: str) -> Outcome:
     url = None if step.thread is None else step.thread.html_url
     if step.does in ("leave", "nothing"):
-        did: Literal["left-alone", "unchanged"] = (
-            "left-alone" if step.does == "leave" else "unchanged"
-        )
-        return Outcome(did=did, url=url, sentence=step.says)
+        is_left = step.does == "leave"
+        return Outcome(did="left-alone" if is_left else "unchanged", url=url, sentence=step.says)
     body = step.comment if step.does == "close" else step.body or ""
     words = {"title": step.title or "", "body": body, "diff": "" if step.does == "close" else diff}
     return Outcome(did="would-do", url=url, sentence=f"would be {step.says}", **words)
@@ -434,11 +364,17 @@ def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _St
         wanted = None
     pulls = github.pulls(branches.own)
     pull = next((pull for pull in pulls if pull.is_open), None)
-    if wanted and pull and pull.base and pull.base.ref != branches.base:
+    if wanted and pull and pull.base_ref != branches.base:
         says = f"somebody pointed it at another branch than {branches.base}"
         return _Step(does="leave", says=says, thread=pull)
-    if (wanted or pull) and head and _is_theirs(head, base, pulls):
-        return _left_to(head.author.name or "somebody", wanted, pull)
+    merged = {pull.head_sha for pull in pulls if pull.is_merged}
+    if (
+        head
+        and (wanted or pull)
+        and _evidence(head) is None
+        and head.sha not in {base.sha, *merged}
+    ):
+        return _left_to(head.author or "somebody", wanted, pull)
     if wanted is None:
         comment = "No move of a minimum version is open any more."
         return _over(pull, KEY, "pull request", comment, "closed: nothing is left to propose")
@@ -447,15 +383,17 @@ def _pull_step(github: GitHub, branches: Branches, wanted: Wanted | None) -> _St
             says = f"{file.path} on {branches.base} is not the text that was read; run again on"
             return _Step(does="leave", says=f"{says} its newest commit", thread=pull)
     plant = None
-    if _evidence(head) != wanted.digest or not head or head.parents[0].sha != base.sha:
-        plant = _planter(github, branches, wanted, base, head)
+    if _evidence(head) != wanted.digest or not head or head.parents[0] != base.sha:
+        files = {file.path: file.after for file in wanted.files}
+        message = f"{wanted.title}\n\nCompat-Evidence: {wanted.digest}\nCompat-Tree: "
+        plant = partial(github.plant, branches.own, files, message, base, head)
     if pull is None:
         for old in pulls:
             if _has_said(github, old, wanted):
-                did = "merged and then taken back" if old.merged_at else "closed by a person"
+                did = "merged and then taken back" if old.is_merged else "closed by a person"
                 says = f"it was {did}; compat asks again when the evidence is another"
                 return _Step(does="leave", says=says, thread=old)
-        body = _first_body(wanted, KEY)
+        body = _remarked(wanted, _Marked()).written(KEY)
         return _Step(does="open", says="opened", title=wanted.title, body=body, plant=plant)
     title, new = _new_words(wanted, pull, KEY)
     if marked(pull.text, KEY) is None and _has_said(github, pull, wanted):
@@ -486,7 +424,7 @@ def _issue_step(labelled: Sequence[Thread], thread: IssueKey, wanted: Wanted | N
             says = "a person closed it; compat asks again when the evidence is another"
             return _Step(does="leave", says=says, thread=issue)
     if not ours:
-        body = _first_body(wanted, thread.key)
+        body = _remarked(wanted, _Marked()).written(thread.key)
         return _Step(does="open", says="opened", title=wanted.title, body=body)
     issue = (standing or ours)[0]
     title, new = _new_words(wanted, issue, thread.key)
@@ -515,38 +453,21 @@ def _closed(thread: Thread, key: str, comment: str, says: str) -> _Step:
 # The branch.
 
 
-def _planter(
-    github: GitHub, branches: Branches, wanted: Wanted, base: Commit, head: Commit | None
-) -> Callable[[], None]:
-    files = {file.path: file.after for file in wanted.files}
-    message = f"{wanted.title}\n\nCompat-Evidence: {wanted.digest}\nCompat-Tree: "
-    return lambda: github.plant(branches.own, files, message, base, head)
-
-
 def _evidence(commit: Commit | None) -> str | None:
     """The evidence that a commit of ours names; None where a person made or changed it."""
     if commit is None or len(commit.parents) != 1:
         return None
     trailers = re.search(r"\nCompat-Evidence: (\S+)\nCompat-Tree: (\w+)\s*$", commit.message)
-    return trailers[1] if trailers and trailers[2] == commit.tree.sha else None
-
-
-def _is_theirs(head: Commit, base: Commit, pulls: Sequence[Thread]) -> bool:
-    if _evidence(head) is not None or head.sha == base.sha:
-        return False
-    return not any(pull.merged_at and pull.head and pull.head.sha == head.sha for pull in pulls)
+    return trailers[1] if trailers and trailers[2] == commit.tree else None
 
 
 def _left_to(person: str, wanted: Wanted | None, pull: Thread | None) -> _Step:
-    then = (
-        "Once the branch is deleted, compat opens a new one."
-        if wanted
-        else "Nothing is left to propose, so it can be closed."
-    )
-    name = markdown.inline(person, 60)
+    then = "Nothing is left to propose, so it can be closed."
+    if wanted:
+        then = "Once the branch is deleted, compat opens a new one."
     comment = (
-        f"compat leaves this pull request to you: its branch holds a commit by {name}, and compat"
-        f" overwrites only its own. {then}"
+        "compat leaves this pull request to you: its branch holds a commit by"
+        f" {markdown.inline(person, 60)}, and compat overwrites only its own. {then}"
     )
     says = f"its branch holds a commit by {person}; compat overwrites only its own"
     return _Step(does="leave", says=says, thread=pull, comment=comment if pull else "")
@@ -556,17 +477,14 @@ def _has_said(github: GitHub, pull: Thread, wanted: Wanted) -> bool:
     old = marked(pull.text, KEY)
     if old is not None:
         return old.says(wanted)
-    return pull.head is not None and _evidence(github.commit(pull.head.sha)) == wanted.digest
+    return _evidence(github.commit(pull.head_sha)) == wanted.digest
 
 
 # Our words among those of people.
 
 
 def marked(body: str, key: str) -> _Marked | None:
-    """Return the body's parts, or None when nobody left our mark in it.
-
-    Without its end, our text is all the rest.
-    """
+    """Return the body's parts; None without our mark. Without its end, all the rest is ours."""
     body = body.replace("\r\n", "\n")
     mark = rf"<!-- compat:{re.escape(key)} digest=(\S+) title=([0-9a-f]+)( withdrawn)? -->\n?"
     if (begin := re.search(mark, body)) is None:
@@ -576,10 +494,6 @@ def marked(body: str, key: str) -> _Marked | None:
     return _Marked(
         above=above, text=text, below=below, digest=digest, title=title, withdrawn=bool(begin[3])
     )
-
-
-def _first_body(wanted: Wanted, key: str) -> str:
-    return _remarked(wanted, _Marked()).written(key)
 
 
 def _new_words(wanted: Wanted, thread: Thread, key: str) -> tuple[str | None, str | None]:

@@ -1,24 +1,37 @@
 """Discovery: from a matrix and a source of releases to the Catalogue that the matrix needs."""
 
+import contextlib
 import datetime
 import difflib
 import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from fnmatch import fnmatchcase
 
 import msgspec
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.extended import widened
-from compat.declare.matrix import Matrix, PackageAxis
+from compat.declare.matrix import NOTHING, Matrix, PackageAxis
+from compat.declare.platforms import PLATFORMS
 from compat.declare.selector import Selector
-from compat.errors import DeclarationError, Fault, NoPage, UnsoundFile
-from compat.index.release import Catalogue, Package, Release, Required, usable_wheels
-from compat.index.required import fitting_files, lowest_of, readable, required
-from compat.index.source import ReleaseSource
+from compat.errors import DeclarationError, Fault, IndexUnreachable, NoPage, UnsoundFile
+from compat.index.release import (
+    Artifact,
+    Catalogue,
+    Package,
+    Published,
+    Release,
+    ReleaseSource,
+    Required,
+    releases_of,
+    usable_wheels,
+)
+from compat.value import Value
 
 THREADS = 8  # enough to hide an index's latency, few enough not to be taken for an attack
 
@@ -86,7 +99,12 @@ def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Packag
         admitted = [r for r in releases if specifier.contains(r.version, prereleases=True)]
         lowest |= {release.version: release for release in admitted[:1]}
         for patch in matrix.interpreters.patches:
-            fits = (r for r in admitted if _has_wheel(fitting_files(matrix, r, (patch,)), patch))
+            fits = (
+                release
+                for release in admitted
+                for wheel in usable_wheels(fitting_files(matrix, release, (patch,)))
+                if wheel.requires_python is None or patch in wheel.requires_python
+            )
             lowest |= {release.version: release for release in itertools.islice(fits, 1)}
     own = {release.version for release in package.selected(axis.select)}
     versions = sorted(version for version in lowest if version not in own)
@@ -94,13 +112,6 @@ def _lowest(matrix: Matrix, axis: PackageAxis, package: Package, subject: Packag
     return Package(
         name=package.name,
         releases=tuple(fitting_files(matrix, lowest[version], patches) for version in versions),
-    )
-
-
-def _has_wheel(release: Release, patch: Version) -> bool:
-    return any(
-        wheel.requires_python is None or patch in wheel.requires_python
-        for wheel in usable_wheels(release)
     )
 
 
@@ -126,7 +137,9 @@ def _awaited(
     # far as the lane looks; without a release where there is none.
     lane, name = matrix.prereleases, axis.normalised_name
     assert lane is not None, "only a lane has such axes"
-    until = None if lane.as_of is None else _midnight(lane.as_of)
+    until = None
+    if lane.as_of is not None:
+        until = datetime.datetime.combine(lane.as_of, datetime.time(), datetime.timezone.utc)
 
     def is_out(release: Release) -> bool:
         uploaded = release.uploaded
@@ -144,10 +157,6 @@ def _awaited(
         and all(release.version > version for version in finals)
     ]
     return Package(name=name, releases=tuple(candidates[-1:]))
-
-
-def _midnight(day: datetime.date) -> datetime.datetime:
-    return datetime.datetime(day.year, day.month, day.day, tzinfo=datetime.timezone.utc)
 
 
 def _page(source: ReleaseSource, name: str) -> Package | None:
@@ -231,3 +240,198 @@ def catalogue_notes(catalogue: Catalogue) -> Iterator[str]:
             for artifact in release.artifacts:
                 if artifact.set_aside:
                     yield f"warning: a file is set aside: {artifact.set_aside}"
+
+
+_PINS = ("==", "===", "~=")
+
+Each = Callable[[Callable[[str], Required | None], Iterable[str]], Iterable[Required | None]]
+
+
+class Pins(Value, frozen=True, kw_only=True):
+    """The pins of the subject's releases by package, and the packages that rules set free."""
+
+    pins: dict[str, tuple[SpecifierSet, ...]]
+    free: frozenset[str]
+
+    def admit(self, name: str, release: Release) -> bool:
+        return any(
+            pin.contains(release.version, prereleases=True) for pin in self.pins.get(name, ())
+        )
+
+
+def is_pin(specifier: SpecifierSet) -> bool:
+    return any(part.operator in _PINS for part in specifier)
+
+
+def required(
+    matrix: Matrix, subject: Package, source: ReleaseSource, each: Each
+) -> tuple[Required, ...]:
+    """Return the packages that the subject's releases pin, without those of the axes."""
+    axes = {str(axis.normalised_name) for axis in matrix.packages}
+    pins = _pins(matrix, subject)
+    names = sorted((pins.pins.keys() | pins.free) - axes)
+    asked = frozenset({*names, *axes})
+
+    def of(name: str) -> Required | None:
+        patches = matrix.interpreters.patches
+        every = releases_of(source.package, name)
+        releases = (_with_files(r, fitting_files(matrix, r, patches).artifacts) for r in every)
+        package = Package(name=name, releases=tuple(releases))
+        return _required(package, pins, asked, source)
+
+    return tuple(entry for entry in each(of, names) if entry is not None)
+
+
+def _pins(matrix: Matrix, subject: Package) -> Pins:
+    pins: dict[str, set[SpecifierSet]] = {}
+    names: set[str] = set()
+    for release in subject.selected(matrix.subject_axis.select):
+        for requirement in _parsed(
+            () if release.published is None else release.published.requires_dist
+        ):
+            name = canonicalize_name(requirement.name)
+            names.add(name)
+            if is_pin(requirement.specifier):
+                pins.setdefault(name, set()).add(requirement.specifier)
+    free: set[str] = set()
+    for relaxation in (r for rule in matrix.rules for r in rule.relaxations):
+        name = canonicalize_name(relaxation.package)
+        if name not in names or relaxation.to in (None, NOTHING):
+            continue
+        if is_pin(relaxation.specifier):
+            pins.setdefault(name, set()).add(relaxation.specifier)
+        else:
+            free.add(name)
+    return Pins(
+        pins={name: tuple(specifiers) for name, specifiers in pins.items()}, free=frozenset(free)
+    )
+
+
+def _required(
+    package: Package, pins: Pins, asked: frozenset[str], source: ReleaseSource
+) -> Required | None:
+    admitted = [release for release in package.releases if pins.admit(package.name, release)]
+    is_free = package.name in pins.free
+    candidates = package.releases if is_free else tuple(admitted)
+    # Requirements on each other rarely come and go: the oldest and the newest release tell whether
+    # there are any.
+    ends = (_with_requirements(r, asked, source) for r in (*candidates[:1], *candidates[-1:]))
+    telling = any(r.published is not None and r.published.requires_dist for r in ends)
+    whole = is_free and telling
+    if not whole and package.name not in pins.pins:
+        return None
+    listed = package.releases if whole else tuple(admitted)
+    if telling:
+        listed = tuple(_with_requirements(release, asked, source) for release in listed)
+    return Required(
+        package=msgspec.structs.replace(package, releases=listed),
+        pins=tuple(sorted(map(str, pins.pins.get(package.name, ())))),
+        whole=whole,
+    )
+
+
+def _with_requirements(release: Release, asked: frozenset[str], source: ReleaseSource) -> Release:
+    wheel = next((artifact for artifact in release.artifacts if artifact.is_wheel), None)
+    if wheel is None:
+        return release
+    try:
+        published = source.published(wheel)
+    except IndexUnreachable as trouble:
+        from compat.index.metadata import DAMAGED
+
+        # A wheel that cannot be read is nothing known of this release; an index that is down is
+        # trouble.
+        if isinstance(trouble.__cause__, DAMAGED):
+            return release
+        raise
+    if published is None:
+        return release
+    texts = published.requires_dist
+    relevant = tuple(
+        t for t in texts if any(canonicalize_name(r.name) in asked for r in _parsed((t,)))
+    )
+    asks = Published(requires_python=published.requires_python, requires_dist=relevant)
+    return msgspec.structs.replace(release, published=asks)
+
+
+def fitting_files(matrix: Matrix, release: Release, patches: Iterable[Version]) -> Release:
+    architecture = matrix.platform.partition("-")[0]
+    own = "pp" if matrix.platform.endswith("-pypy") else "cp"
+    series = frozenset(f"{own}{patch.major}{patch.minor}" for patch in patches)
+    files = (a for a in release.artifacts if not a.is_wheel or _is_for(a, architecture, series))
+    return msgspec.structs.replace(release, artifacts=tuple(files))
+
+
+def _is_for(wheel: Artifact, architecture: str, series: frozenset[str]) -> bool:
+    return any(
+        (tag.interpreter in series or tag.interpreter.startswith("py3") or tag.abi == "abi3")
+        and (
+            tag.platform == "any"
+            or (
+                tag.platform.startswith(("manylinux", "linux"))
+                and tag.platform.endswith(architecture)
+            )
+        )
+        for tag in wheel.tags
+    )
+
+
+def readable(texts: Iterable[str]) -> Iterator[Requirement]:
+    for text in texts:
+        with contextlib.suppress(InvalidRequirement):
+            yield Requirement(text)
+
+
+def lowest_of(specifier: SpecifierSet) -> Version | None:
+    """Return the lowest version of a range (`>=`, `>`, `~=`, `==1.*`); None without one."""
+    bounds = [
+        Version(part.version.removesuffix(".*"))
+        for part in specifier
+        if part.operator in (">=", ">", "~=")
+        or (part.operator == "==" and part.version.endswith(".*"))
+    ]
+    return max(bounds, default=None)
+
+
+def _parsed(texts: Iterable[str]) -> Iterator[Requirement]:
+    for requirement in readable(texts):
+        if requirement.url is None and "extra" not in str(requirement.marker or ""):
+            yield requirement
+
+
+def wheels_elsewhere(
+    matrix: Matrix, required: Iterable[Required], source: ReleaseSource
+) -> tuple[Package, ...]:
+    """Return the required packages with their wheels for the matrix's other platforms."""
+    patterns = {tag for name in matrix.platforms for tag in PLATFORMS[name].tags}
+    series = {f"cp{patch.major}{patch.minor}" for patch in matrix.interpreters.patches}
+
+    def is_for(wheel: Artifact) -> bool:
+        return any(
+            (tag.interpreter in series or tag.interpreter.startswith("py3") or tag.abi == "abi3")
+            and any(fnmatchcase(tag.platform, pattern) for pattern in patterns)
+            for tag in wheel.tags
+        )
+
+    def of(entry: Required) -> Package:
+        known = {r.version: {a.filename for a in r.artifacts} for r in entry.package.releases}
+        releases = releases_of(source.package, entry.package.name)
+        fitting = (
+            _with_files(
+                r, (a for a in r.artifacts if a.filename not in known[r.version] and is_for(a))
+            )
+            for r in releases
+            if r.version in known
+        )
+        return Package(
+            name=entry.package.name,
+            releases=tuple(release for release in fitting if release.artifacts),
+        )
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return tuple(package for package in pool.map(of, required) if package.releases)
+
+
+def _with_files(release: Release, artifacts: Iterable[Artifact]) -> Release:
+    files = tuple(msgspec.structs.replace(artifact, uploaded=None) for artifact in artifacts)
+    return msgspec.structs.replace(release, artifacts=files, published=None)

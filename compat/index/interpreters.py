@@ -28,9 +28,7 @@ logging.getLogger("python_discovery").setLevel(logging.ERROR)
 
 
 class Interpreter(Value, frozen=True):
-    """A Python of this machine: its exact version, and the path that starts it (not that of a
-    virtual environment).
-    """
+    """A Python of this machine: its exact version and path, not of a virtual environment."""
 
     version: Version
     path: str

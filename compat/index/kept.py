@@ -5,13 +5,12 @@ kept catalogue makes publishing and proposing repeatable, and they need no netwo
 index: where a file lies is not kept.
 """
 
-import datetime
 import functools
 from collections.abc import Iterable
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
-from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.utils import (
     InvalidSdistFilename,
@@ -23,113 +22,65 @@ from packaging.version import InvalidVersion, Version
 
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
-from compat.index.release import Artifact, Catalogue, Package, Published, Release, Required
-from compat.value import StrictValue, Value
+from compat.index.release import Catalogue, Package, Release, Required
+from compat.value import StrictValue, Value, encode_hook
 
 FORMAT = 2  # 2 keeps what the subject's releases require
 
 
-class _File(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class _Required(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     name: str
-    uploaded: datetime.datetime | None = None
-    python: str = ""
-    yanked: bool = False
-    yank_reason: str = ""
-    set_aside: str = ""
-
-
-class _Asks(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    python: str = ""
-    requires: tuple[str, ...] = ()
-
-
-class _Release(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    version: str
-    files: tuple[_File, ...] = ()
-    asks: _Asks | None = None
-
-
-class _Package(StrictValue, frozen=True, kw_only=True):
-    name: str
-    releases: tuple[_Release, ...]
-
-
-class _Required(Value, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    name: str
-    releases: tuple[_Release, ...]
+    releases: tuple[Release, ...]
     pins: tuple[str, ...] = ()
     whole: bool = False
 
 
 class _Kept(StrictValue, frozen=True, kw_only=True):
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
-    packages: tuple[_Package, ...]
-    required: tuple[_Required, ...]
-    prereleases: tuple[_Package, ...] = ()
-    newer: tuple[_Package, ...] = ()
-    lowest: tuple[_Package, ...] = ()
-
-
-class _KeptPackages(StrictValue, frozen=True, kw_only=True):
-    format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
-    packages: tuple[_Package, ...]
+    packages: tuple[Package, ...]
+    required: tuple[_Required, ...] | msgspec.UnsetType = msgspec.UNSET
+    prereleases: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
+    newer: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
+    lowest: tuple[Package, ...] | msgspec.UnsetType = msgspec.UNSET
 
 
 def encode_catalogue(catalogue: Catalogue, matrix: Matrix) -> str:
-    """Return the text of what a matrix needs of a catalogue: the selected releases, and the
-    required ones.
-    """
+    """Return the text of what a matrix needs: the selected and the required releases."""
     packages = []
     for axis in matrix.packages:
         package = catalogue.of(axis)
-        releases = tuple(map(_kept_release, package.selected(axis.select)))
-        packages.append(_Package(name=package.name, releases=releases))
-    required = tuple(
-        _Required(
-            name=required.package.name,
-            releases=tuple(map(_kept_release, required.package.releases)),
-            pins=required.pins,
-            whole=required.whole,
+        releases = package.selected(axis.select)
+        packages.append(msgspec.structs.replace(package, releases=releases))
+    required = (
+        _Required(r.package.name, _placeless([r.package])[0].releases, r.pins, r.whole)
+        for r in catalogue.required
+    )
+    return _one_file_a_line(
+        _Kept(
+            format=FORMAT,
+            packages=_placeless(packages),
+            required=tuple(required),
+            prereleases=_placeless(catalogue.prereleases) or msgspec.UNSET,
+            newer=_placeless(catalogue.newer) or msgspec.UNSET,
+            lowest=_placeless(catalogue.lowest) or msgspec.UNSET,
         )
-        for required in catalogue.required
     )
-    awaited, newer, lowest = (
-        tuple(
-            _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
-            for package in beside
-        )
-        for beside in (catalogue.prereleases, catalogue.newer, catalogue.lowest)
-    )
-    stored = _Kept(
-        format=FORMAT,
-        packages=tuple(packages),
-        required=required,
-        prereleases=awaited,
-        newer=newer,
-        lowest=lowest,
-    )
-    body = msgspec.json.decode(msgspec.json.encode(stored))
-    for key in ("prereleases", "newer", "lowest"):
-        if not body[key]:
-            del body[key]
-    return _one_file_a_line(body)
 
 
 def decode_catalogue(text: str, source: str) -> Catalogue:
-    """Return the catalogue of the text; raise DeclarationError, naming `source`, when it is
-    none.
-    """
+    """Return the catalogue of the text; raise DeclarationError, naming `source`."""
     try:
-        stored = msgspec.json.decode(text, type=_Kept)
-        required = tuple(
-            Required(package=_package(k), pins=k.pins, whole=k.whole) for k in stored.required
-        )
+        stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
+        if stored.required is msgspec.UNSET:
+            raise ValueError("Object missing required field `required`")
+        required = [
+            Required(_read(Package(r.name, r.releases)), r.pins, r.whole) for r in stored.required
+        ]
+        beside = (stored.prereleases, stored.newer, stored.lowest)
         return Catalogue(
-            packages=tuple(map(_package, stored.packages)),
-            required=required,
-            prereleases=tuple(map(_package, stored.prereleases)),
-            newer=tuple(map(_package, stored.newer)),
-            lowest=tuple(map(_package, stored.lowest)),
+            tuple(map(_read, stored.packages)),
+            tuple(required),
+            *(tuple(map(_read, packages or ())) for packages in beside),
         )
     except (ValueError, RecursionError) as fault:
         hint = "compat matrix discover MATRIX --write makes it anew"
@@ -137,20 +88,13 @@ def decode_catalogue(text: str, source: str) -> Catalogue:
 
 
 def encode_packages(packages: Iterable[Package]) -> str:
-    stored = tuple(
-        _Package(name=package.name, releases=tuple(map(_kept_release, package.releases)))
-        for package in packages
-    )
-    body = msgspec.json.decode(msgspec.json.encode(_KeptPackages(format=FORMAT, packages=stored)))
-    return _one_file_a_line(body)
+    return _one_file_a_line(_Kept(format=FORMAT, packages=_placeless(packages)))
 
 
 def decode_packages(text: str, source: str) -> tuple[Package, ...]:
-    """Return the packages of the text; raise DeclarationError, naming `source`, when it has
-    none.
-    """
     try:
-        return tuple(map(_package, msgspec.json.decode(text, type=_KeptPackages).packages))
+        stored = msgspec.json.decode(text, type=_Kept, dec_hook=_decode)
+        return tuple(map(_read, stored.packages))
     except (ValueError, RecursionError) as fault:
         hint = "compat matrix discover MATRIX --write makes it anew"
         raise DeclarationError.of(f"has no packages: {fault}", path=source, hint=hint) from fault
@@ -172,82 +116,40 @@ def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
     return catalogue
 
 
-def _kept_release(release: Release) -> _Release:
-    asks = release.published
-    return _Release(
-        version=str(release.version),
-        files=tuple(
-            _File(
-                name=artifact.filename,
-                uploaded=artifact.uploaded,
-                python="" if artifact.requires_python is None else str(artifact.requires_python),
-                yanked=artifact.yanked,
-                yank_reason=artifact.yank_reason,
-                set_aside=artifact.set_aside,
-            )
-            for artifact in release.artifacts
-        ),
-        asks=(
-            None
-            if asks is None
-            else _Asks(
-                python="" if asks.requires_python is None else str(asks.requires_python),
-                requires=asks.requires_dist,
-            )
-        ),
-    )
+def _placeless(packages: Iterable[Package]) -> tuple[Package, ...]:
+    """The packages without where their files lie, and what the names of the files say."""
+    replace = msgspec.structs.replace
+
+    def bare(release: Release) -> Release:
+        fields: Any = {"url": "", "tags": frozenset(), "sha256": None, "has_metadata": None}
+        return replace(release, artifacts=tuple(replace(a, **fields) for a in release.artifacts))
+
+    return tuple(Package(package.name, tuple(map(bare, package.releases))) for package in packages)
 
 
-def _one_file_a_line(body: dict[str, object]) -> str:
-    # The JSON with a line break before each package, release and file: small, and a diff shows what
-    # came.
-    text = msgspec.json.encode(body).decode()
+def _one_file_a_line(stored: _Kept) -> str:
+    # With a line break before each package, release and file: small, and a diff shows what came.
+    # msgspec writes an empty frozenset even where it is the default.
+    text = msgspec.json.encode(stored, enc_hook=encode_hook).decode().replace(',"tags":[]', "")
     for mark, indent in (('{"name":', "    "), ('{"version":', "  ")):
         text = text.replace(mark, f"\n{indent}{mark}")
     return text + "\n"
 
 
-def _package(package: _Package | _Required) -> Package:
-    return Package(
-        name=canonicalize_name(package.name),
-        releases=tuple(sorted(map(_release, package.releases), key=_order)),
-    )
-
-
-def _order(release: Release) -> Version:
-    return release.version
-
-
-def _release(release: _Release) -> Release:
-    try:
-        version = Version(release.version)
-    except InvalidVersion as fault:
-        raise ValueError(str(fault)) from fault
-    asks = release.asks
-    return Release(
-        version=version,
-        artifacts=tuple(
-            sorted(map(_artifact, release.files), key=lambda artifact: artifact.filename)
-        ),
-        published=(
-            None
-            if asks is None
-            else Published(requires_python=_specifier(asks.python), requires_dist=asks.requires)
-        ),
-    )
-
-
-def _artifact(file: _File) -> Artifact:
-    return Artifact(
-        filename=file.name,
-        url="",
-        tags=_tags(file.name),
-        requires_python=_specifier(file.python),
-        uploaded=file.uploaded,
-        yanked=file.yanked,
-        yank_reason=file.yank_reason,
-        set_aside=file.set_aside,
-    )
+def _read(package: Package) -> Package:
+    """A package sorted by version and file, its wheels with the tags of their names."""
+    replace = msgspec.structs.replace
+    releases = [
+        replace(
+            release,
+            artifacts=tuple(
+                replace(artifact, tags=_tags(artifact.filename))
+                for artifact in sorted(release.artifacts, key=lambda a: a.filename)
+            ),
+        )
+        for release in sorted(package.releases, key=lambda r: r.version)
+    ]
+    return Package(canonicalize_name(package.name), tuple(releases))
 
 
 def _tags(filename: str) -> frozenset[Tag]:
@@ -272,9 +174,12 @@ def _tags_of_wheel(filename: str) -> frozenset[Tag]:
         raise ValueError(str(fault)) from fault
 
 
+def _decode(kind: type, raw: object) -> Version | SpecifierSet:
+    if kind not in (Version, SpecifierSet) or not isinstance(raw, str):
+        raise ValueError(f"Expected `str`, got `{type(raw).__name__}`")
+    return Version(raw) if kind is Version else _specifier(raw)
+
+
 @functools.lru_cache(maxsize=1024)
-def _specifier(text: str) -> SpecifierSet | None:
-    try:
-        return SpecifierSet(text) if text else None
-    except InvalidSpecifier as fault:
-        raise ValueError(str(fault)) from fault
+def _specifier(text: str) -> SpecifierSet:
+    return SpecifierSet(text)

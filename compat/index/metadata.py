@@ -12,7 +12,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -26,20 +26,19 @@ from urllib3.exceptions import HTTPError
 
 from compat import files
 from compat.errors import CompatError, IndexUnreachable, UnsoundFile
-from compat.index.release import Artifact, Published
+from compat.index.release import Artifact, Published, Release, usable_wheels
 from compat.index.settings import IndexSettings
-from compat.index.transport import BadStatus, ResponseLimits, TooLarge, Web, whole_wheel_limits
-from compat.index.trouble import unreachable
+from compat.index.transport import (
+    BadStatus,
+    ResponseLimits,
+    TooLarge,
+    Web,
+    unreachable,
+    whole_wheel_limits,
+)
 from compat.value import Value
 
-NO_SUCH_FILE = (
-    400,
-    403,
-    404,
-    405,
-    410,
-    501,
-)  # storage services answer 403 for a file that is not there
+NO_SUCH_FILE = (400, 403, 404, 405, 410, 501)  # 403 from storage services
 
 TAIL = 65_536 + 22  # bytes in which the end of an archive stands, with the longest comment
 LEAST = 16_384  # bytes to ask for at once
@@ -58,12 +57,17 @@ DAMAGED = (
 
 
 class SavedMetadata(Value, frozen=True):
-    """What is kept of a wheel's METADATA: its own texts, so that a file of another time reads the
-    same.
-    """
+    """The fields of a wheel's METADATA that are cached, as they are written there."""
 
     requires_python: str | None
     requires_dist: tuple[str, ...]
+
+    @property
+    def published(self) -> Published:
+        asked = None
+        with contextlib.suppress(InvalidSpecifier):
+            asked = SpecifierSet(self.requires_python) if self.requires_python else None
+        return Published(requires_python=asked, requires_dist=self.requires_dist)
 
 
 class NotMetadata(ValueError):
@@ -71,9 +75,7 @@ class NotMetadata(ValueError):
 
 
 class MetadataReader:
-    """Reads what wheels ask for, and keeps it by the wheel's hash: a wheel never changes, so it
-    never expires.
-    """
+    """Reads what wheels require, cached for ever by hash: a wheel never changes."""
 
     def __init__(
         self, settings: IndexSettings, limits: ResponseLimits, folder: Path | None
@@ -93,14 +95,18 @@ class MetadataReader:
         """
         if not artifact.is_wheel:
             return None
-        saved_metadata = self._read_kept(artifact)
-        if saved_metadata is None:
-            saved_metadata = self._asked(artifact)
-            self._keep(artifact, saved_metadata)
-        return Published(
-            requires_python=_specifier(saved_metadata.requires_python),
-            requires_dist=saved_metadata.requires_dist,
-        )
+        path, saved = None, None
+        if self._folder is not None and artifact.sha256 is not None:
+            path = self._folder / f"{artifact.sha256}.json"
+            with contextlib.suppress(OSError, ValueError, RecursionError):
+                saved = msgspec.json.decode(path.read_bytes(), type=SavedMetadata)
+        if saved is None:
+            saved = self._asked(artifact)
+            # A folder that cannot be written costs the next run its speed, no more.
+            if path is not None:
+                with contextlib.suppress(CompatError, OSError):
+                    files.write(path, msgspec.json.encode(saved).decode() + "\n")
+        return saved.published
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
         """Return the sha256 of each file of a wheel, by its path in it, as its RECORD says.
@@ -111,7 +117,7 @@ class MetadataReader:
             return {}
         try:
             with zipfile.ZipFile(RangedFile(self._web, artifact.url)) as wheel:
-                members = [info for info in wheel.infolist() if _is_record(info.filename)]
+                members = [info for info in wheel.infolist() if _is_info(info.filename, "RECORD")]
                 if len(members) != 1 or members[0].file_size > self._limits.max_metadata_bytes:
                     return {}
                 return _recorded(wheel.read(members[0]))
@@ -127,12 +133,8 @@ class MetadataReader:
     def _asked(self, artifact: Artifact) -> SavedMetadata:
         wanted = f"the metadata of {artifact.filename}"
         try:
-            text = self._metadata_file(artifact)
-            if text is None:
-                text = self._by_ranges(artifact)
-            if text is None:
-                text = self._from_whole_wheel(artifact)
-            return _parsed(text, artifact.filename)
+            text = self._metadata_file(artifact) or self._by_ranges(artifact)
+            return _parsed(text or self._from_whole_wheel(artifact), artifact.filename)
         except NotMetadata as error:
             raise UnsoundFile.of(
                 f"{artifact.filename}: {error}", hint="do not trust this file"
@@ -183,27 +185,6 @@ class MetadataReader:
                 if artifact.sha256 is None or isinstance(error, NotMetadata):
                     raise
                 raise NotMetadata("it is not a readable wheel") from error
-
-    def _read_kept(self, artifact: Artifact) -> SavedMetadata | None:
-        if self._folder is None or artifact.sha256 is None:
-            return None
-        try:
-            return msgspec.json.decode(
-                (self._folder / f"{artifact.sha256}.json").read_bytes(), type=SavedMetadata
-            )
-        except (OSError, ValueError, RecursionError):
-            return None
-
-    def _keep(self, artifact: Artifact, saved_metadata: SavedMetadata) -> None:
-        # Keep it if that can be done; a folder that cannot be written costs the next run its speed,
-        # no more.
-        if self._folder is None or artifact.sha256 is None:
-            return
-        with contextlib.suppress(CompatError, OSError):
-            files.write(
-                self._folder / f"{artifact.sha256}.json",
-                msgspec.json.encode(saved_metadata).decode() + "\n",
-            )
 
 
 class RangedFile(io.RawIOBase):
@@ -279,27 +260,20 @@ def whole_wheel(web: Web, artifact: Artifact) -> Iterator[IO[bytes]]:
 
 
 def published_in(wheel: Path) -> Published:
-    """Return what a wheel of this machine asks for; raise UnsoundFile when its METADATA is not that
-    of its name.
-    """
+    """Return what a local wheel requires; UnsoundFile when its METADATA is another's."""
     try:
         with zipfile.ZipFile(wheel) as archive:
-            saved_metadata = _parsed(
-                _metadata_member(archive, wheel.name, ResponseLimits()), wheel.name
-            )
+            text = _metadata_member(archive, wheel.name, ResponseLimits())
+            return _parsed(text, wheel.name).published
     except (*DAMAGED, OSError) as error:
         reason = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
         raise UnsoundFile.of(f"{wheel.name}: {reason}", hint="do not trust this file") from error
-    return Published(
-        requires_python=_specifier(saved_metadata.requires_python),
-        requires_dist=saved_metadata.requires_dist,
-    )
 
 
 def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimits) -> bytes:
     # Return the text of the one METADATA that a wheel must have (PEP 427), read only when its size
     # allows.
-    members = [info for info in wheel.infolist() if _is_metadata(info.filename)]
+    members = [info for info in wheel.infolist() if _is_info(info.filename, "METADATA")]
     if len(members) != 1:
         raise NotMetadata(f"it has {len(members)} METADATA files instead of one")
     if members[0].file_size > limits.max_metadata_bytes:
@@ -307,14 +281,9 @@ def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimi
     return wheel.read(members[0])
 
 
-def _is_metadata(member: str) -> bool:
+def _is_info(member: str, wanted: str) -> bool:
     folder, _, name = member.partition("/")
-    return folder.endswith(".dist-info") and name == "METADATA"
-
-
-def _is_record(member: str) -> bool:
-    folder, _, name = member.partition("/")
-    return folder.endswith(".dist-info") and name == "RECORD"
+    return folder.endswith(".dist-info") and name == wanted
 
 
 def _recorded(text: bytes) -> dict[str, str]:
@@ -354,16 +323,74 @@ def _names_anything(text: bytes) -> bool:
     return "name" in raw and "version" in raw
 
 
-def _specifier(text: str | None) -> SpecifierSet | None:
-    try:
-        return SpecifierSet(text) if text else None
-    except InvalidSpecifier:
-        return None
-
-
 def _sha256(file: IO[bytes]) -> str:
     digest = hashlib.sha256()
     file.seek(0)
     while chunk := file.read(1024 * 1024):
         digest.update(chunk)
     return digest.hexdigest()
+
+
+_MOST_MODULES = 20_000
+_MOST_BYTES = 200_000_000  # of sources in one wheel; the largest seen has 60 MB
+
+
+class WheelSources(Value, frozen=True, kw_only=True):
+    """The modules of a wheel by their path below site-packages; stubs and data are left out."""
+
+    wheel: str
+    modules: Mapping[str, bytes]
+
+
+class SourceReader:
+    """Reads sources of wheels from an index."""
+
+    def __init__(self, settings: IndexSettings, limits: ResponseLimits | None = None) -> None:
+        self._web = Web(settings, whole_wheel_limits(limits or ResponseLimits()))
+
+    def sources(self, artifact: Artifact) -> WheelSources:
+        """Return the sources of a wheel, which is downloaded whole; raise UnsoundFile for what is
+        not a readable wheel, IndexUnreachable when it cannot be had.
+        """
+        try:
+            with whole_wheel(self._web, artifact) as file, zipfile.ZipFile(file) as wheel:
+                return WheelSources(wheel=artifact.filename, modules=dict(_modules(wheel)))
+        except (*NETWORK, *DAMAGED, OSError) as fault:
+            if isinstance(fault, DAMAGED):
+                reason = str(fault) if isinstance(fault, NotMetadata) else "not a readable wheel"
+                raise UnsoundFile.of(
+                    f"{artifact.filename}: {reason}", hint="do not trust this file"
+                ) from fault
+            raise unreachable(fault, artifact.filename) from fault
+
+    def close(self) -> None:
+        self._web.close()
+
+
+def wheel_to_read(release: Release) -> Artifact | None:
+    """Return the wheel whose sources stand for a release: one for any platform, else for Linux,
+    else the first; None without any.
+
+    The modules of a release's wheels are taken to be the same.
+    """
+
+    def rank(artifact: Artifact) -> tuple[bool, bool, str]:
+        platforms = {tag.platform for tag in artifact.tags}
+        is_linux = any("linux" in platform for platform in platforms)
+        return "any" not in platforms, not is_linux, artifact.filename
+
+    return min(usable_wheels(release), key=rank, default=None)
+
+
+def _modules(wheel: zipfile.ZipFile) -> Iterator[tuple[str, bytes]]:
+    members = [info for info in wheel.infolist() if _is_module(info.filename)]
+    if len(members) > _MOST_MODULES or sum(info.file_size for info in members) > _MOST_BYTES:
+        raise NotMetadata(f"it has {len(members)} modules, more than are read")
+    for info in members:
+        yield info.filename, wheel.read(info)
+
+
+def _is_module(path: str) -> bool:
+    parts = path.split("/")
+    is_inside = ".." not in parts and not path.startswith("/") and "\\" not in path
+    return path.endswith(".py") and is_inside and not parts[0].endswith(".data")

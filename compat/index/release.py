@@ -1,9 +1,11 @@
-"""What the index holds, as values: artifacts, releases, packages, and the Catalogue of one
-moment.
+"""What the index holds, as values: artifacts, releases, packages, and the Catalogue of one moment.
+
+Their names in JSON are those of a kept catalogue, see `kept.py`.
 """
 
 import datetime
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Protocol
 
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
@@ -11,10 +13,17 @@ from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
 from compat.declare.selector import Selector
+from compat.errors import NoPage
 from compat.value import Value
 
 
-class Artifact(Value, frozen=True):
+class Artifact(
+    Value,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"filename": "name", "requires_python": "python"},
+):
     """One file of a release: a wheel (with its tags, PEP 425) or an sdist (no tags).
 
     `has_metadata` is what the index says about a separate metadata file (PEP 658): None when it
@@ -24,39 +33,49 @@ class Artifact(Value, frozen=True):
     """
 
     filename: str
-    url: str
-    tags: frozenset[Tag]
-    requires_python: SpecifierSet | None = None
+    url: str = ""
+    tags: frozenset[Tag] = frozenset()
     uploaded: datetime.datetime | None = None
-    sha256: str | None = None
+    requires_python: SpecifierSet | None = None
     yanked: bool = False
-    has_metadata: bool | None = None
-    set_aside: str = ""
     yank_reason: str = ""
+    set_aside: str = ""
+    sha256: str | None = None
+    has_metadata: bool | None = None
+
+    def is_seen(self, until: datetime.datetime | None) -> bool:
+        """Whether the file was there before a moment; None stands for now."""
+        return until is None or (self.uploaded is not None and self.uploaded < until)
 
     @property
     def is_wheel(self) -> bool:
-        """Whether this is a wheel; anything else is an sdist."""
         return bool(self.tags)
 
 
-class Published(Value, frozen=True):
-    """What a release's own metadata asks for: `Requires-Python`, and each `Requires-Dist` as
-    written.
-    """
+class Published(
+    Value,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"requires_python": "python", "requires_dist": "requires"},
+):
+    """What a release's metadata requires: `Requires-Python` and `Requires-Dist` as written."""
 
-    requires_python: SpecifierSet | None
-    requires_dist: tuple[str, ...]
+    requires_python: SpecifierSet | None = None
+    requires_dist: tuple[str, ...] = ()
 
 
-class Release(Value, frozen=True):
-    """All artifacts of one version, sorted by file name.
-
-    `published` is read for the subject and what it pins.
-    """
+class Release(
+    Value,
+    frozen=True,
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    rename={"artifacts": "files", "published": "asks"},
+):
+    """All artifacts of one version by file name; `published` of the subject and its pins only."""
 
     version: Version
-    artifacts: tuple[Artifact, ...]
+    artifacts: tuple[Artifact, ...] = ()
     published: Published | None = None
 
     @property
@@ -78,11 +97,9 @@ class Release(Value, frozen=True):
         return any(not artifact.yanked and not artifact.set_aside for artifact in self.artifacts)
 
 
-class Package(Value, frozen=True):
-    """All releases of one package, oldest version first. `name` is normalised (PEP 503).
-
-    `stale_since` is set when the index could not be reached and an older answer, of that time,
-    served instead.
+class Package(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """All releases of a package (name as in PEP 503), oldest first; `stale_since` is the time of an
+    older answer that serves while the index is unreachable.
     """
 
     name: str
@@ -94,33 +111,32 @@ class Package(Value, frozen=True):
         return earliest_upload(self.releases)
 
     def selected(self, selector: Selector) -> tuple[Release, ...]:
-        """Return the releases that the selector keeps, oldest first.
-
-        Yanked releases stay: the plan says what that means.
-        """
+        """Return the releases that the selector keeps, oldest first, yanked ones included."""
         return tuple(release for release in self.releases if selector.keeps(release.version))
 
     def coordinates(self, selector: Selector) -> tuple[Version, ...]:
-        """Return the coordinates of the selected releases, each once, oldest first.
-
-        A coordinate is an exact version, or the series X.Y or X where the selector keeps minors or
-        majors.
-        """
+        """Return the exact versions, or series where the selector keeps these, oldest first."""
         releases = self.selected(selector)
         versions = {release.version for release in releases}
         own = versions.intersection(selector.also)
         return tuple(sorted({*own, *map(selector.series, versions)}))
 
     def members(self, coordinate: Version, selector: Selector) -> tuple[Release, ...]:
-        """Return the selected releases that stand under the coordinate, oldest first; none is not
-        an error.
-        """
+        """Return the selected releases under the coordinate, oldest first; maybe none."""
         return tuple(
             release
             for release in self.releases
             # First what is asked of each coordinate in turn, as it costs a tenth of the other.
             if selector.stands_for(coordinate, release.version) and selector.keeps(release.version)
         )
+
+
+def releases_of(package_of: Callable[[str], Package], name: str) -> tuple[Release, ...]:
+    """Return the releases of a package; none where the index has no page for it."""
+    try:
+        return package_of(name).releases
+    except NoPage:
+        return ()
 
 
 def earliest_upload(releases: Iterable[Release]) -> datetime.datetime | None:
@@ -166,7 +182,6 @@ class Catalogue(Value, frozen=True):
         raise KeyError(name)
 
     def prerelease(self, axis: PackageAxis) -> Release | None:
-        """Return the pre-release of an axis's package that is to be tried; None without one."""
         return next(
             (
                 release
@@ -178,16 +193,12 @@ class Catalogue(Value, frozen=True):
         )
 
     def newer_than(self, axis: PackageAxis) -> tuple[Release, ...]:
-        """Return the releases of an axis's package after all that the axis selects, oldest first,
-        as far as it could select them with a higher bound.
-        """
+        """Return the releases after those that an axis selects, that a higher bound admits."""
         return next(
-            (package.releases for package in self.newer if package.name == axis.normalised_name),
-            (),
+            (package.releases for package in self.newer if package.name == axis.normalised_name), ()
         )
 
     def of(self, axis: PackageAxis) -> Package:
-        """Return the package of an axis; KeyError when the catalogue was not asked for it."""
         return self.package(axis.normalised_name)
 
     def members(self, axis: PackageAxis, coordinate: Version) -> tuple[Release, ...]:
@@ -206,9 +217,7 @@ def usable_wheels(release: Release) -> tuple[Artifact, ...]:
 
 
 def lowest_python(release: Release) -> Version | None:
-    """Return the lowest series that the tags of a release's wheels admit (PEP 425), such as 3.9
-    of `cp39-abi3` and `py39-none`; None where any Python 3 will do, or where there is no wheel.
-    """
+    """Return the lowest series that the wheels' tags admit (PEP 425); None where any will do."""
     series = [lowest for artifact in usable_wheels(release) for lowest in _series_of(artifact)]
     if not series or min(series) <= Version("3.0"):
         return None
@@ -220,3 +229,20 @@ def _series_of(artifact: Artifact) -> Iterator[Version]:
         number = tag.interpreter[2:]
         if tag.interpreter[:2] in ("cp", "py") and number.isdigit() and number[0] == "3":
             yield Version(f"3.{number[1:] or 0}")
+
+
+class ReleaseSource(Protocol):
+    """Something that knows the releases of packages."""
+
+    def package(self, name: str) -> Package:
+        """Return all releases of the package; raise IndexUnreachable when there is no trustworthy
+        answer.
+        """
+
+    def elsewhere(self, index_url: str) -> "ReleaseSource":
+        """Return a source that asks that index alone, in the same way."""
+
+    def published(self, artifact: Artifact) -> Published | None:
+        """Return what the artifact's own metadata asks for; None for an sdist, which has none to
+        rely on.
+        """

@@ -20,9 +20,7 @@ _SECTIONS = ("global", "install", ":env:")  # each beats those before it, as in 
 
 
 class IndexOptions(Value, frozen=True, kw_only=True):
-    """Which package index to ask, where it is not the one that pip is configured for; `refresh`
-    passes over the cache.
-    """
+    """An index to use instead of pip's; `refresh` passes over the cache."""
 
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
@@ -105,9 +103,7 @@ def _extras(asked: Sequence[str], listed: Mapping[str, str]) -> list[str]:
 
 
 def read_listing(text: str) -> dict[str, str]:
-    """Return the settings that a `pip config list` shows, by key: the environment beats [install]
-    beats [global].
-    """
+    """Return what `pip config list` shows, by key: environment over [install] over [global]."""
     sections: dict[str, dict[str, str]] = {section: {} for section in _SECTIONS}
     for line in text.splitlines():
         if (match := _LINE.match(line)) is None or match["section"] not in sections:
@@ -121,9 +117,7 @@ def read_listing(text: str) -> dict[str, str]:
 
 
 def without_credentials(url: str) -> str:
-    """Return the URL without user name and password, cutting too much rather than too little where
-    it is malformed.
-    """
+    """Return the URL without user and password; of a malformed one, rather less."""
     scheme, slashes, rest = url.rpartition("://")
     return f"{scheme}{slashes}{rest.rpartition('@')[2]}"
 

@@ -18,15 +18,14 @@ from urllib3.exceptions import ReadTimeoutError
 from urllib3.response import BaseHTTPResponse, HTTPResponse
 from urllib3.util import Retry
 
+from compat.errors import IndexUnreachable
 from compat.index.settings import IndexSettings
 from compat.value import Value
 
 _LOG = logging.getLogger(__name__)
 CONNECTIONS = 8  # as many as `discover` has threads
 CHUNK = 64 * 1024  # bytes
-IN_MEMORY = (
-    16 * 1024 * 1024
-)  # bytes of an answer that are kept in memory; more goes to a temporary file
+IN_MEMORY = 16 * 1024 * 1024  # bytes of an answer; more goes to a temporary file
 THREAD_NAME = "compat-index"
 GRACE = 0.5  # seconds by which an exchange may overrun its deadline to report its own trouble
 
@@ -76,9 +75,6 @@ class Web:
     """A session with the index: every request keeps the limits."""
 
     def __init__(self, settings: IndexSettings, limits: ResponseLimits) -> None:
-        """Open nothing yet. The user names and passwords of the indexes are sent to their own hosts
-        only.
-        """
         self._session = requests.Session()
         self._session.max_redirects = 5
         self._session.headers["User-Agent"] = "compat-matrix"
@@ -95,9 +91,7 @@ class Web:
     def get(
         self, url: str, *, headers: Mapping[str, str] | None = None, stream: bool = False
     ) -> requests.Response:
-        """Return the answer 200 or 206; raise requests.RequestException, of which Refused carries
-        any other status.
-        """
+        """Return the answer 200 or 206; raise requests.RequestException, BadStatus for others."""
         response = self._session.get(
             url,
             headers=dict(headers or {}),
@@ -143,10 +137,8 @@ class BoundedAdapter(HTTPAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
-        """Return the response with its body read; raise requests.RequestException.
-
-        `stream` and `timeout` make no difference: the body is always read here, under the adapter's
-        own limits.
+        """Return the response with its body read, whatever `stream` says; the limits are the
+        adapter's.
         """
         deadline = time.monotonic() + self._limits.total
         exchanged: Future[requests.Response] = Future()
@@ -208,7 +200,6 @@ class BoundedAdapter(HTTPAdapter):
 
 
 def without_login(url: str) -> str:
-    """Return the URL without user name and password, as it may be requested, kept and shown."""
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
@@ -245,3 +236,52 @@ def _login(url: str) -> tuple[tuple[str, str], tuple[str, str]] | None:
     if parts.username is None:
         return None
     return _origin(url), (unquote(parts.username), unquote(parts.password or ""))
+
+
+_CHECK = (
+    "check the network, and the index address and proxy that pip is configured for; then try again"
+)
+_ADDRESS = "check the index address"
+# By the first kind that fits: what happened, and what to do.
+_TROUBLE: tuple[tuple[type[Exception], str, str], ...] = (
+    (requests.exceptions.JSONDecodeError, "'s answer cannot be read", _ADDRESS),
+    (TooLarge, " answered with more than {}", _ADDRESS),
+    (TooSlow, " gave no complete answer {}", "check the network; then try again"),
+    (requests.Timeout, " did not answer in time", _CHECK),
+    (BrokenOff, "'s answer broke off", "try again"),
+    (requests.exceptions.ChunkedEncodingError, "'s answer broke off", "try again"),
+    (
+        requests.exceptions.SSLError,
+        "'s certificate is not trusted",
+        "name the right bundle in pip's setting `cert`",
+    ),
+    (requests.exceptions.ProxyError, "", "check pip's setting `proxy`"),
+    (requests.ConnectionError, " cannot be reached", _CHECK),
+    (requests.RequestException, " could not be asked", _CHECK),
+    (OSError, " could not be asked for want of a local file", "check pip's setting `cert`"),
+    (Exception, "'s answer cannot be read", _ADDRESS),
+)
+_STATUS = {
+    **dict.fromkeys((404, 410), (" has no such page", "check the name and the index address")),
+    **dict.fromkeys(
+        (401, 403, 407), (" refuses access", "check the login of the index or the proxy")
+    ),
+    429: (" wants fewer requests", "wait a while; then try again"),
+}
+
+
+def unreachable(error: Exception, wanted: str) -> IndexUnreachable:
+    """Return the trouble as one line with its remedy. No host, address or credential is in it."""
+    index, status = "the package index", error.status if isinstance(error, BadStatus) else 0
+    what, hint = next((what, hint) for kind, what, hint in _TROUBLE if isinstance(error, kind))
+    message = index + what.format(error)
+    if isinstance(error, requests.exceptions.ProxyError):
+        message = "the proxy to the package index cannot be reached"
+    if status in _STATUS:
+        what, hint = _STATUS[status]
+        message = f"{index}{what} ({status})"
+    elif status >= 500:
+        message, hint = f"{index} is in trouble ({status})", "try again later"
+    elif status:
+        message, hint = f"{index} answered with status {status}", _ADDRESS
+    return IndexUnreachable.of(f"{message}, asked for {wanted}", hint=hint)

@@ -4,15 +4,24 @@ So a set of facts that cannot be locked answers every cell that holds all of the
 them: what cannot be locked from all releases there are cannot be locked from fewer.
 """
 
+import datetime
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from functools import cache
+
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from compat.declare.matrix import ANY, NOTHING, Matrix, Relaxation
-from compat.index.release import Release
-from compat.lock.lockfile import Inputs
+from compat.index.release import Package, Release, releases_of
+from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.lock.recipe import asked_lines, pinned
+from compat.lock.sources import fits_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
+from compat.value import Value
 
 Facts = frozenset[str]
 # What a rule says of a package wherever in the tree it is asked for. No requirement begins so.
@@ -47,10 +56,12 @@ class Demands:
             for axis in self._matrix.packages
             if axis is not self._matrix.subject_axis
         }
-        ruled = {name for name, r in self._facts.relaxations(cell).items() if r.everywhere}
+        relaxations = self._facts.relaxations(cell).items()
+        ruled = {name for name, r in relaxations if r.everywhere}
         treatments = {as_asked(name) for name in self.replaceable if name not in ruled}
         treatments |= {_THROUGHOUT + pins[name] for name in ruled & pins.keys()}
-        key = cell.on(self._python).version, cell.recipe, *sorted(self._left_out(cell))
+        left_out = sorted(name for name, r in relaxations if r.to == NOTHING)
+        key = cell.on(self._python).version, cell.recipe, *left_out
         sets: list[Facts] = []
         for release in self._facts.usable(cell, self._matrix.subject_axis):
             if (release.version, key) not in self._memo:
@@ -77,9 +88,6 @@ class Demands:
             overrides=tuple(text for text in spoken if " " not in text),
             excludes=tuple(sorted(set(self.replaceable).difference(map(_name, spoken)))),
         )
-
-    def _left_out(self, cell: Cell) -> set[str]:
-        return {name for name, r in self._facts.relaxations(cell).items() if r.to == NOTHING}
 
     def _lines(self, cell: Cell, release: Release) -> Facts:
         """The facts that do not hang on the coordinates of other axes."""
@@ -121,9 +129,7 @@ def is_fact(text: str) -> bool:
 
 
 def keeps_prereleases(fact: str) -> bool:
-    """Return whether a requirement lets pre-releases of its package in: without it fewer releases
-    may be had, not more.
-    """
+    """Return whether a requirement admits pre-releases; without it fewer releases may be had."""
     return is_requirement(fact) and bool(Requirement(fact).specifier.prereleases)
 
 
@@ -133,3 +139,135 @@ def _after(fact: str) -> str:
 
 def _name(text: str) -> str:
     return canonicalize_name(Requirement(text.partition(" ")[0]).name)
+
+
+class KnownLocks:
+    """The locks of a session. Several threads may use it."""
+
+    def __init__(self, package_of: Callable[[str], Package]) -> None:
+        self._package_of = package_of
+        self._guard = threading.Lock()
+        self._locks: dict[tuple[object, ...], list[_KnownLock]] = defaultdict(list)
+        self._dates: dict[tuple[object, ...], datetime.datetime | None] = {}
+
+    def add(self, lock: Lock) -> None:
+        """Add a lock, unless it has a pre-release: whether others may take that is unknown."""
+        if any(pin.version.is_prerelease for pin in lock.pins):
+            return
+        with self._guard:
+            self._locks[_world(lock.inputs)].append(_known(lock))
+
+    def number(self, inputs: Inputs) -> int:
+        with self._guard:
+            return len(self._locks.get(_world(inputs), ()))
+
+    def answering(self, inputs: Inputs, after: int = 0) -> Lock | None:
+        """Return the newest lock after the first `after` whose pins meet these inputs, or None. A
+        resolver may choose others. Raises IndexUnreachable.
+        """
+        with self._guard:
+            known = self._locks.get(_world(inputs), [])[after:]
+        meeting = (entry.lock for entry in reversed(known) if self._meets(entry, inputs))
+        return next(meeting, None)
+
+    def _meets(self, entry: "_KnownLock", inputs: Inputs) -> bool:
+        replaced = _by_name(inputs.overrides)
+        if not entry.replaced & entry.pins.keys() <= replaced.keys():
+            return False
+        for name, demand in replaced.items():
+            if name in entry.pins and not _admits(demand, entry.pins[name]):
+                return False
+        for text in inputs.requirements:
+            # What both ask in the same words holds, unless it is replaced.
+            if text in entry.requirements:
+                continue
+            demand = _demand(text)
+            pin = entry.pins.get(demand.name)
+            if pin is None or not demand.extras <= entry.extras(demand.name):
+                return False
+            if not demand.is_simple:
+                return False
+            if demand.name not in replaced and not _admits(demand, pin):
+                return False
+        # The suite's own packages have no date.
+        only = entry.lock.suite_only or ()
+        return all(
+            self._is_seen(pin, inputs, entry.lock)
+            for pin in entry.pins.values()
+            if pin.name not in only
+        )
+
+    def _is_seen(self, pin: Pin, inputs: Inputs, lock: Lock) -> bool:
+        """Whether the date of the inputs shows a file of the pin that the cell can have."""
+        until = inputs.cutoff(pin.name)
+        if until is None:
+            return True
+        key = (pin.name, pin.version, _world(inputs))
+        if key not in self._dates:
+            dates = [
+                artifact.uploaded
+                for release in releases_of(self._package_of, pin.name)
+                for artifact in release.artifacts
+                if release.version == pin.version
+                and artifact.uploaded is not None
+                and not artifact.yanked
+                and (fits_cell(artifact, inputs) or pin.name in lock.builds)
+            ]
+            self._dates[key] = min(dates, default=None)
+        first = self._dates[key]
+        return first is not None and first < until
+
+
+class _Demand(Value, frozen=True, kw_only=True):
+    """A requirement, taken apart; `is_simple` unless it names a file or has a marker."""
+
+    name: str
+    specifier: SpecifierSet
+    extras: frozenset[str]
+    is_simple: bool
+
+
+class _KnownLock(Value, frozen=True, kw_only=True):
+    """A lock with what is asked of it again and again. The subject's own pin was not resolved."""
+
+    lock: Lock
+    pins: dict[str, Pin]
+    requirements: frozenset[str]
+    replaced: frozenset[str]
+
+    def extras(self, name: str) -> frozenset[str]:
+        asked = (_demand(text) for text in self.requirements)
+        return frozenset(extra for d in asked if d.name == name for extra in d.extras)
+
+
+def _known(lock: Lock) -> _KnownLock:
+    injected = lock.inputs.injected_pin
+    return _KnownLock(
+        lock=lock,
+        pins={pin.name: pin for pin in lock.pins if injected is None or pin.name != injected.name},
+        requirements=frozenset(lock.inputs.requirements),
+        replaced=frozenset(_by_name(lock.inputs.overrides)),
+    )
+
+
+def _world(inputs: Inputs) -> tuple[object, ...]:
+    return inputs.python, inputs.platform, inputs.excludes, inputs.no_prereleases
+
+
+def _by_name(overrides: tuple[str, ...]) -> dict[str, _Demand]:
+    return {demand.name: demand for demand in map(_demand, overrides)}
+
+
+@cache
+def _demand(text: str) -> _Demand:
+    requirement = Requirement(text)
+    return _Demand(
+        name=canonicalize_name(requirement.name),
+        specifier=requirement.specifier,
+        extras=frozenset(requirement.extras),
+        is_simple=requirement.url is None and requirement.marker is None,
+    )
+
+
+def _admits(demand: _Demand, pin: Pin) -> bool:
+    return demand.is_simple and demand.specifier.contains(pin.version)

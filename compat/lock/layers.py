@@ -3,15 +3,25 @@ bring.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
 
 import msgspec
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
-from compat.lock.lockfile import Inputs, Lock, Refusal
-from compat.plan.platform import marker_values
+from compat.declare.parsing import minor_series, parse_release
+from compat.errors import DeclarationError
+from compat.index.release import Artifact, ReleaseSource, releases_of
+from compat.lock.lock_text import decode_lock
+from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
+from compat.lock.recipe import asks_as_declared, inputs_of, name_of_line, soft_packages
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import facts_for
+from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import parsed
 
 
@@ -76,9 +86,7 @@ def _beside(inputs: Inputs, library: Lock) -> Inputs:
 def suite_only_of(
     lock: Lock, subject: str, suite: Collection[str], requires: Mapping[str, Iterable[str]]
 ) -> tuple[str, ...]:
-    """The pins that only the suite's requirements bring: of a lock that does not say so, by what
-    each installed package requires (its Requires-Dist, by normalised name).
-    """
+    """Return the pins that only the suite brings, by what each installed package requires."""
     if lock.suite_only is not None:
         return lock.suite_only
     roots = (subject, *(text for text in lock.inputs.requirements if text not in suite))
@@ -89,10 +97,8 @@ def suite_only_of(
 def asked_in(
     inputs: Inputs, roots: Iterable[str], requires: Callable[[str], Iterable[str]]
 ) -> set[tuple[str, SpecifierSet]]:
-    """Return each package that these roots or what they bring asks for, by normalised name, with
+    """Return each package that these roots or what they bring requires, by normalised name, with
     its bound, as the inputs' overrides and excludes change it.
-
-    `requires` returns what a package's own metadata asks for.
     """
     markers = marker_values(inputs.python, inputs.platform)
     replaced = {canonicalize_name(r.name): r for r in filter(None, map(parsed, inputs.overrides))}
@@ -115,3 +121,157 @@ def asked_in(
         known |= asked.extras
         waiting += [(needed, set(known)) for needed in filter(None, map(parsed, requires(name)))]
     return needs
+
+
+def handed_lock(
+    text: str, name: str, planned: Mapping[str, Cell], facts: Feasibility, source: ReleaseSource
+) -> Lock:
+    """Return the lock of a file `<cell>.txt`; raise DeclarationError when it is not one that this
+    checkout asks for.
+
+    Its cell is planned and feasible, its inputs are those of the cell's recipe, its builds are
+    named, the index lists each of its hashes for that version, and its pins are what the inputs
+    and the metadata of the pins ask for: no less, no more, and none that the cell's date hides.
+    Which of the versions that fit a resolver takes is not asked again.
+    """
+    lock = decode_lock(text, name)
+    refuse = partial(DeclarationError.of, path=name, hint="`compat matrix lock` makes it again")
+    cell = planned.get(lock.inputs.cell)
+    if cell is None or name != f"{cell.id}.txt":
+        raise refuse("is not the lock of a planned cell of that name")
+    facts = facts_for(facts, cell)
+    obstacle = facts.obstacle(cell)
+    if obstacle is not None:
+        raise refuse(f"is of a cell that cannot work: {obstacle.because}")
+    inputs = lock.inputs
+    sources = [source, *([source.elsewhere(inputs.index)] if inputs.index else [])]
+    named, pins = (
+        set(map(parse_release, facts.matrix.builds)),
+        {p.name: p.version for p in lock.pins},
+    )
+    strange = [name for name in lock.builds if (name, pins.get(name)) not in named]
+    unnamed = f"builds {strange[0]}, and the matrix names no such build" if strange else ""
+    if wrong := _unasked(lock, cell, facts) or unnamed or _Pins(lock, sources).unfit:
+        raise refuse(wrong)
+    return lock
+
+
+def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
+    """Why these are not the inputs of the cell's recipe; empty when they are."""
+    inputs, asked = lock.inputs, inputs_of(facts, cell)
+    if cell.recipe != "relaxed":
+        return "" if inputs == asked else "asks for something else than the cell does"
+    fields = "python platform no_prereleases as_of injected_pin install_as_python"
+    for field in fields.split():
+        if getattr(inputs, field) != getattr(asked, field):
+            return f"has another `{field}` than the cell"
+    held = inputs_of(facts, cell, soft_packages(facts, cell))
+    # What the search adds of its own is one version, or a bound that its lock says is withdrawn.
+    loose = [
+        line
+        for line in {*inputs.requirements}.difference(asked.requirements, held.requirements)
+        if "==" not in line and name_of_line(line) not in inputs.constraints
+    ]
+    if loose or not asks_as_declared(facts, cell, lock):
+        return "asks for something that the cell does not"
+    if not {*inputs.suite} <= {*facts.matrix.suite.requirements}:
+        return "says of other requirements than the cell that only the suite has them"
+    dated = {axis.normalised_name for axis in facts.matrix.packages}
+    dated -= {cutoff.package for cutoff in (*asked.cutoffs, *held.cutoffs)}
+    return next(
+        (f"frees {c.package} from the cell's date" for c in inputs.cutoffs if c.package in dated),
+        "",
+    )
+
+
+class _Pins:
+    """The pins of a lock, with what the index lists and publishes of each."""
+
+    def __init__(self, lock: Lock, sources: Sequence[ReleaseSource]) -> None:
+        self._lock, self._sources = lock, sources
+        self._pins = {pin.name: pin for pin in lock.pins}
+        injected = lock.inputs.injected_pin
+        # Its own requirements stand among the inputs.
+        self._injected = "" if injected is None else injected.name
+        self._files = cache(self._listed)
+
+    @property
+    def unfit(self) -> str:
+        """Why these pins do not answer the lock's inputs; empty when they do."""
+        if len(self._pins) < len(self._lock.pins):
+            return "pins a package twice"
+        injected = self._lock.inputs.injected_pin
+        if injected is not None and self._pins.get(injected.name) != injected:
+            return f"does not pin {injected.name} {injected.version} as the cell does"
+        return next(filter(None, map(self._unlisted, self._lock.pins)), "") or next(
+            self._unmet(), ""
+        )
+
+    def _unlisted(self, pin: Pin) -> str:
+        """Why no index backs the pin; empty when it lists all hashes, one of them for the cell."""
+        inputs, files = self._lock.inputs, self._files(pin)
+        if not (pin.hashes and {*pin.hashes} <= {file.sha256 for file in files}):
+            return f"pins {pin.name} {pin.version} to files that the index does not list"
+        if pin.version.is_prerelease and pin.name in inputs.no_prereleases:
+            return f"pins {pin.name} {pin.version}, a pre-release, which the cell does not take"
+        fitting = [file for file in files if file.sha256 in pin.hashes and self._fits(pin, file)]
+        if not fitting:
+            return f"pins {pin.name} {pin.version}, of which no file is for the cell"
+        until = None if pin.name in (self._lock.suite_only or ()) else inputs.cutoff(pin.name)
+        if until is None or pin.name == self._injected:
+            return ""
+        if any(file.uploaded is not None and file.uploaded < until for file in fitting):
+            return ""
+        return f"pins {pin.name} {pin.version}, which came out after the cell's date"
+
+    def _fits(self, pin: Pin, file: Artifact) -> bool:
+        inputs = self._lock.inputs
+        if pin.name in self._lock.builds:
+            return not file.is_wheel
+        series = Version(minor_series(inputs.python))
+        is_admitted = pin.name == self._injected or admits(file.requires_python, inputs.python)
+        return is_admitted and not accepted_tags(series, inputs.platform).isdisjoint(file.tags)
+
+    def _listed(self, pin: Pin) -> list[Artifact]:
+        return [
+            file
+            for source in self._sources
+            for release in releases_of(source.package, pin.name)
+            for file in release.artifacts
+            if release.version == pin.version
+        ]
+
+    def _requires(self, name: str) -> tuple[str, ...]:
+        pin = self._pins.get(name)
+        if pin is None or name == self._injected or name in self._lock.builds:
+            return ()
+        wheel = next(file for file in self._files(pin) if self._fits(pin, file))
+        published = self._sources[0].published(wheel)
+        return () if published is None else published.requires_dist
+
+    def _unmet(self) -> Iterator[str]:
+        """What is asked for and not pinned, and what is pinned and not asked for."""
+        inputs, names = self._lock.inputs, self._pins.keys()
+        roots = (*inputs.requirements, *inputs.floors)
+        requires = cache(self._requires)
+        further = names - {name for name, _ in asked_in(inputs, roots, requires)} - {self._injected}
+        if further and not self._lock.builds:
+            yield f"pins {min(further)}, which nothing asks for"
+        # What a build asks for is known only where it was made; what that asks for is known here.
+        bounds = asked_in(inputs, (*roots, *further), requires)
+        for name, bound in sorted(bounds, key=str):
+            if name not in names:
+                yield f"pins no {name}, which is asked for"
+            elif not bound.contains(self._pins[name].version, prereleases=True):
+                yield f"pins {name} {self._pins[name].version}, and {name}{bound} is asked for"
+        for text in inputs.constraints:
+            constrained = self._pins.get(name_of_line(text))
+            if constrained and not Requirement(text).specifier.contains(
+                constrained.version, prereleases=True
+            ):
+                yield f"pins {constrained.name} {constrained.version} against {text}"
+        own = [text for text in roots if text not in inputs.suite]
+        library = {name for name, _ in asked_in(inputs, own, requires)} | {self._injected}
+        only = self._lock.suite_only
+        if only is not None and ({*only} & library or (names - library - further) - {*only}):
+            yield "says of other packages than the metadata that only the suite brings them"

@@ -5,18 +5,21 @@ inputs.
 import datetime
 import hashlib
 import re
-from collections.abc import Collection
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cache, cached_property, lru_cache
+from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.errors import DeclarationError
+from compat.files import first_bytes, read, tree_states
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, lock_digest
 
 FORMAT = "1"
 NOW = "now"
+_MOMENT = "%Y-%m-%dT%H:%M:%SZ"
 _NONE = "-"
 _HEAD = re.compile(r"^# ([a-z-]+(?: \S+)?): (.*)$", re.MULTILINE)
 _WORD = re.compile(r"\S+")
@@ -32,9 +35,7 @@ _LINE = re.compile(r"([a-z0-9](?:-?[a-z0-9])*)==(\S+)((?: [0-9a-f]{64})+)")
 
 
 def encode_lock(lock: Lock) -> str:
-    """Return the lock as text: no machine, no index, no time of day, so equal locks are equal
-    bytes.
-    """
+    """Return the lock as text, without machine, index or time: equal locks are equal bytes."""
     return "\n".join([*_head(lock), *(encode_pin(pin) for pin in lock.pins)]) + "\n"
 
 
@@ -54,7 +55,7 @@ def decode_lock(text: str, source: str) -> Lock:
             pins=pins,
             tool=head["tool"][0],
             builds=builds,
-            suite_only=None if only is None else _suite_only(only[0]),
+            suite_only=None if only is None else tuple(() if only == [_NONE] else only[0].split()),
         )
     except KeyError as missing:
         message = f"lacks the line '# {missing.args[0]}: ...'"
@@ -64,9 +65,7 @@ def decode_lock(text: str, source: str) -> Lock:
 
 
 def decode_inputs(text: str, source: str) -> Inputs:
-    """Return the inputs of the lock that the text holds, whose pins are looked at only where one of
-    them is among the inputs; raise DeclarationError when it is not one of ours.
-    """
+    """Return the inputs of a lock's text, without its pins; raise DeclarationError."""
     head, _ = _split(text)
     if "given" in head or head.get("lock-format") != [FORMAT]:
         return decode_lock(text, source).inputs
@@ -82,9 +81,7 @@ def read_digest(text: str) -> str:
 
 
 def read_pins(text: str) -> dict[str, Version]:
-    """Return the version of each of the library's pins in a lock that we wrote, by name; of all
-    pins where it does not say which are the suite's.
-    """
+    """Return the versions of the library's pins by name; of all pins in an old lock."""
     only = _split(text)[0].get("suite-only", [_NONE])[0].split()
     return {
         name: locked_version(version) for name, version in _PINNED.findall(text) if name not in only
@@ -92,9 +89,7 @@ def read_pins(text: str) -> dict[str, Version]:
 
 
 def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | None:
-    """Return which versions of these packages a lock has, by name, without reading its other pins;
-    None where the pins are not those of its digest, or are not written as we write them.
-    """
+    """Return the versions of these packages; None where the pins do not have their digest."""
     lines = _lines_of_digest(text[_body_start(text) :], read_digest(text))
     if lines is None:
         return None
@@ -104,18 +99,14 @@ def read_versions(text: str, names: Collection[str]) -> dict[str, Version] | Non
 
 
 def _version_text(name: str, body: str) -> str:
-    """The version of a pin, empty where there is none. To look for a pattern in the whole text
-    takes seconds of a hundred thousand locks.
-    """
+    """The version of a pin, else empty. A regular expression takes seconds of 100,000 locks."""
     _, is_pinned, rest = body.rpartition(f"\n{name}==")
     version = _WORD.match(rest) if is_pinned else None
     return version[0] if version else ""
 
 
 def decode_pins(text: str) -> list[Pin]:
-    """Return the pins of a requirements text with hashes, sorted by name; raise ValueError for
-    anything else.
-    """
+    """Return the pins of a requirements text with hashes, by name; raise ValueError."""
     pins = []
     for entry in text.replace("\\\n", " ").splitlines():
         if not entry.strip() or entry.lstrip().startswith("#"):
@@ -130,9 +121,7 @@ def decode_pins(text: str) -> list[Pin]:
 
 
 def _own_pins(body: str, digest: str) -> tuple[Pin, ...]:
-    """The pins of a lock that must have this digest: one that we wrote has its lines, so only
-    others are parsed.
-    """
+    """The pins of a lock with this digest; only a text that we did not write is parsed."""
     lines = _lines_of_digest(body, digest)
     if lines is not None:
         return tuple(map(_own_pin, lines.splitlines()))
@@ -158,13 +147,9 @@ def _own_pin(line: str) -> Pin:
 
 
 def parse_exact(text: str) -> tuple[str, Version]:
-    """Return the normalised name and the version of a `name==version`; raise ValueError for any
-    other requirement.
-    """
-    plain = _PLAIN.fullmatch(text)
-    if (
-        plain is not None
-    ):  # what we wrote ourselves needs no parser of requirements, which takes ten times as long
+    """Return normalised name and version of `name==version`; raise ValueError for another."""
+    # What we wrote ourselves needs no parser of requirements, which takes ten times as long.
+    if plain := _PLAIN.fullmatch(text):
         return plain[1], locked_version(plain[2])
     try:
         requirement = Requirement(text.strip())
@@ -199,12 +184,8 @@ def _head(lock: Lock) -> list[str]:
         *(("floor", floor) for floor in inputs.floors),
         *(("constraint", text) for text in inputs.constraints),
         *([("index", inputs.index)] if inputs.index else []),
-        *([("given", inputs.injected_pin.name)] if inputs.injected_pin is not None else []),
-        *(
-            [("given-python", str(inputs.install_as_python))]
-            if inputs.install_as_python is not None
-            else []
-        ),
+        *([("given", inputs.injected_pin.name)] if inputs.injected_pin else []),
+        *([("given-python", str(inputs.install_as_python))] if inputs.install_as_python else []),
         *(("build", name) for name in lock.builds),
         *([] if lock.suite_only is None else [("suite-only", " ".join(lock.suite_only) or _NONE)]),
         ("tool", lock.tool),
@@ -258,22 +239,80 @@ def _inputs(head: dict[str, list[str]], pins: tuple[Pin, ...]) -> Inputs:
     )
 
 
-def _suite_only(text: str) -> tuple[str, ...]:
-    return () if text == _NONE else tuple(text.split())
-
-
 def _moment(moment: datetime.datetime | None) -> str:
-    return (
-        NOW
-        if moment is None
-        else moment.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-    )
+    utc = datetime.timezone.utc
+    return NOW if moment is None else moment.astimezone(utc).strftime(_MOMENT)
 
 
 @lru_cache(maxsize=20_000)
 def _parse_moment(text: str) -> datetime.datetime | None:
     if text == NOW:
         return None
-    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(
-        tzinfo=datetime.timezone.utc
-    )
+    return datetime.datetime.strptime(text, _MOMENT).replace(tzinfo=datetime.timezone.utc)
+
+
+def kept_lock(path: Path) -> Lock:
+    return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))
+
+
+class LockDigests(Mapping[str, str]):
+    """The digest of each lock of a folder, by cell; a lock is read when it is asked for."""
+
+    def __init__(self, folder: Path, packages: Collection[str]) -> None:
+        self._folder = folder
+        self._packages = sorted(packages)
+        self._digests: dict[str, str] = {}
+
+    @cached_property
+    def states(self) -> Mapping[str, str]:
+        """Size and time of each lock's file at the first call: others may write one now."""
+        files = (state.rsplit(" ", 2) for state in tree_states(self._folder))
+        return {
+            name.removesuffix(".txt"): f"{size} {changed}"
+            for name, size, changed in files
+            if name.endswith(".txt") and "/" not in name
+        }
+
+    def versions(self, cell: str) -> dict[str, Version]:
+        path = self._folder / f"{cell}.txt"
+        known = read_versions(read(path).decode(errors="replace"), self._packages)
+        if known is not None:
+            return known
+        return {pin.name: pin.version for pin in kept_lock(path).pins if pin.name in self._packages}
+
+    def __getitem__(self, cell: str) -> str:
+        if cell not in self._digests:
+            if cell not in self.states:
+                raise KeyError(cell)
+            text = first_bytes(f"{self._folder}/{cell}.txt", MOST_HEAD)
+            self._digests[cell] = read_digest(text.decode(errors="replace"))
+        return self._digests[cell]
+
+    def __contains__(self, cell: object) -> bool:
+        return cell in self.states
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.states)
+
+    def __len__(self) -> int:
+        return len(self.states)
+
+
+class LocksByCell(Mapping[str, Lock]):
+    """The locks of cells, each read when it is asked for."""
+
+    def __init__(self, cells: Iterable[str], lock_of: Callable[[str], Lock | None]) -> None:
+        self._cells = dict.fromkeys(cells)
+        self._lock_of = cache(lock_of)
+
+    def __getitem__(self, cell: str) -> Lock:
+        lock = self._lock_of(cell) if cell in self._cells else None
+        if lock is None:
+            raise KeyError(cell)
+        return lock
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._cells)
+
+    def __len__(self) -> int:
+        return len(self._cells)

@@ -25,10 +25,7 @@ Cause = Literal[
 
 
 class Pin(Value, frozen=True):
-    """One package at one version, with the sha256 of each of its files, sorted.
-
-    `name` is normalised (PEP 503).
-    """
+    """A package (name as in PEP 503) at one version, with the sorted sha256 of its files."""
 
     name: str
     version: Version
@@ -36,9 +33,7 @@ class Pin(Value, frozen=True):
 
 
 class Cutoff(Value, frozen=True):
-    """A package's own date inside a lock: releases up to `until` are seen; None means all that
-    exist now.
-    """
+    """A package's own date inside a lock: releases up to `until` are seen; None: all."""
 
     package: str
     until: datetime.datetime | None
@@ -100,21 +95,16 @@ class Lock(Value, frozen=True):
 
     @property
     def library_pins(self) -> tuple[Pin, ...]:
-        """What a user installs: the pins that the library, its axes and the matrix ask for; all of
-        them where that is not known.
-        """
+        """What a user installs: the pins without the suite's; all where that is not known."""
         return tuple(pin for pin in self.pins if pin.name not in (self.suite_only or ()))
 
     @property
     def digest(self) -> str:
-        """The sha256 over names, versions and hashes: locks with the same digest install the same
-        files.
-        """
+        """The sha256 over names, versions and hashes: equal digests install the same files."""
         return lock_digest(self.pins)
 
 
 def lock_digest(pins: Iterable[Pin]) -> str:
-    """Return the digest of a lock with these pins."""
     lines = (f"{pin.name}=={pin.version} {' '.join(pin.hashes)}\n" for pin in pins)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
@@ -146,8 +136,6 @@ class Locker(Protocol):
     """Something that turns inputs into exact pins."""
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins, or the resolver's refusal.
-
-        Raises IndexUnreachable when the index gave no answer, ToolFailed when the resolver itself
+        """Return the pins or a refusal; raise IndexUnreachable, or ToolFailed when the resolver
         broke.
         """

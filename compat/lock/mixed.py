@@ -1,6 +1,6 @@
 """What lies between two locks: the packages that differ, and locks with some of them exchanged."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 import msgspec
@@ -8,10 +8,13 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.errors import NoPage
-from compat.index.release import Artifact, Release
-from compat.index.source import ReleaseSource
-from compat.lock.lockfile import Inputs, Lock, Pin
+from compat.declare.matrix import NOTHING, Relaxation
+from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
+from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
+from compat.lock.recipe import inputs_of
+from compat.lock.sources import SourceRelease
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility
 from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import Asked, active
 from compat.value import Value
@@ -85,7 +88,11 @@ def exchanged(base: Lock, other: Lock, packages: Iterable[str], name: str) -> Lo
     injected = base.inputs.injected_pin or other.inputs.injected_pin
     inputs = lock.inputs
     if injected is not None and injected.name in packages:
-        inputs = _injected(inputs, other.inputs)
+        inputs = msgspec.structs.replace(
+            inputs,
+            injected_pin=other.inputs.injected_pin,
+            install_as_python=other.inputs.install_as_python,
+        )
     if INTERPRETER in packages:
         inputs = msgspec.structs.replace(inputs, python=other.inputs.python)
     builds = {*(n for n in base.builds if n not in packages)}
@@ -117,7 +124,7 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
 
 
 def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
-    versions = dict(_pinned(lock))
+    versions = {pin.name: pin.version for pin in lock.pins}
     brought: set[str] = set()
     waiting = [name for name in roots if name in versions]
     while waiting:
@@ -134,10 +141,7 @@ def published_asks(source: ReleaseSource, platform: str) -> Asks:
 
     @cache
     def asks(name: str, version: Version, python: Version) -> tuple[Asked, ...]:
-        try:
-            releases = source.package(name).releases
-        except NoPage:
-            return ()
+        releases = releases_of(source.package, name)
         release = next((r for r in releases if r.version == version), None)
         wheel = None if release is None else usable_wheel(release, python, platform)
         if wheel is None:
@@ -163,10 +167,8 @@ def usable_wheel(release: Release, python: Version, platform: str) -> Artifact |
 
 
 def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:
-    """Return what in a mixed lock its own metadata forbids; empty where nothing does.
-
-    Only what differs between the ends is looked at, and what an end itself disregards is allowed:
-    a matrix may have overruled it.
+    """Return what in a mixed lock its own metadata forbids, where the ends differ; what an end
+    itself disregards is allowed, as a matrix may have overruled it.
     """
     versions, others = _versions(lock), [_versions(end) for end in ends]
     differing = {name for end in others for name in end} | versions.keys()
@@ -175,13 +177,11 @@ def refused_by_metadata(lock: Lock, ends: Sequence[Lock], asks: Asks) -> str:
         for asked in asks(name, versions[name], lock.inputs.python):
             if asked.name not in differing or _admits(asked, versions):
                 continue
-            if not any(_disregards(end, name, versions[name], asked) for end in others):
+            if not any(
+                end.get(name) == versions[name] and not _admits(asked, end) for end in others
+            ):
                 return f"{name} {versions[name]} asks for {asked.name}{asked.specifier}"
     return ""
-
-
-def _disregards(end: Mapping[str, Version], name: str, version: Version, asked: Asked) -> bool:
-    return end.get(name) == version and not _admits(asked, end)
 
 
 def _admits(asked: Asked, versions: Mapping[str, Version]) -> bool:
@@ -190,18 +190,178 @@ def _admits(asked: Asked, versions: Mapping[str, Version]) -> bool:
 
 
 def _versions(lock: Lock) -> dict[str, Version]:
-    return {**dict(_pinned(lock)), INTERPRETER: _series(lock.inputs.python)}
-
-
-def _pinned(lock: Lock) -> Iterator[tuple[str, Version]]:
-    return ((pin.name, pin.version) for pin in lock.pins)
+    return {pin.name: pin.version for pin in lock.pins} | {INTERPRETER: _series(lock.inputs.python)}
 
 
 def _series(python: Version) -> Version:
     return Version(f"{python.major}.{python.minor}")
 
 
-def _injected(inputs: Inputs, other: Inputs) -> Inputs:
-    return msgspec.structs.replace(
-        inputs, injected_pin=other.injected_pin, install_as_python=other.install_as_python
+class ChangedPin(Value, frozen=True, kw_only=True):
+    """A package whose version or files differ between two locks; None where it is missing."""
+
+    package: str
+    before: Version | None
+    after: Version | None
+
+    def line(self) -> str:
+        if self.before is None:
+            return f"+ {self.package} {self.after}"
+        if self.after is None:
+            return f"- {self.package} {self.before}"
+        if self.before == self.after:
+            return f"~ {self.package} {self.after}: other files"
+        return f"~ {self.package} {self.before} -> {self.after}"
+
+
+class Drift(Value, frozen=True, kw_only=True):
+    """The difference of two locks; without `reasons` only the index has changed."""
+
+    moved: tuple[ChangedPin, ...]
+    reasons: tuple[str, ...]
+
+
+def drift(before: Lock, after: Lock) -> Drift:
+    old = {pin.name: pin for pin in before.pins}
+    new = {pin.name: pin for pin in after.pins}
+    moved = tuple(
+        ChangedPin(
+            package=name,
+            before=old[name].version if name in old else None,
+            after=new[name].version if name in new else None,
+        )
+        for name in sorted(old.keys() | new.keys())
+        if old.get(name) != new.get(name)
     )
+    return Drift(moved=moved, reasons=tuple(_reasons(before.inputs, after.inputs)))
+
+
+def _reasons(before: Inputs, after: Inputs) -> list[str]:
+    reasons = []
+    for field in Inputs.__struct_fields__:
+        old, new = getattr(before, field), getattr(after, field)
+        if old == new or field == "injected_pin":
+            continue
+        if isinstance(old, tuple):
+            old, new = (
+                sorted(set(map(_show, old)) - set(map(_show, new))),
+                sorted(set(map(_show, new)) - set(map(_show, old))),
+            )
+        nothing = "now" if field == "as_of" else "none"
+        reasons.append(f"{field}: {_show(old) or nothing} -> {_show(new) or nothing}")
+    return reasons
+
+
+def _show(value: object) -> str:
+    match value:
+        case list():
+            return ", ".join(value) or "nothing"
+        case msgspec.Struct():
+            return " ".join(str(part) for part in msgspec.structs.astuple(value))
+        case None:
+            return ""
+        case _:
+            return str(value)
+
+
+# What makes a version of the checkout that no index can have (PEP 440, local version identifiers).
+_LOCAL = "+checkout"
+
+
+class CheckoutLocker:
+    """A Locker that shows a checkout as a release, and pins the checkout's wheel instead."""
+
+    def __init__(self, locker: Locker, pin: Pin) -> None:
+        self._locker = locker
+        self._pin = pin
+
+    def lock(self, inputs: Inputs) -> Lock | Refusal:
+        asked = tuple(
+            f"{text}{_LOCAL}" if self._is_own(text) else text for text in inputs.requirements
+        )
+        answer = self._locker.lock(msgspec.structs.replace(inputs, requirements=asked))
+        if isinstance(answer, Refusal):
+            subject, because = answer.subject, answer.because
+            return msgspec.structs.replace(
+                answer, subject=subject.replace(_LOCAL, ""), because=because.replace(_LOCAL, "")
+            )
+        pins = tuple(self._pin if pin.name == self._pin.name else pin for pin in answer.pins)
+        injected = None if inputs.injected_pin is None else self._pin
+        own = msgspec.structs.replace(inputs, injected_pin=injected)
+        return msgspec.structs.replace(answer, inputs=own, pins=pins)
+
+    def _is_own(self, text: str) -> bool:
+        requirement = Requirement(text)
+        is_named = canonicalize_name(requirement.name) == self._pin.name
+        return is_named and str(requirement.specifier) == f"=={self._pin.version.public}"
+
+
+def shown_release(pin: Pin, published: Published) -> SourceRelease:
+    version = Version(f"{pin.version.public}{_LOCAL}")
+    return SourceRelease(pin=msgspec.structs.replace(pin, version=version), asks=published)
+
+
+def exchanged_subject(
+    lock: Lock, before: Feasibility, facts: Feasibility, cell: Cell, pin: Pin
+) -> Lock | None:
+    """Return a release's lock with the checkout as its subject; None where both do not require the
+    same packages and extras, or a pin does not fit.
+    """
+    python = cell.on(facts.matrix.interpreters.name).version
+    pins = {known.name: known.version for known in lock.pins}
+    release = pins.get(pin.name)
+    checkout = facts.subject_release(cell)
+    if release is None or checkout is None or before.published(release) is None:
+        return None
+    relaxations = facts.rules.relaxations(cell)
+    asked = _relaxed(facts.requirements(checkout.version, python), relaxations)
+    earlier = _relaxed(before.requirements(release, python), relaxations)
+    if {(a.name, a.extras) for a in asked} != {(a.name, a.extras) for a in earlier}:
+        return None
+    if not all(_is_met(requirement, pins) for requirement in asked):
+        return None
+    inputs = inputs_of(facts, cell, frozenset(facts.relaxations(cell)).difference(relaxations))
+    # A floor that the checkout has lowered shows in no pin.
+    if inputs.floors != lock.inputs.floors:
+        return None
+    injected = inputs.injected_pin
+    return msgspec.structs.replace(
+        lock,
+        inputs=msgspec.structs.replace(
+            lock.inputs,
+            cell=cell.id,
+            requirements=inputs.requirements,
+            injected_pin=None if injected is None else pin,
+            install_as_python=inputs.install_as_python,
+        ),
+        pins=tuple(pin if known.name == pin.name else known for known in lock.pins),
+    )
+
+
+def moved_besides(lock: Lock, other: Lock, subject: str) -> tuple[str, ...]:
+    before = {pin.name: str(pin.version) for pin in lock.pins if pin.name != subject}
+    after = {pin.name: str(pin.version) for pin in other.pins if pin.name != subject}
+    names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    return tuple(
+        f"{name} {before.get(name, 'missing')} -> {after.get(name, 'missing')}" for name in names
+    )
+
+
+def _relaxed(asked: Iterable[Asked], relaxations: Mapping[str, Relaxation]) -> list[Asked]:
+    requirements: list[Asked] = []
+    for requirement in asked:
+        relaxation = relaxations.get(requirement.name)
+        if relaxation is None:
+            requirements.append(requirement)
+        elif relaxation.to != NOTHING:
+            requirements.append(
+                msgspec.structs.replace(requirement, specifier=relaxation.specifier)
+            )
+    return requirements
+
+
+def _is_met(requirement: Asked, pins: Mapping[str, Version]) -> bool:
+    version = pins.get(requirement.name)
+    if version is None or requirement.url:
+        return False
+    return requirement.specifier.contains(version, prereleases=True)

@@ -1,9 +1,12 @@
 """The locker that asks pip-tools: `pip-compile` under the cell's own interpreter."""
 
 import datetime
+import html
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import msgspec
@@ -14,18 +17,89 @@ from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
 from compat.errors import IndexUnreachable, NoPage, ToolFailed
-from compat.index.release import Release
+from compat.index.release import Artifact, Package, ReleaseSource
 from compat.index.settings import IndexSettings
-from compat.index.source import ReleaseSource
 from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import parse_exact
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import last_words, refusal_of_pip
 from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
-from compat.lock.tool import Done, run_resolver
-from compat.lock.uv import FindPython
-from compat.lock.view import IndexView
+from compat.lock.uv import Done, FindPython, run_resolver
+from compat.loopback import Loopback
 from compat.plan.platform import build_of, python_remedy
+
+Until = Callable[[str], datetime.datetime | None]
+
+
+class IndexView(Loopback):
+    """A Simple index (PEP 503) over a ReleaseSource, without the files that came out after each
+    package's date.
+
+    pip has no dates of its own for the interpreters that we serve, so the index must have them. Use
+    it as a context; `hidden` names the packages that lost files, `unreachable` holds the first
+    fault that is not a missing page.
+    """
+
+    def __init__(self, source: ReleaseSource, until: Until) -> None:
+        self._source = source
+        self._until = until
+        self.hidden: set[str] = set()
+        self.unreachable: IndexUnreachable | None = None
+        view = self
+
+        class Answer(BaseHTTPRequestHandler):
+            """One request."""
+
+            def do_GET(self) -> None:
+                status, text = view.page(self.path.strip("/").rpartition("/")[2])
+                body = text.encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Say nothing: the resolver tells what matters."""
+
+        super().__init__(Answer)
+
+    @property
+    def url(self) -> str:
+        return f"{super().url}simple/"
+
+    def page(self, name: str) -> tuple[HTTPStatus, str]:
+        package = canonicalize_name(name)
+        try:
+            known = self._source.package(package)
+        except NoPage:
+            return HTTPStatus.NOT_FOUND, ""
+        except IndexUnreachable as fault:
+            self.unreachable = self.unreachable or fault
+            return HTTPStatus.SERVICE_UNAVAILABLE, ""
+        return HTTPStatus.OK, self._shown(known)
+
+    def _shown(self, package: Package) -> str:
+        until = self._until(package.name)
+        lines = []
+        for release in package.releases:
+            for artifact in release.artifacts:
+                if artifact.is_seen(until):
+                    lines.append(_anchor(artifact))
+                else:
+                    self.hidden.add(package.name)
+        return "<!DOCTYPE html>\n<html><body>\n" + "\n".join(lines) + "\n</body></html>\n"
+
+
+def _anchor(artifact: Artifact) -> str:
+    address = f"{artifact.url}#sha256={artifact.sha256}" if artifact.sha256 else artifact.url
+    attributes = [f'href="{html.escape(address)}"']
+    if artifact.requires_python is not None:
+        attributes.append(f'data-requires-python="{html.escape(str(artifact.requires_python))}"')
+    if artifact.yanked:
+        attributes.append('data-yanked=""')
+    return f"<a {' '.join(attributes)}>{html.escape(artifact.filename)}</a>"
+
 
 # pip-compile downloads whole wheels where the index has no metadata files: minutes for a large
 # tree.
@@ -36,14 +110,15 @@ _UNSUPPORTED = (
     "pip-tools cannot change what packages deep in the tree ask for, nor take the lowest version"
     " ({}); the locker uv can"
 )
+_USUAL_BUILDS = "pip-tools locks for CPython's usual builds alone here; the locker uv for others"
+_ONE_INDEX = (
+    "pip-tools asks no index of a lane's own, here {}; the locker uv does: leave --locker out"
+)
 
 
 class PipToolsLocker:
-    """A Locker over `pip-compile`, one private environment for each interpreter under `cache`.
-
-    Dates, and which index counts, come from an IndexView, hashes from the index itself. Inputs that
-    change requirements deep in the tree are refused as unsupported: pip has no overrides. It takes
-    wheels only, and knows no named builds.
+    """A Locker over `pip-compile`, in an environment for each interpreter under `cache`. Dates come
+    from an IndexView; pip has no overrides, and builds no release here.
     """
 
     def __init__(
@@ -69,21 +144,15 @@ class PipToolsLocker:
         return locked_in_layers(self._lock, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
-        deep = ", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors))
-        if deep:
-            return Refusal(cause="unsupported", subject=deep, because=_UNSUPPORTED.format(deep))
-        if build_of(inputs.platform):
-            because = (
-                "pip-tools locks for CPython's usual builds alone here; the locker uv for others"
-            )
-            return Refusal(cause="unsupported", subject=build_of(inputs.platform), because=because)
-        if inputs.index:
+        for subject, because in (
+            (", ".join((*inputs.overrides, *inputs.excludes, *inputs.floors)), _UNSUPPORTED),
+            (build_of(inputs.platform), _USUAL_BUILDS),
             # pip would take every package from whichever index has the newest of it.
-            because = (
-                f"pip-tools asks no index of a lane's own, here {inputs.index}; the locker uv does:"
-                " leave --locker out"
-            )
-            return Refusal(cause="unsupported", subject=inputs.index, because=because)
+            (inputs.index, _ONE_INDEX),
+        ):
+            if subject:
+                sentence = because.format(subject)
+                return Refusal(cause="unsupported", subject=subject, because=sentence)
         with self._preparing:
             compiler = self.prepare(inputs.python)
 
@@ -132,10 +201,7 @@ class PipToolsLocker:
         return self._source_only(inputs, _with_hidden(refusal, view.hidden))
 
     def _source_only(self, inputs: Inputs, refusal: Refusal) -> Refusal:
-        """The refusal with its true cause where what it misses is there as a source distribution.
-
-        pip speaks of such a release as of one that the index does not have.
-        """
+        """The refusal, as source-only where a source distribution is there: pip says missing."""
         if refusal.cause != "no-artifact":
             return refusal
         try:
@@ -144,21 +210,20 @@ class PipToolsLocker:
         except (ValueError, NoPage):
             return refusal
         until = inputs.cutoff(canonicalize_name(missing.name))
-        if not any(
-            missing.specifier.contains(release.version) and _has_source(release, until)
+        has_source = any(
+            missing.specifier.contains(release.version)
+            and not (file.is_wheel or file.yanked or file.set_aside)
+            and file.is_seen(until)
             for release in releases
-        ):
+            for file in release.artifacts
+        )
+        if not has_source:
             return refusal
         because = f"{refusal.subject} has no wheel for this cell, only a source distribution"
         return msgspec.structs.replace(refusal, cause="source-only", because=because)
 
     def _compile(
-        self,
-        python: Path,
-        inputs: Inputs,
-        url: str,
-        folder: Path,
-        sources: Sequence[SourceRelease],
+        self, python: Path, inputs: Inputs, url: str, folder: Path, sources: Sequence[SourceRelease]
     ) -> Done:
         (folder / "bounds.txt").write_text("\n".join(inputs.constraints), encoding="utf-8")
         roots = "\n".join((*inputs.requirements, "-c bounds.txt"))
@@ -166,24 +231,11 @@ class PipToolsLocker:
         (folder / "shelf").mkdir()
         shelved(sources, folder / "shelf")
         command = [
-            str(python),
-            "-m",
-            "piptools",
-            "compile",
-            "roots.in",
-            "--output-file=-",
-            "--quiet",
-            "--no-header",
-            "--no-annotate",
-            "--allow-unsafe",
-            "--strip-extras",
-            "--no-emit-index-url",
-            "--no-emit-trusted-host",
-            "--resolver=backtracking",
-            f"--index-url={url}",
-            "--find-links=shelf",
-            "--no-emit-find-links",
-            "--pip-args=--only-binary=:all:",
+            *(str(python), "-m", "piptools", "compile", "roots.in", "--output-file=-", "--quiet"),
+            *("--no-header", "--no-annotate", "--allow-unsafe", "--strip-extras"),
+            *("--no-emit-index-url", "--no-emit-trusted-host", "--no-emit-find-links"),
+            *("--resolver=backtracking", "--pip-args=--only-binary=:all:"),
+            *(f"--index-url={url}", "--find-links=shelf"),
         ]
         return run_resolver(command, folder, self._environ, _SECONDS)
 
@@ -194,8 +246,7 @@ class PipToolsLocker:
             for release in self._source.package(name).releases
             if release.version == version
             for artifact in release.artifacts
-            if artifact.sha256
-            and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
+            if artifact.sha256 and artifact.is_seen(until)
         }
         return Pin(name=name, version=version, hashes=tuple(sorted(hashes)))
 
@@ -211,38 +262,19 @@ class PipToolsLocker:
                 f"the locker pip-tools needs Python {series}, and this machine has none",
                 hint=f"{python_remedy(series)}; the locker uv needs none",
             )
-        self._made(
-            [
-                find_uv_bin(),
-                "venv",
-                "--no-config",
-                "--quiet",
-                "--clear",
-                f"--python={interpreter}",
-                str(place),
-            ]
-        )
-        install = [find_uv_bin(), "pip", "install", "--no-config", "--quiet", "--only-binary=:all:"]
-        install.append(f"--python={compiler}")
-        self._made([*install, f"--default-index={self._index}", "pip-tools", "setuptools", "wheel"])
+        self._cache.mkdir(parents=True, exist_ok=True)
+        options = f"--default-index={self._index}", f"--python={compiler}", "--only-binary=:all:"
+        for command in (
+            ["venv", "--clear", f"--python={interpreter}", str(place)],
+            ["pip", "install", *options, "pip-tools", "setuptools", "wheel"],
+        ):
+            words = [find_uv_bin(), *command, "--no-config", "--quiet"]
+            done = run_resolver(words, self._cache, self._environ, _SECONDS)
+            if done.returncode != 0:
+                message = f"pip-tools could not be installed: {last_words(done.stderr)}"
+                raise IndexUnreachable.of(message)
         (place / "ready").touch()
         return compiler
-
-    def _made(self, command: list[str]) -> None:
-        self._cache.mkdir(parents=True, exist_ok=True)
-        done = run_resolver(command, self._cache, self._environ, _SECONDS)
-        if done.returncode != 0:
-            raise IndexUnreachable.of(
-                f"pip-tools could not be installed: {last_words(done.stderr)}"
-            )
-
-
-def _has_source(release: Release, until: datetime.datetime | None) -> bool:
-    return any(
-        not (artifact.is_wheel or artifact.yanked or artifact.set_aside)
-        and (until is None or (artifact.uploaded is not None and artifact.uploaded < until))
-        for artifact in release.artifacts
-    )
 
 
 def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:

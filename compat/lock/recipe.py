@@ -16,13 +16,54 @@ from packaging.version import Version
 
 from compat.declare.matrix import ANY, NOTHING, PackageAxis, Relaxation
 from compat.errors import NoPage
+from compat.index.discover import lowest_of
 from compat.index.release import Package, Release
-from compat.lock.floors import floor_lines
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Pin, Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.platform import admits
 from compat.plan.requirements import Asked, named
+from compat.value import Value
+
+
+class LockedFloor(Value, frozen=True, kw_only=True):
+    """The lowest version that a release declares of a dependency, and the one that the lock
+    installs (None: none); `because` says why another one is.
+    """
+
+    package: str
+    declared: str
+    lowest: Version
+    installed: Version | None
+    because: str = ""
+
+    @property
+    def is_exact(self) -> bool:
+        return self.installed == self.lowest
+
+
+def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:
+    """Return the requirements that declare a lowest version, sorted; others are no floors."""
+    lines = {
+        f"{r.name}[{','.join(r.extras)}]{r.specifier}" if r.extras else f"{r.name}{r.specifier}"
+        for r in asked
+        if not r.url and lowest_of(r.specifier) is not None
+    }
+    return tuple(sorted(lines))
+
+
+def locked_floors(lock: Lock) -> tuple[LockedFloor, ...]:
+    pins = {pin.name: pin.version for pin in lock.pins}
+    floors = []
+    for text in lock.inputs.floors:
+        requirement = Requirement(text)
+        lowest, name = lowest_of(requirement.specifier), canonicalize_name(requirement.name)
+        if lowest is not None:
+            floors.append(
+                LockedFloor(package=name, declared=text, lowest=lowest, installed=pins.get(name))
+            )
+    return tuple(floors)
+
 
 PackageOf = Callable[[str], Package]
 # The packages that a failed import speaks of, by normalised name, and the version of each.
@@ -62,7 +103,14 @@ def inputs_of(
             sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
         ),
         as_of=_as_of(facts, cell) if cell.is_dated else None,
-        floors=_oldest_patches(facts, cell),
+        floors=tuple(
+            sorted(
+                pinned(axis, cell)
+                for axis in matrix.packages
+                if axis.select.patch == "oldest"
+                and not axis.select.is_exact(cell.on(axis.name).version)
+            )
+        ),
         constraints=tuple(sorted(matrix.constraints)),
         index=matrix.prereleases.index
         if matrix.prereleases is not None and cell.recipe == "prerelease"
@@ -166,9 +214,8 @@ class _Relaxing:
         return lock_cell(self._locker, inputs, self._package_of, self._facts.matrix.margin_days)
 
     def _avoid(self, versions: FailedImport) -> None:
-        """Avoid the version of one of the packages of a failed import: of the first that leaves
-        another one to lock. The newest is taken: the oldest that the resolver lets in may be too
-        old for the import.
+        """Avoid the version of the first package of a failed import that leaves another one to
+        lock. The newest is taken: the oldest may be too old for the import.
         """
         own = {n: v for n, v in versions.items() if n in self._relaxations and n not in self._axes}
         moved = {name: version for name, version in own.items() if name in self._avoided}
@@ -387,10 +434,8 @@ class _Relaxing:
 
 
 def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
-    """Return whether a lock of a cell that can be locked asks what the declarations ask now. A lock
-    of another release of the subject is taken as it is.
-
-    A relaxed lock may have given up what may give way, and hold overrides of rules that are gone.
+    """Return whether a lock asks what the declarations ask now, as far as a relaxed one may give up
+    what gives way. A lock of another release of the subject is taken as it is.
     """
     asked, own = inputs_of(facts, cell), lock.inputs
     injected, now = own.injected_pin, asked.injected_pin
@@ -477,7 +522,6 @@ def distances(releases: Sequence[Version], asked: Sequence[SpecifierSet]) -> Map
 
 
 def final_versions(package: Package) -> list[Version]:
-    """Return the final releases that have a file that is not yanked."""
     return [
         release.version
         for release in package.releases
@@ -494,7 +538,6 @@ def _admits(specifiers: Iterable[SpecifierSet], version: Version) -> bool:
 
 
 def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
-    """The lowest version that is asked for; an exact one counts."""
     bounds = [
         Version(clause.version.removesuffix(".*"))
         for specifier in specifiers
@@ -502,17 +545,6 @@ def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
         if clause.operator in (">=", ">", "~=", "==")
     ]
     return max(bounds, default=None)
-
-
-def _oldest_patches(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
-    axes = (axis for axis in facts.matrix.packages if axis.select.patch == "oldest")
-    return tuple(
-        sorted(
-            pinned(axis, cell)
-            for axis in axes
-            if not axis.select.is_exact(cell.on(axis.name).version)
-        )
-    )
 
 
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
@@ -542,6 +574,7 @@ def _relaxed(
     }
     asked = asked_lines(facts, release, python, relaxations)
     deep = [(name, relaxation) for name, relaxation in relaxations.items() if relaxation.everywhere]
+    published = None if release.published is None else release.published.requires_python
     return msgspec.structs.replace(
         base,
         requirements=tuple(sorted({*(text for text in asked if text not in axes), *others})),
@@ -552,38 +585,41 @@ def _relaxed(
         cutoffs=tuple(
             sorted(_cutoffs(facts, cell, relaxations), key=lambda cutoff: cutoff.package)
         ),
-        injected_pin=_injected_pin(facts, release),
-        install_as_python=_install_as_python(facts, cell, release),
+        injected_pin=Pin(
+            name=facts.matrix.subject_axis.normalised_name,
+            version=release.version,
+            hashes=tuple(sorted(a.sha256 for a in release.artifacts if a.sha256)),
+        ),
+        # A declared Python that the subject admits, where it does not admit the cell's own.
+        install_as_python=None
+        if admits(published, facts.patch(cell))
+        else next((p for p in facts.matrix.interpreters.patches if admits(published, p)), None),
     )
 
 
 def asked_lines(
     facts: Feasibility, release: Release, python: Version, relaxations: dict[str, Relaxation]
 ) -> tuple[str, ...]:
-    roots = (_root(asked, relaxations) for asked in facts.requirements(release.version, python))
-    return tuple(root for root in roots if root)
-
-
-def _root(asked: Asked, relaxations: dict[str, Relaxation]) -> str:
-    relaxation = relaxations.get(asked.name)
-    if relaxation is not None and relaxation.to == NOTHING:
-        return ""
-    extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
-    if asked.url:
-        return f"{asked.name}{extras} @ {asked.url}"
-    return f"{asked.name}{extras}{asked.specifier if relaxation is None else relaxation.specifier}"
+    lines: list[str] = []
+    for asked in facts.requirements(release.version, python):
+        relaxation = relaxations.get(asked.name)
+        if relaxation is None or relaxation.to != NOTHING:
+            extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
+            bound = asked.specifier if relaxation is None else relaxation.specifier
+            lines.append(asked.name + extras + (f" @ {asked.url}" if asked.url else str(bound)))
+    return tuple(lines)
 
 
 def _cutoffs(facts: Feasibility, cell: Cell, taken: Collection[str]) -> Iterator[Cutoff]:
     for name, relaxation in facts.rules.relaxations(cell).items():
         if relaxation.to == NOTHING or name not in taken:
             continue
-        axes = [axis for axis in facts.matrix.packages if axis.name == relaxation.as_of]
-        until = (
-            moment_after(_uploaded(facts, cell, axes[0]), facts.matrix.margin_days)
-            if axes
-            else None
-        )
+        until = None
+        for axis in facts.matrix.packages:
+            if axis.name == relaxation.as_of:
+                # A series came out with its first release that the cell can have.
+                dates = [r.uploaded for r in facts.usable(cell, axis) if r.uploaded is not None]
+                until = moment_after(min(dates), facts.matrix.margin_days)
         yield Cutoff(package=name, until=until)
 
 
@@ -591,24 +627,6 @@ def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
     release = facts.subject_release(cell, base.as_of)
     assert release is not None, "the plan has made sure that one fits"
     return release
-
-
-def _injected_pin(facts: Feasibility, release: Release) -> Pin:
-    return Pin(
-        name=facts.matrix.subject_axis.normalised_name,
-        version=release.version,
-        hashes=tuple(sorted(artifact.sha256 for artifact in release.artifacts if artifact.sha256)),
-    )
-
-
-def _install_as_python(facts: Feasibility, cell: Cell, release: Release) -> Version | None:
-    """A declared interpreter that the subject admits, when it does not admit the cell's own."""
-    asked = None if release.published is None else release.published.requires_python
-    if admits(asked, facts.patch(cell)):
-        return None
-    return next(
-        (patch for patch in facts.matrix.interpreters.patches if admits(asked, patch)), None
-    )
 
 
 def pinned(axis: PackageAxis, cell: Cell) -> str:
@@ -621,12 +639,6 @@ def _as_of(facts: Feasibility, cell: Cell) -> datetime.datetime:
     together = facts.came_out(cell)
     assert together is not None, "the plan has made sure that it is known"
     return moment_after(together, facts.matrix.margin_days)
-
-
-def _uploaded(facts: Feasibility, cell: Cell, axis: PackageAxis) -> datetime.datetime:
-    """When the coordinate came out: a series, with its first release that the cell can have."""
-    releases: tuple[Release, ...] = facts.usable(cell, axis)
-    return min(release.uploaded for release in releases if release.uploaded is not None)
 
 
 def _widened(
@@ -650,9 +662,7 @@ def _widened(
 
 
 def _replacements(inputs: Inputs, package_of: PackageOf) -> Iterator[datetime.datetime | None]:
-    """When each release came out that stands, exact and free of the date, in the place of a
-    published pin.
-    """
+    """When each release came out that replaces a published pin exactly, free of the date."""
     free = {cutoff.package for cutoff in inputs.cutoffs if cutoff.until is None}
     for requirement in map(Requirement, {*inputs.requirements, *inputs.overrides}):
         name = canonicalize_name(requirement.name)

@@ -4,13 +4,13 @@ Data, with examples in tests.
 """
 
 import re
+import textwrap
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
 from packaging.utils import canonicalize_name
 
-from compat.lock.builders import own_error, tool_at_fault
 from compat.lock.lockfile import Cause, Pin, Refusal
 
 _WORD = r"[A-Za-z0-9][\w.\[\]-]*"
@@ -104,9 +104,7 @@ _PATH = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+[\w.+-]*")
 
 
 def refusal_of_uv(text: str) -> Refusal | None:
-    """Return the refusal that uv's standard error tells of; None when it tells of something
-    else.
-    """
+    """Return the refusal that uv's standard error reports; None when it reports another fault."""
     if "No solution found" not in text and "Failed to" not in text:
         return None
     story = _story(text, r"(?:No solution found[^:]*?dependencies:?|error:)")
@@ -115,21 +113,20 @@ def refusal_of_uv(text: str) -> Refusal | None:
         return None
     refusal = _refusal(*decisive, story, tuple(_HIDDEN.findall(text)))
     wheelless = tuple(dict.fromkeys(_WHEELS_ONLY.findall(text)))
-    refusal = msgspec.structs.replace(refusal, named=_derivation_names(story), wheelless=wheelless)
+    words = (before or after for before, after in _NAMED.findall(story.partition(" hint:")[0]))
+    names = tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in words}))
+    refusal = msgspec.structs.replace(refusal, named=names, wheelless=wheelless)
     match refusal.cause:
         case "build":
-            return _built(refusal, text)
+            tool, own = tool_at_fault(text), tool_message(own_error(text))
+            because = f"{refusal.because}: {own}" if own else refusal.because
+            cause: Cause = "build-tool" if tool else "build"
+            return msgspec.structs.replace(refusal, cause=cause, because=because)
         case "no-artifact" if _name(refusal.subject) in wheelless:
             return msgspec.structs.replace(refusal, cause="source-only")
         case "conflict":
             return _with_other_demand(refusal, story)
     return refusal
-
-
-def _derivation_names(story: str) -> tuple[str, ...]:
-    """The packages that the story speaks of, up to its hints."""
-    words = (before or after for before, after in _NAMED.findall(story.partition(" hint:")[0]))
-    return tuple(sorted({canonicalize_name(word.partition("[")[0]) for word in words}))
 
 
 def _root(story: str) -> str:
@@ -179,14 +176,6 @@ def needs_builds(refusal: Refusal, pins: Sequence[Pin]) -> Refusal:
     )
 
 
-def _built(refusal: Refusal, text: str) -> Refusal:
-    tool, own = tool_at_fault(text), tool_message(own_error(text))
-    because = f"{refusal.because}: {own}" if own else refusal.because
-    return msgspec.structs.replace(
-        refusal, cause="build-tool" if tool else "build", because=because
-    )
-
-
 def refusal_of_pip(text: str) -> Refusal | None:
     """Return the refusal that pip's resolver tells of; None when it tells of something else.
 
@@ -196,7 +185,9 @@ def refusal_of_pip(text: str) -> Refusal | None:
     story = _story(text, r"ERROR:")
     if _PIP_SET_UP.search(story):
         return None
-    refusal = _first(_PIP, story) or _pip_conflict(text)
+    matches = [(pattern, match) for pattern in _PIP if (match := pattern.text.search(story))]
+    first = min(matches, key=lambda known: known[1].start(), default=None)
+    refusal = _pip_conflict(text) if first is None else _refusal(*first, story, ())
     if refusal is None:
         return None
     # pip does not tell which releases lack a wheel: any package that it speaks of may.
@@ -236,9 +227,7 @@ def _pip_conflict(text: str) -> Refusal | None:
 
 
 def tool_message(text: str) -> str:
-    """Return a tool's words fit for print and record: one line, without addresses of indexes and
-    paths of a machine.
-    """
+    """Return a tool's words on one line, without addresses of indexes and paths."""
     return " ".join(_PATH.sub("<path>", _URL.sub("<url>", text)).split())
 
 
@@ -260,18 +249,6 @@ def _story(text: str, start: str) -> str:
     return " ".join(" ".join(line.strip(" │╰├─▶\u00d7\t") for line in lines).split())
 
 
-def _first(patterns: tuple[Pattern, ...], story: str) -> Refusal | None:
-    matches = [
-        (match.start(), rank, pattern, match)
-        for rank, pattern in enumerate(patterns)
-        if (match := pattern.text.search(story))
-    ]
-    if not matches:
-        return None
-    _, _, pattern, match = min(matches, key=lambda match: match[:2])
-    return _refusal(pattern, match, story, ())
-
-
 def _refusal(
     pattern: Pattern, match: re.Match[str], story: str, hidden: tuple[str, ...]
 ) -> Refusal:
@@ -291,3 +268,49 @@ def _because(story: str, match: re.Match[str]) -> str:
         default=len(story),
     )
     return cut_reason(tool_message(story[begin:end]))
+
+
+# What a build brings along or finds on the machine, and no version of a cell decides.
+_TOOLS = (
+    re.compile(
+        r"ModuleNotFoundError: No module named"
+        r" '(?P<tool>pkg_resources|setuptools|distutils|wheel|pip|Cython)\b"
+    ),
+    # Removed in setuptools 58 (September 2021): https://setuptools.pypa.io/en/stable/history.html
+    re.compile(r"error in \S+ setup command: use_2to3 is invalid(?P<tool>)"),
+    re.compile(r"command '(?P<tool>[^']+)' failed: No such file or directory"),
+    re.compile(r"unable to execute '(?P<tool>[^']+)': No such file or directory"),
+    re.compile(r"\bUnknown compiler\(s\): \[\[(?P<tool>[^\],]+)"),
+    # What old tools miss in a newer Python, such as 3.12.
+    re.compile(r"AttributeError: module 'pkgutil' has no attribute 'ImpImporter'(?P<tool>)"),
+)
+_DEFAULT_TOOL = "setuptools"
+_OWN = re.compile(
+    r"^[\s│]*(?P<error>(?:[A-Za-z_][\w.]*(?:Error|Exception)\b|error|ERROR): .+?)\s*$", re.MULTILINE
+)
+_STEP = re.compile(r"Failed to (?:download and )?build ")
+
+
+def tool_at_fault(text: str) -> str:
+    """Return the build tool that is missing or does not fit; empty: the package is at fault."""
+    if not _STEP.search(text):
+        return ""
+    match = next((match for pattern in _TOOLS if (match := pattern.search(text))), None)
+    return "" if match is None else match["tool"].strip("'\"") or _DEFAULT_TOOL
+
+
+def own_error(text: str) -> str:
+    """Return the last error that the builder printed after a failed build, else empty."""
+    begin = _STEP.search(text)
+    return "" if begin is None else _last_error(text[begin.end() :])
+
+
+def error_before_failure(text: str) -> str:
+    """Return the builder's last error before `uv build` reported the failure, else empty."""
+    end = _STEP.search(text)
+    return _last_error(text if end is None else text[: end.start()].rpartition("\n")[0])
+
+
+def _last_error(text: str) -> str:
+    errors = [match["error"] for match in _OWN.finditer(text)]
+    return textwrap.shorten(errors[-1], 300, placeholder=" ...") if errors else ""

@@ -8,7 +8,7 @@ wheel requires is what an isolated build of the release told.
 
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
@@ -16,9 +16,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.parsing import minor_series
-from compat.errors import NoPage
-from compat.index.release import Artifact, Published, Release
-from compat.index.source import ReleaseSource
+from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.refusals import needs_builds
 from compat.plan.platform import accepted_tags
@@ -28,9 +26,7 @@ Build = Callable[[Inputs, Pin], Published | Refusal]
 
 
 class SourceRelease(Value, frozen=True, kw_only=True):
-    """A release that a cell can have only by a build, as a pin; `asks` is what is known of its
-    requirements.
-    """
+    """A release that a cell has only by a build; `asks` is what is known of its requirements."""
 
     pin: Pin
     asks: Published
@@ -46,9 +42,8 @@ class NamedBuilds:
         them; without it they are taken for such that require nothing.
         """
         self._named = named
-        self._source = source
         # A page of an index takes tenths of a second to read, and every lock asks for the same.
-        self._releases = cache(self._releases_of)
+        self._releases = cache(partial(releases_of, source.package))
         self.build = build
 
     def names(self, pin: Pin) -> bool:
@@ -72,12 +67,6 @@ class NamedBuilds:
                 yield item
             elif newest and any(fits_cell(a, inputs) for a in _shown(name, release, inputs)):
                 return
-
-    def _releases_of(self, name: str) -> tuple[Release, ...]:
-        try:
-            return self._source.package(name).releases
-        except NoPage:
-            return ()
 
 
 def for_want_of_builds(
@@ -127,17 +116,11 @@ def _source_release(name: str, release: Release, inputs: Inputs) -> SourceReleas
 
 def _shown(name: str, release: Release, inputs: Inputs) -> list[Artifact]:
     until = inputs.cutoff(name)
-    return [
-        artifact
-        for artifact in release.artifacts
-        if until is None or (artifact.uploaded is not None and artifact.uploaded < until)
-    ]
+    return [artifact for artifact in release.artifacts if artifact.is_seen(until)]
 
 
 def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
-    """Write a wheel without contents into the folder for each release; its METADATA says what is
-    known of it.
-    """
+    """Write an empty wheel for each release, whose METADATA is what is known of it."""
     for release in releases:
         name, version = release.pin.name.replace("-", "_"), release.pin.version
         info = f"{name}-{version}.dist-info"

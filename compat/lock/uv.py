@@ -3,6 +3,10 @@ only.
 """
 
 import datetime
+import logging
+import shlex
+import subprocess
+import sysconfig
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -23,20 +27,45 @@ from compat.lock.lock_text import decode_pins
 from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.refusals import cut_reason, refusal_of_uv, tool_message
 from compat.lock.sources import NamedBuilds, SourceRelease, for_want_of_builds, shelved
-from compat.lock.tool import run_resolver
 from compat.plan.platform import build_of, python_name, python_remedy, without_build
+
+_LOG = logging.getLogger(__name__)
+# uv's program is looked up by it, and threads that ask first at once would see it half made.
+sysconfig.get_config_vars()
+Done = subprocess.CompletedProcess[str]
+
+
+def run_resolver(
+    command: list[str], folder: Path, environ: Mapping[str, str], seconds: int
+) -> Done:
+    """Return the ended process, whatever its exit code; ToolFailed when it took too long."""
+    name = Path(command[0]).name
+    _LOG.info("running %s", shlex.join(command))
+    try:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env=dict(environ),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ToolFailed.of(f"{name} had no answer after {seconds} s") from error
+    except OSError as fault:
+        raise ToolFailed.of(f"{name} could not be started: {fault.strerror}") from fault
+
 
 # Generous: locks take seconds, but an index without metadata files makes uv read every wheel by
 # ranges.
 _SECONDS = 900
 # What uv says where the index, not the question, is at fault.
 NETWORK_SIGNS = (
-    "Failed to fetch",
-    "error sending request",
-    "dns error",
-    "Connection refused",
-    "operation timed out",
-    "HTTP status",
+    *("Failed to fetch", "error sending request", "dns error", "Connection refused"),
+    *("operation timed out", "HTTP status"),
 )
 # What uv needs of the caller's environment; other UV_* and PIP_* settings would make locks depend
 # on the machine.
@@ -67,7 +96,7 @@ class UvLocker:
         """Take the index, the caller's environment (only what uv needs of it), the interpreters,
         and named builds.
 
-        `shown` are releases that no index has, with what they require: see `checkout_lock.py`.
+        `shown` are releases that no index has, with what they require: see `mixed.py`.
         """
         self._settings = settings
         self._environ = {key: environ[key] for key in _KEPT if key in environ}
@@ -83,7 +112,6 @@ class UvLocker:
         self._ask = lru_cache(maxsize=64)(self._lock)
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins that uv resolves, in layers, or its refusal."""
         return locked_in_layers(self._ask, inputs)
 
     def _lock(self, inputs: Inputs) -> Lock | Refusal:
@@ -98,13 +126,11 @@ class UvLocker:
                 f"a lock for {name} needs that Python, and this machine has none",
                 hint=python_remedy(name),
             )
-        shelf = (
-            {}
-            if self._builds is None
-            else {item.pin: item for item in self._builds.offered(inputs)}
-        )
         # What was built for an earlier question need not be chosen once more to be known.
-        shelf = {pin: self._built.get((inputs.python, pin), item) for pin, item in shelf.items()}
+        shelf = {
+            item.pin: self._built.get((inputs.python, item.pin), item)
+            for item in (() if self._builds is None else self._builds.offered(inputs))
+        }
         unbuilt = {pin for pin in shelf if (inputs.python, pin) not in self._built}
         roots = self._with_floors(inputs, [*self._shown, *shelf.values()])
         if isinstance(roots, Refusal):
@@ -172,32 +198,20 @@ class UvLocker:
 
     def _arguments(self, inputs: Inputs, folder: Path) -> list[str]:
         arguments = [
-            find_uv_bin(),
-            "pip",
-            "compile",
-            _listed(folder, "roots.txt", inputs.requirements),
-            "--no-config",
-            "--no-progress",
-            "--color=never",
-            "--no-header",
-            "--no-annotate",
-            "--generate-hashes",
-            "--no-python-downloads",
+            *(find_uv_bin(), "pip", "compile", _listed(folder, "roots.txt", inputs.requirements)),
+            *("--no-config", "--no-progress", "--color=never", "--no-header", "--no-annotate"),
+            *("--generate-hashes", "--no-python-downloads", "--only-binary=:all:"),
             f"--python-version={inputs.python}",
             f"--python-platform={without_build(inputs.platform)}",
-            "--only-binary=:all:",
             *index_arguments(self._settings, inputs.index),
             *(f"--prerelease-package={name}=disallow" for name in inputs.no_prereleases),
         ]
         python = self._find_python(inputs.python)
         if python is not None:
             arguments.append(f"--python={python}")
-        if inputs.overrides:
-            arguments += ["--overrides", _listed(folder, "overrides.txt", inputs.overrides)]
-        if inputs.constraints:
-            arguments += ["--constraints", _listed(folder, "constraints.txt", inputs.constraints)]
-        if inputs.excludes:
-            arguments += ["--excludes", _listed(folder, "excludes.txt", inputs.excludes)]
+        for name in ("overrides", "constraints", "excludes"):
+            if lines := getattr(inputs, name):
+                arguments += [f"--{name}", _listed(folder, f"{name}.txt", lines)]
         return [*arguments, *_dates(inputs)]
 
 
@@ -235,9 +249,7 @@ def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
 
 
 def refused(subject: str, stderr: str) -> Refusal:
-    """Return the refusal that uv's errors tell of; raise IndexUnreachable or ToolFailed when they
-    tell of trouble.
-    """
+    """Return uv's refusal; raise IndexUnreachable or ToolFailed when it reports trouble."""
     errors = _errors(stderr)
     refusal = None if any(sign in errors for sign in NETWORK_SIGNS) else refusal_of_uv(stderr)
     if refusal is not None:
@@ -272,7 +284,5 @@ def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:
 
 
 def _errors(stderr: str) -> str:
-    """What follows the first error: warnings before it may speak of networks without being the
-    trouble.
-    """
+    """What follows the first error: a warning before it may mention a network without cause."""
     return stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]

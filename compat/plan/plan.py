@@ -23,8 +23,8 @@ from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis, Ru
 from compat.declare.patches import NEWEST
 from compat.declare.selector import Selector
 from compat.errors import EmptyLane, Fault, NothingToDo, UsageError
+from compat.index.discover import lowest_of
 from compat.index.release import Catalogue, Package, Release
-from compat.index.required import lowest_of
 from compat.plan.cell import (
     LANES,
     RECIPES,

@@ -10,8 +10,8 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
-from compat.lock.floors import LockedFloor, locked_floors
 from compat.lock.lockfile import Lock
+from compat.lock.recipe import LockedFloor, locked_floors
 from compat.plan.cell import Cell, Recipe, axis_coordinates
 from compat.plan.plan import lane_axis, why_not_lowest
 from compat.results.answer import Answer, Kind

@@ -4,7 +4,7 @@ import datetime
 import re
 from collections.abc import Callable, Sequence
 
-from compat.lock.builders import own_error
+from compat.lock.refusals import own_error
 from compat.results.judge import EvaluationContext
 from compat.results.record import (
     INSTALLED,

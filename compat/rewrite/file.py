@@ -3,28 +3,30 @@ way.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 from packaging.version import Version
 
 from compat.errors import UsageError
-from compat.rewrite.classifiers import classifier_changes
-from compat.rewrite.mentions import mentions
-from compat.rewrite.python_file import rewritten_noxfile, rewritten_setup_py
-from compat.rewrite.ranges import Move, Skipped, Unsatisfiable
-from compat.rewrite.readme_badges import rewritten_readme
-from compat.rewrite.requirement_lines import rewritten_requirements, rewritten_setup_cfg
-from compat.rewrite.toml_values import Rewritten, rewritten_pyproject
-from compat.rewrite.tox_file import rewritten_tox
-from compat.rewrite.version_lists import applied_changes
-from compat.rewrite.workflow_file import rewritten_workflow
+from compat.rewrite.ranges import Move, Rewritten, Skipped, Unsatisfiable, plain_version
+from compat.rewrite.text_files import (
+    rewritten_noxfile,
+    rewritten_readme,
+    rewritten_requirements,
+    rewritten_setup_cfg,
+    rewritten_setup_py,
+    rewritten_tox,
+    rewritten_workflow,
+    with_classifiers,
+)
+from compat.rewrite.toml_values import rewritten_pyproject
 
 Rewrite = Callable[[str, Move], Rewritten | Unsatisfiable]
 # By the name of the file, the first that fits.
 _READERS: tuple[tuple[str, Rewrite], ...] = (
-    (r"pyproject\.toml", lambda text, move: _classified(rewritten_pyproject(text, move), move)),
-    (r"setup\.cfg", lambda text, move: _classified(rewritten_setup_cfg(text, move), move)),
+    (r"pyproject\.toml", with_classifiers(rewritten_pyproject)),
+    (r"setup\.cfg", with_classifiers(rewritten_setup_cfg)),
     (r"setup\.py", rewritten_setup_py),
     (r"tox\.ini", rewritten_tox),
     (r"noxfile\.py", rewritten_noxfile),
@@ -55,8 +57,10 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
             if isinstance(outcome, Unsatisfiable):
                 return outcome
             lines = text.splitlines()
-            named = {lines[int(s.place[5:]) - 1].strip() for s in outcome.left if _is_line(s)}
-            named |= {s.text.strip() for s in outcome.left if not _is_line(s)}
+            named = {
+                (lines[int(s.place[5:]) - 1] if s.place.startswith("line ") else s.text).strip()
+                for s in outcome.left
+            }
             more = (m for m in mentions(path, outcome.text, move) if m.text not in named)
             return msgspec.structs.replace(outcome, left=(*outcome.left, *more))
     hint = (
@@ -67,8 +71,7 @@ def rewritten(path: str, text: str, move: Move) -> Rewritten | Unsatisfiable:
 
 
 def nearest_floor(path: str, text: str, move: Move) -> Version | None:
-    # Return the version of the axis nearest to the floor of a move that a file cannot follow, on
-    # the way there, with which it can; None where there is none.
+    """Return the nearest version on the way to a floor that a file can follow, else None."""
     before = move.before
     if before is None:
         return None
@@ -82,13 +85,99 @@ def nearest_floor(path: str, text: str, move: Move) -> Version | None:
     return None
 
 
-def _is_line(skipped: Skipped) -> bool:
-    return skipped.place.startswith("line ")
+# What makes each lock again.
+_LOCKS = {
+    "uv.lock": "uv lock",
+    "poetry.lock": "poetry lock",
+    "pdm.lock": "pdm lock",
+    "pixi.lock": "pixi lock",
+    "Pipfile.lock": "pipenv lock",
+    "pylock.toml": "the command that wrote it",
+}
+# These tell of the past, and stay true.
+_HISTORY = re.compile(r"(?i)(?:change(?:s|log)|history|news|release[-_]?notes|authors)\b.*")
+_SETTINGS = re.compile(r"(?i).*\.(?:toml|ini|cfg|ya?ml)|justfile|makefile|\.python-versions?")
+_NUMBER = re.compile(r"(?<![\w.])v?(?P<version>\d+(?:\.\d+)*)(?!\w)")
+_NEVER = (
+    re.compile(
+        r"python_(?:full_)?version\s*(?P<operator><=?)\s*\\?['\"](?P<version>\d+(?:\.\d+)+)"
+    ),
+    re.compile(r"version_info\s*(?P<operator><=?)\s*\((?P<version>\d+\s*,\s*\d+)"),
+)
+_LONGEST = 120
 
 
-def _classified(outcome: Rewritten | Unsatisfiable, move: Move) -> Rewritten | Unsatisfiable:
-    if isinstance(outcome, Unsatisfiable):
-        return outcome
-    changes = classifier_changes(outcome.text, move)
-    after, edits = applied_changes(outcome.text, changes, "classifiers")
-    return Rewritten(text=after, edits=(*outcome.edits, *edits), left=outcome.left)
+def mentions(path: str, text: str, move: Move) -> Iterator[Skipped]:
+    """Yield the lines of a text that name a version between the old floor and the new one, of the
+    package or of Python, and the conditions that never hold any more.
+
+    Of a lock it is only said that it must be made again. Of a floor that goes down, only the lines
+    that still ask for the old one are named.
+    """
+    name = path.rsplit("/", 1)[-1]
+    if move.added is not None or move.before in (None, move.floor) or _HISTORY.fullmatch(name):
+        return
+    if name in _LOCKS:
+        if move.package is None or re.search(_spelled(move.package), text):
+            yield Skipped(place="", text="", because=f"it is a lock: run `{_LOCKS[name]}`")
+        return
+    named = _python_lines(name, text, move) if move.package is None else _lines(text, move)
+    for number, line, because in named:
+        yield Skipped(place=f"line {number}", text=line.strip()[:_LONGEST], because=because)
+
+
+def _lines(text: str, move: Move) -> Iterator[tuple[int, str, str]]:
+    name = re.compile(_spelled(move.package or ""))
+    for number, line in enumerate(text.splitlines(), start=1):
+        if (known := name.search(line)) is None:
+            continue
+        for match in _NUMBER.finditer(line, known.end()):
+            # A number alone is a version where it is written as one.
+            is_one = "." in match["version"] or line[match.start() - 1] in "=<>~\"'"
+            version = plain_version(match["version"]) if is_one else None
+            if version is not None and _is_left(line[: match.start()], version, move):
+                yield number, line, f"mentions {move.package} {version}"
+                break
+
+
+def _spelled(package: str) -> str:
+    words = map(re.escape, re.split(r"[-_.]+", package))
+    return rf"(?i)(?<![a-z0-9]){'[-_.]*'.join(words)}(?![a-z0-9])"
+
+
+def _python_lines(name: str, text: str, move: Move) -> Iterator[tuple[int, str, str]]:
+    series = [v for v in {*move.known, move.before} if v is not None and len(v.release) == 2]
+    minors = "|".join(str(v.minor) for v in sorted(series, reverse=True))
+    mention = re.compile(
+        rf"(?i)(?:(?<![\d.])3\.(?P<dotted>{minors})(?P<patch>\.(?:\d+|x|\*))?"
+        rf"|(?:py|cp|pypy|python)-?3(?P<joined>{minors})|3,\s*(?P<pair>{minors}))(?!\d)"
+    )
+    for number, line in enumerate(text.splitlines(), start=1):
+        is_about = re.search(r"(?i)py", line) is not None
+        if any(_never_holds(match, move) for never in _NEVER for match in never.finditer(line)):
+            yield number, line, f"never holds from Python {move.floor} on"
+            continue
+        for match in mention.finditer(line):
+            if not is_about and (match["patch"] or not _SETTINGS.fullmatch(name)):
+                continue
+            if match["pair"] and "version_info" not in line:
+                continue
+            version = Version(f"3.{match['dotted'] or match['joined'] or match['pair']}")
+            if _is_left(line[: match.start()], version, move):
+                yield number, line, f"mentions Python {version}"
+                break
+
+
+def _is_left(head: str, version: Version, move: Move) -> bool:
+    assert move.before is not None
+    if move.floor < move.before:
+        return version == move.before and re.search(r"[>~]=\s*['\"]?\Z", head) is not None
+    return move.before <= version < move.floor
+
+
+def _never_holds(match: re.Match[str], move: Move) -> bool:
+    assert move.before is not None
+    version = Version(re.sub(r"\s*,\s*", ".", match["version"]))
+    is_new = move.before < version if match["operator"] == "<" else move.before <= version
+    bound = version <= move.floor if match["operator"] == "<" else version < move.floor
+    return bound and is_new

@@ -1,9 +1,12 @@
-"""A version range as somebody wrote it, and the same range with another lower bound: what every
-rewrite rests on.
+"""What every rewrite rests on: a range as somebody wrote it, and the same range with another lower
+bound; and lists that name each version a project supports, from another floor on.
+
+Of a list only the stretch from the old floor to the new one is touched. What stood below the old
+floor has a reason of its own.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -33,17 +36,6 @@ class Move(Value, frozen=True, kw_only=True):
             raise ValueError(f"a floor has no local part: {self.floor}")
 
 
-class RangePlace(Value, frozen=True, kw_only=True):
-    """Where a range stands, and the text there: a requirement, or for Python a bare specifier.
-
-    With `pins`, as in a constraints file, a lone `==` is a choice of one version and no range.
-    """
-
-    name: str
-    text: str
-    pins: bool = False
-
-
 class Edit(Value, frozen=True, kw_only=True):
     """One value that a rewrite changed."""
 
@@ -53,7 +45,7 @@ class Edit(Value, frozen=True, kw_only=True):
 
 
 class Skipped(Value, frozen=True, kw_only=True):
-    """A value that speaks of the package, was not changed, and why."""
+    """A value that names the package, was not changed, and why."""
 
     place: str
     text: str
@@ -61,91 +53,79 @@ class Skipped(Value, frozen=True, kw_only=True):
 
 
 class Unsatisfiable(Value, frozen=True, kw_only=True):
-    """The move would leave a place with a range that admits nothing; so nothing at all is
-    rewritten.
-    """
+    """The move would leave a place with a range that admits nothing; so nothing is rewritten."""
 
     place: str
     before: str
     because: str
 
 
-class RewrittenRanges(Value, frozen=True, kw_only=True):
-    """The new text of each place, in the order given, and what was left alone."""
+class Rewritten(Value, frozen=True, kw_only=True):
+    """The text after a move, what changed in it, and what names the package and was left alone."""
 
-    texts: tuple[str, ...]
-    left: tuple[Skipped, ...]
-
-
-Bound = tuple[Version, bool]
-
-
-class _Clause(Value, frozen=True):
-    start: int
-    end: int
-    operator: str
-    space: str
-    version: str
-
-    @property
-    def bound(self) -> Bound | None:
-        """The version from which the clause admits, and whether that version itself is left out."""
-        if self.operator in (">=", "~=", "==", ">"):
-            return Version(self.version.removesuffix(".*")), self.operator == ">"
-        return None
-
-
-class _Range(Value, frozen=True):
-    head: str
     text: str
-    tail: str
-    clauses: tuple[_Clause, ...]
-
-    @property
-    def bound(self) -> Bound | None:
-        return max((clause.bound for clause in self.clauses if clause.bound), default=None)
+    edits: tuple[Edit, ...] = ()
+    left: tuple[Skipped, ...] = ()
 
 
+class RepositoryFile(Value, frozen=True, kw_only=True):
+    """A file of the repository as it was read, and as it should be."""
+
+    path: str
+    before: str
+    after: str
+
+
+# A version from which a range admits, and whether that version itself is left out.
+Bound = tuple[Version, bool]
 _NAME = re.compile(r"\s*([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?![A-Za-z0-9._-])")
 _REQUIREMENT = re.compile(
     _NAME.pattern + r"(?:\s*\[[^\]]*\])?(?P<parenthesis>\s*\(?)(?P<range>[^;@()]*)\)?\s*(?:;.*)?",
     re.S,
 )
-_CLAUSE = re.compile(r"(~=|==|!=|<=|>=|<|>)(\s*)([^\s,]+)")
+_CLAUSE = re.compile(r"(?P<operator>~=|==|!=|<=|>=|<|>)(?P<space>\s*)(?P<version>[^\s,]+)")
 _OTHER_PIN = "it is pinned below the new floor, and not at the old one; change it by hand"
 _SEVERAL = "it names no lower bound of its own, and other places do"
 
 
-def moved(places: Sequence[RangePlace], move: Move) -> RewrittenRanges | Unsatisfiable:
-    """Return the places' texts after the move; places that do not speak of the package keep theirs.
+def moved(
+    places: Sequence[tuple[str, str]], move: Move, pins: bool = False
+) -> tuple[list[str], tuple[Skipped, ...]] | Unsatisfiable:
+    """Return the text of each place after the move, and what was left alone. A place has a name and
+    a text: a requirement, or for Python a bare specifier. One about something else keeps its text.
 
     The floor is the lowest bound of all places. Up: every lower bound below the new floor goes up.
     Down: those at the old floor go down; a higher bound elsewhere has its own reason and stays.
-    Where no place has a lower bound, each gets one.
+    Where no place has a lower bound, each gets one. With `pins`, as in a constraints file, a lone
+    `==` is a choice of one version and no range.
     """
     if move.added is not None:
-        return RewrittenRanges(texts=tuple(place.text for place in places), left=())
-    ranges = [_range(place, move) for place in places]
-    pinned = [_pinned(r, move) if p.pins else None for p, r in zip(places, ranges, strict=True)]
-    ranges = [None if pin is not None else r for pin, r in zip(pinned, ranges, strict=True)]
-    known = [parsed.bound for parsed in ranges if isinstance(parsed, _Range) and parsed.bound]
+        return [text for _, text in places], ()
+    ranges = [_range(name, text, move) for name, text in places]
+    pinned = [_pinned(r, move) if pins and isinstance(r, tuple) else None for r in ranges]
+    ranges = [None if pin else r for r, pin in zip(ranges, pinned, strict=True)]
+    every = [parsed[1] for parsed in ranges if isinstance(parsed, tuple)]
+    known = [bound for text in every if (bound := _bound(_clauses(text)))]
     texts: list[str] = []
     left: list[Skipped] = []
-    for place, parsed, pin in zip(places, ranges, pinned, strict=True):
-        text = place.text if pin is None else pin
-        if pin == place.text:
-            left.append(Skipped(place=place.name, text=text, because=_OTHER_PIN))
+    for (name, text), parsed, pin in zip(places, ranges, pinned, strict=True):
+        after = pin or text
+        if pin == text:
+            left.append(Skipped(place=name, text=text, because=_OTHER_PIN))
         elif isinstance(parsed, Skipped):
             left.append(parsed)
-        elif parsed and known and parsed.bound is None:
-            left.append(Skipped(place=place.name, text=text, because=_SEVERAL))
-        elif parsed and _concerned(parsed.bound, known, move.floor):
-            changed = with_floor(parsed.text, move.floor)
-            if (because := _objection(changed, move.floor)) is not None:
-                return Unsatisfiable(place=place.name, before=text, because=because)
-            text = parsed.head + changed + parsed.tail
-        texts.append(text)
-    return RewrittenRanges(texts=tuple(texts), left=tuple(left))
+        elif parsed is not None:
+            head, specifiers, tail = parsed
+            bound = _bound(_clauses(specifiers))
+            if known and bound is None:
+                left.append(Skipped(place=name, text=text, because=_SEVERAL))
+            elif _is_concerned(bound, known, move.floor):
+                changed = with_floor(specifiers, move.floor)
+                if because := _objection(changed, move.floor):
+                    return Unsatisfiable(place=name, before=text, because=because)
+                after = head + changed + tail
+        texts.append(after)
+    return texts, tuple(left)
 
 
 def names_package(text: str, package: str) -> bool:
@@ -161,38 +141,30 @@ def with_floor(text: str, floor: Version) -> str:
     (`<3`, `<2.9`, `<=2.8.0`). Upper bounds and `!=` stay. A set without a lower bound gets one in
     front. May return a set that admits nothing.
     """
-    clauses = _clauses(text)
-    bounded = [(clause.bound, clause) for clause in clauses if clause.bound]
-    wanted = (floor, False)
+    clauses, wanted = _clauses(text), (floor, False)
+    comma = ", " if ", " in text else ","
+    bounded = [(bound, clause) for clause in clauses if (bound := _bound([clause]))]
     if not bounded:
-        return _in_front(text, clauses, floor)
-    top, _ = max(bounded, key=lambda pair: (pair[0], pair[1].operator == ">="))
+        if not clauses:
+            return f">={floor}{text}"
+        start = clauses[0].start()
+        return f"{text[:start]}>={clauses[0]['space']}{floor}{comma}{text[start:]}"
+    top, highest = max(bounded, key=lambda pair: (pair[0], pair[1]["operator"] == ">="))
     if top == wanted:
         return text
-    if wanted > top:
-        chosen = [max(bounded, key=lambda pair: (pair[0], pair[1].operator == ">="))[1]]
-    else:
-        chosen = [clause for bound, clause in bounded if bound > wanted]
-    comma = ", " if ", " in text else ","
-    for clause in reversed(chosen):
-        text = text[: clause.start] + _with_floor(clause, floor, comma) + text[clause.end :]
+    above = [clause for bound, clause in bounded if bound > wanted]
+    for clause in [highest] if wanted > top else reversed(above):
+        operator, space, version = clause.groups()
+        after, own = f">={space}{floor}", Version(version.removesuffix(".*"))
+        if operator == "~=":
+            same = _compatible(own, floor)
+            after = f"~={space}{same}" if same else f"{after}{comma}<{space}{_after(own, 1)}"
+        elif version.endswith(".*"):
+            after += f"{comma}<{space}{_after(own, 0)}"
+        elif operator == "==":
+            after += f"{comma}<={space}{version}"
+        text = text[: clause.start()] + after + text[clause.end() :]
     return text
-
-
-def _pinned(parsed: _Range | Skipped | None, move: Move) -> str | None:
-    # The text of a lone pin after the move: the new floor where it was the old one, itself where it
-    # is another version below the new floor; None where the move does not concern it.
-    if not isinstance(parsed, _Range) or move.before is None or len(parsed.clauses) != 1:
-        return None
-    (clause,) = parsed.clauses
-    if clause.operator != "==" or clause.version.endswith(".*"):
-        return None
-    version, text = Version(clause.version), parsed.text
-    if is_of(version, move.before):
-        text = text[: clause.start] + f"=={clause.space}{move.floor}" + text[clause.end :]
-    elif version >= move.floor:
-        return None
-    return parsed.head + text + parsed.tail
 
 
 def is_of(version: Version, series: Version | None) -> bool:
@@ -201,96 +173,83 @@ def is_of(version: Version, series: Version | None) -> bool:
     return version.release[: len(series.release)] == series.release or version == series
 
 
-def _concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
+def _clauses(text: str) -> list[re.Match[str]]:
+    return list(_CLAUSE.finditer(text))
+
+
+def _bound(clauses: Iterable[re.Match[str]]) -> Bound | None:
+    bounds = [
+        (Version(clause["version"].removesuffix(".*")), clause["operator"] == ">")
+        for clause in clauses
+        if clause["operator"] in (">=", "~=", "==", ">")
+    ]
+    return max(bounds, default=None)
+
+
+def _pinned(parsed: tuple[str, str, str], move: Move) -> str | None:
+    # The text of a lone pin after the move: the new floor where it was the old one, itself where it
+    # is another version below the new floor; None where the move does not concern it.
+    head, text, tail = parsed
+    clauses = _clauses(text)
+    if move.before is None or len(clauses) != 1:
+        return None
+    operator, space, version = clauses[0].groups()
+    if operator != "==" or version.endswith(".*"):
+        return None
+    if is_of(Version(version), move.before):
+        text = text[: clauses[0].start()] + f"=={space}{move.floor}" + text[clauses[0].end() :]
+    elif Version(version) >= move.floor:
+        return None
+    return head + text + tail
+
+
+def _is_concerned(bound: Bound | None, known: list[Bound], floor: Version) -> bool:
     if bound is None or not known:
         return True
     wanted, lowest = (floor, False), min(known)
     return bound < wanted if wanted > lowest else bound == lowest
 
 
-def _range(place: RangePlace, move: Move) -> _Range | Skipped | None:
-    # Return the range at a place, why it cannot be moved, or None when it is about something else.
-    if move.package is None:
-        return _parsed("", place.text, "", place)
-    if not names_package(place.text, move.package):
-        return None
-    match = _REQUIREMENT.fullmatch(place.text)
-    try:
-        requirement = Requirement(place.text.strip())
-    except InvalidRequirement:
-        return Skipped(
-            place=place.name, text=place.text, because="it is not a valid requirement (PEP 508)"
-        )
-    if requirement.url or match is None:
-        return Skipped(
-            place=place.name,
-            text=place.text,
-            because="it is a direct reference, which has no range",
-        )
-    start, end = match.span("range")
-    return _parsed(place.text[:start], place.text[start:end], place.text[end:], place)
-
-
-def _parsed(head: str, text: str, tail: str, place: RangePlace) -> _Range | Skipped:
-    try:
-        specifiers = SpecifierSet(text)
-    except InvalidSpecifier:
-        return Skipped(
-            place=place.name, text=place.text, because="its range is not valid (PEP 440)"
-        )
-    if any(part.operator == "===" or "+" in part.version for part in specifiers):
-        return Skipped(
-            place=place.name, text=place.text, because="it asks for one build, not for a range"
-        )
-    return _Range(head, text, tail, _clauses(text))
-
-
-def _clauses(text: str) -> tuple[_Clause, ...]:
-    return tuple(
-        _Clause(match.start(), match.end(), *match.groups()) for match in _CLAUSE.finditer(text)
-    )
-
-
-def _in_front(text: str, clauses: Sequence[_Clause], floor: Version) -> str:
-    if not clauses:
-        return f">={floor}{text}"
-    start = clauses[0].start
-    return f"{text[:start]}>={clauses[0].space}{floor}{', ' if ', ' in text else ','}{text[start:]}"
-
-
-def _with_floor(clause: _Clause, floor: Version, comma: str) -> str:
-    plain = f">={clause.space}{floor}"
-    if clause.operator in (">=", ">"):
-        return plain
-    version = Version(clause.version.removesuffix(".*"))
-    if clause.operator == "~=":
-        same = _compatible(version, floor)
-        return (
-            f"~={clause.space}{same}"
-            if same
-            else f"{plain}{comma}<{clause.space}{_after(version, 1)}"
-        )
-    if clause.version.endswith(".*"):
-        return f"{plain}{comma}<{clause.space}{_after(version, 0)}"
-    return f"{plain}{comma}<={clause.space}{clause.version}"
+def _range(place: str, text: str, move: Move) -> tuple[str, str, str] | Skipped | None:
+    # What stands before the range at a place, the range, and what follows it; or why it cannot be
+    # moved; or None when it is about something else.
+    start, end, because = 0, len(text), ""
+    if move.package is not None:
+        if not names_package(text, move.package):
+            return None
+        match = _REQUIREMENT.fullmatch(text)
+        try:
+            if Requirement(text.strip()).url or match is None:
+                because = "it is a direct reference, which has no range"
+            else:
+                start, end = match.span("range")
+        except InvalidRequirement:
+            because = "it is not a valid requirement (PEP 508)"
+    if not because:
+        try:
+            parts = SpecifierSet(text[start:end])
+            if any(part.operator == "===" or "+" in part.version for part in parts):
+                because = "it asks for one build, not for a range"
+        except InvalidSpecifier:
+            because = "its range is not valid (PEP 440)"
+    if because:
+        return Skipped(place=place, text=text, because=because)
+    return text[:start], text[start:end], text[end:]
 
 
 def _compatible(version: Version, floor: Version) -> str | None:
-    # Return what follows `~=` so that it starts at the floor and ends where it ended; None when
-    # nothing does.
+    # What follows `~=` so that it starts at the floor and ends where it ended; None when nothing
+    # does.
     length = len(version.release)
-    if (
-        len(floor.release) > length
-        or floor.epoch != version.epoch
-        or str(floor) != floor.base_version
-    ):
+    is_plain = floor.epoch == version.epoch and str(floor) == floor.base_version
+    if len(floor.release) > length or not is_plain:
         return None
     padded = (*floor.release, *[0] * (length - len(floor.release)))
     return _numbers(floor.epoch, padded) if padded[:-1] == version.release[:-1] else None
 
 
 def _after(version: Version, dropped: int) -> str:
-    # Return the first version after the series that is left when `dropped` components are cut off.
+    # The first version after the series that is left when `dropped` components are cut off.
     series = version.release[: len(version.release) - dropped]
     return _numbers(version.epoch, (*series[:-1], series[-1] + 1))
 
@@ -299,19 +258,143 @@ def _numbers(epoch: int, release: Sequence[int]) -> str:
     return (f"{epoch}!" if epoch else "") + ".".join(map(str, release))
 
 
-def _objection(text: str, floor: Version) -> str | None:
+def _objection(text: str, floor: Version) -> str:
     specifiers = SpecifierSet(text)
     if specifiers.is_unsatisfiable():
         return f"nothing is left of {text.strip()}"
     # A floor of one or two components is a series (2.8): its first patch may be left out. A longer
     # one is a version.
-    admitted = (
-        not (specifiers & SpecifierSet(f"=={floor.public}.*")).is_unsatisfiable()
-        if _series(floor)
-        else floor in specifiers
-    )
-    return None if admitted else f"{text.strip()} leaves out {floor} itself"
+    is_admitted = floor in specifiers
+    if len(floor.release) < 3 and str(floor) == floor.base_version:
+        is_admitted = not (specifiers & SpecifierSet(f"=={floor.public}.*")).is_unsatisfiable()
+    return "" if is_admitted else f"{text.strip()} leaves out {floor} itself"
 
 
-def _series(floor: Version) -> bool:
-    return len(floor.release) < 3 and str(floor) == floor.base_version
+# Lists of versions.
+
+Spell = Callable[[Version], str]
+_REST_OF_LINE = re.compile(r"[ \t]*,?[ \t]*(?:#.*)?\r?\n?")
+_COMMENT_ABOVE = re.compile(r"(?:[ \t]*#[^\n]*\n)+\Z")
+
+
+class ListedVersion(Value, frozen=True):
+    """An item of a list: where it stands in the text, without what separates it from the next, and
+    the version that it names. `spell` writes another version in its place; None where the item is
+    of a kind of its own, such as a PyPy, which can only go.
+    """
+
+    start: int
+    end: int
+    version: Version
+    spell: Spell | None
+
+
+class TextChange(Value, frozen=True):
+    """A stretch of a text, and what stands there afterwards."""
+
+    start: int
+    end: int
+    after: str
+
+
+def list_changes(text: str, items: Sequence[ListedVersion], move: Move) -> list[TextChange]:
+    """Return what a move changes in one list.
+
+    Up: items from the old floor to below the new one go; where the list had one of them and does
+    not name the new floor, the highest becomes it. Down: a list that began at the old floor gets
+    the versions that the move opens. A version that is added comes beside the newest.
+    """
+    plain = [item for item in items if item.spell is not None]
+    if move.added is not None:
+        highest = max(plain, key=lambda item: item.version, default=None)
+        if highest is None or not is_of(highest.version, max(move.known, default=None)):
+            return []
+        known = text[items[0].start : items[-1].end]
+        if re.search(rf"(?<![\w.]){re.escape(str(move.added))}(?![\dt])", known):
+            return []  # there already, as a pre-release: 3.15-dev
+        return _beside_the_end(text, items, highest, [move.added])
+    if move.before is None:
+        return []
+    if move.floor < move.before:
+        lowest = min(plain, key=lambda item: item.version, default=None)
+        if lowest is None or not is_of(lowest.version, move.before):
+            return []
+        versions = sorted(v for v in move.known if move.floor <= v < lowest.version)
+        new = [v for v in versions if not is_of(lowest.version, v)]
+        return _beside_the_end(text, items, lowest, new)
+    leaving = [item for item in items if _leaves(item, move)]
+    # A list of series names that of a floor that is one release.
+    is_named = any(is_of(i.version, move.floor) or is_of(move.floor, i.version) for i in items)
+    own = () if is_named else [item for item in leaving if item.spell is not None]
+    stays = max(own, key=lambda item: item.version, default=None)
+    return [
+        TextChange(item.start, item.end, item.spell(move.floor))
+        if item is stays and item.spell is not None
+        else TextChange(*_without(text, item.start, item.end), "")
+        for item in leaving
+    ]
+
+
+def scalar_change(item: ListedVersion, move: Move) -> list[TextChange]:
+    """Return what a move up makes of one version that stands alone; nothing else changes it."""
+    if move.before is None or item.spell is None or move.added is not None:
+        return []
+    return [TextChange(item.start, item.end, item.spell(move.floor))] if _leaves(item, move) else []
+
+
+def applied(
+    text: str, changes: Iterable[TextChange], place: str, left: Iterable[Skipped] = ()
+) -> Rewritten:
+    """Return the text after changes, each of them once, that do not overlap."""
+    edits: list[Edit] = []
+    after = text
+    once = {(change.start, change.end): change.after for change in changes}
+    for (start, end), new in sorted(once.items(), key=lambda each: each[0][0], reverse=True):
+        line = text.count("\n", 0, start) + 1
+        edits.insert(0, Edit(place=f"{place}, line {line}", before=text[start:end], after=new))
+        after = after[:start] + new + after[end:]
+    return Rewritten(text=after, edits=tuple(edits), left=tuple(left))
+
+
+def plain_version(text: str) -> Version | None:
+    """Return the version that a text is; None for any other, such as the git tag `v2.8.5`."""
+    return Version(text) if re.fullmatch(r"\d+(?:\.\d+)*(?:(?:a|b|rc)\d+)?", text) else None
+
+
+def _leaves(item: ListedVersion, move: Move) -> bool:
+    assert move.before is not None
+    return move.before <= item.version < move.floor and not is_of(move.floor, item.version)
+
+
+def _beside_the_end(
+    text: str, items: Sequence[ListedVersion], end: ListedVersion, versions: Sequence[Version]
+) -> list[TextChange]:
+    position = items.index(end)
+    neighbour = 1 if position == 0 else position - 1
+    if end.spell is None or neighbour >= len(items):
+        return []
+    first, second = sorted((position, neighbour))
+    between = re.sub(r"[ \t]*#[^\n]*", "", text[items[first].end : items[second].start])
+    between = re.sub(r"(\r?\n)(?:[ \t]*\r?\n)+", r"\1", between)
+    spelled = [end.spell(version) for version in versions]
+    if position == 0:
+        return [TextChange(end.start, end.start, "".join(f"{item}{between}" for item in spelled))]
+    after = "".join(f"{between}{item}" for item in reversed(spelled))
+    return [TextChange(end.end, end.end, after)]
+
+
+def _without(text: str, start: int, end: int) -> tuple[int, int]:
+    line_start = text.rfind("\n", 0, start) + 1
+    line_end = text.find("\n", end)
+    line_end = len(text) if line_end < 0 else line_end + 1
+    head, tail = text[line_start:start], text[end:line_end]
+    if re.fullmatch(r"[ \t]*(?:- +)?", head) and _REST_OF_LINE.fullmatch(tail):
+        above = _COMMENT_ABOVE.search(text, 0, line_start)
+        # A comment goes with its item, unless it may be about those below, too.
+        is_own = re.match(r"\s*(?:#|[\])}]|$|\n)", text[line_end:])
+        return (above.start() if above and is_own else line_start), line_end
+    if match := re.match(r"[ \t]*,[ \t]*", tail):
+        return start, end + match.end()
+    if match := re.search(r"[ \t]*,[ \t]*$", head):
+        return line_start + match.start(), end
+    return start, end

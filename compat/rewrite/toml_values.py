@@ -9,11 +9,14 @@ import tomlkit
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import String
+from tomlkit.items import InlineTable, String
 
+from compat.declare.extended import added_python, widened_specifier
 from compat.declare.faults import choice
+from compat.declare.matrix import InterpreterAxis, Relaxation, Rule
 from compat.errors import DeclarationError, UsageError
-from compat.rewrite.ranges import Edit, Move, RangePlace, Skipped, Unsatisfiable, moved
+from compat.policy.proposal import Proposal
+from compat.rewrite.ranges import Edit, Move, Rewritten, Skipped, Unsatisfiable, moved
 from compat.value import Value
 
 # Where tools are told which Python is the oldest.
@@ -24,20 +27,8 @@ _TOOLS = (
 )
 
 
-class Rewritten(Value, frozen=True, kw_only=True):
-    """The text after a move, what changed in it, and what speaks of the package and was left
-    alone.
-    """
-
-    text: str
-    edits: tuple[Edit, ...] = ()
-    left: tuple[Skipped, ...] = ()
-
-
 class _Slot(Value, frozen=True):
-    """A string of a document: its place, and the table or array and the key under which it
-    stands.
-    """
+    """A string of a document, under a key of a table or array."""
 
     place: str
     container: Any
@@ -53,10 +44,8 @@ class _Slot(Value, frozen=True):
 
 
 def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
-    """Return a matrix.toml with the floor of one axis at another version, for another reason.
-
-    Raises DeclarationError for a text that is not valid TOML, and UsageError for an axis that
-    declares no floor.
+    """Return a matrix.toml with another floor of an axis; raise DeclarationError for a text that is
+    not TOML, UsageError for an axis without a floor.
     """
     document = parsed_document(text)
     floors = [entry for entry in document.get("floors", ()) if isinstance(entry, dict)]
@@ -66,7 +55,11 @@ def rewritten_matrix(text: str, axis: str, floor: Version, because: str) -> str:
             f"declares no floor of axis '{axis}'", path="floors", hint=choice(axis, known)
         )
     entry = floors[known.index(axis)]
-    if not _same(entry.get("at"), floor):
+    try:
+        is_there = Version(str(entry.get("at"))) == floor
+    except InvalidVersion:
+        is_there = False
+    if not is_there:
         _set(entry, "at", str(floor))
     if entry.get("because") != because:
         _set(entry, "because", because)
@@ -82,41 +75,34 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     DeclarationError for a text that is not valid TOML.
     """
     document = parsed_document(text)
-    slots = list(_python(document) if move.package is None else _requirements(document))
-    outcome = moved([RangePlace(name=slot.place, text=slot.text) for slot in slots], move)
+    if move.package is None:
+        slots = list(_strings("project", document.get("project"), "requires-python"))
+    else:
+        slots = list(_requirements(document))
+    outcome = moved([(slot.place, slot.text) for slot in slots], move)
     if isinstance(outcome, Unsatisfiable):
         return outcome
+    texts, left = outcome
     edits = []
     stated = list(_stated(document, move))
-    for slot, after in (*zip(slots, outcome.texts, strict=True), *stated):
+    for slot, after in (*zip(slots, texts, strict=True), *stated):
         if after != slot.text:
             edits.append(Edit(place=slot.place, before=slot.text, after=after))
             slot.put(after)
-    left = (*outcome.left, *_poetry(document, move))
+    left = (*left, *_poetry(document, move))
     return Rewritten(text=tomlkit.dumps(document) if edits else text, edits=tuple(edits), left=left)
 
 
 def parsed_document(text: str) -> tomlkit.TOMLDocument:
-    """Return the document of a TOML text; raise DeclarationError for one that is not valid."""
     try:
         return tomlkit.parse(text)
     except TOMLKitError as fault:
         raise DeclarationError.of(f"is not valid TOML: {fault}") from fault
 
 
-def _same(value: object, floor: Version) -> bool:
-    try:
-        return Version(str(value)) == floor
-    except InvalidVersion:
-        return False
-
-
 def _set(entry: Any, key: str, text: str) -> None:
-    """Set a string in its own kind of quotes, or in plain ones when it was another kind or cannot
-    hold the text.
-
-    Readers of strings over several lines take a carriage return and a newline for a newline (TOML
-    1.0, String).
+    """Set a string in its own quotes, or in plain ones where those cannot hold it. Readers take a
+    carriage return and a newline for a newline (TOML 1.0, String).
     """
     try:
         if "\r" in text:
@@ -126,18 +112,11 @@ def _set(entry: Any, key: str, text: str) -> None:
         entry[key] = text
 
 
-def _python(document: Any) -> Iterator[_Slot]:
-    yield from _strings("project", document.get("project"), "requires-python")
-
-
 def _stated(document: Any, move: Move) -> Iterator[tuple[_Slot, str]]:
     if move.package is not None or move.before is None:
         return
     old, new = move.before, move.floor
-    spelled = {
-        str(old): str(new),
-        f"py{old.major}{old.minor}": f"py{new.major}{new.minor}",
-    }
+    spelled = {str(old): str(new), f"py{old.major}{old.minor}": f"py{new.major}{new.minor}"}
     for *tables, key in _TOOLS:
         place = ".".join(tables)
         for slot in _strings(place, _table(document, *tables), key):
@@ -188,3 +167,62 @@ def _poetry(document: Any, move: Move) -> Iterator[Skipped]:
             if canonicalize_name(key) == canonicalize_name(name):
                 because = "Poetry's ranges have a grammar of their own; change it by hand"
                 yield Skipped(place=f"{place}.{key}", text=str(table[key]), because=because)
+
+
+def matrix_after(text: str, proposal: Proposal, because: str) -> str:
+    """Return a matrix.toml after a proposal, as `rewritten_matrix` does; `because` is the new
+    reason.
+    """
+    name, version = proposal.axis, proposal.proposed
+    if proposal.kind != "extend":
+        return rewritten_matrix(text, name, version, because)
+    document = parsed_document(text)
+    axis = next((axis for axis in document.get("axes", ()) if axis.get("name") == name), None)
+    if axis is None:
+        raise UsageError.of(f"declares no axis '{name}'", path="axes")
+    if axis.get("kind") == "interpreter":
+        known = tuple(Version(str(release)) for release in axis["releases"])
+        added = added_python(InterpreterAxis(name=name, short="py", releases=known), version)
+        if added not in known:
+            axis["releases"].append(str(added))
+    else:
+        select = axis["select"]
+        before = str(select["specifier"])
+        after = widened_specifier(before, version, str(select.get("keep", "each")))
+        if after is not None and after != before:
+            select["specifier"] = after
+    return document.as_string()
+
+
+def rule_text(rule: Rule, evidence: str = "") -> str:
+    """Return a rule as an entry `[[rules]]`, ready to stand at the end of a matrix.toml."""
+    table = tomlkit.table()
+    table["name"] = rule.name
+    table["effect"] = rule.effect
+    table["because"] = f"{rule.because}{evidence}"
+    if rule.when.conditions:
+        when = tomlkit.inline_table()
+        when.update({axis: str(condition) for axis, condition in rule.when.conditions})
+        table["when"] = when
+    if rule.relaxations:
+        relaxations = tomlkit.array().multiline(True)
+        relaxations.extend(map(_relaxation, rule.relaxations))
+        table["relaxations"] = relaxations
+    rules = tomlkit.aot()
+    rules.append(table)
+    document = tomlkit.document()
+    document["rules"] = rules
+    return tomlkit.dumps(document)
+
+
+def _relaxation(relaxation: Relaxation) -> InlineTable:
+    entry = tomlkit.inline_table()
+    entry["package"] = relaxation.package
+    if relaxation.ignore_requires_python:
+        entry["ignore_requires_python"] = True
+        return entry
+    entry["to"] = relaxation.to
+    if relaxation.as_of is not None:
+        entry["as_of"] = relaxation.as_of
+    entry.update({name: True for name in ("everywhere", "always") if getattr(relaxation, name)})
+    return entry

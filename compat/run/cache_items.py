@@ -16,7 +16,7 @@ from uv import find_uv_bin
 
 from compat.files import remove_tree
 from compat.lock.lockfile import Pin
-from compat.lock.tool import run_resolver
+from compat.lock.uv import run_resolver
 from compat.run.isolation import HIGHEST_FIRST
 from compat.value import Value
 

@@ -16,7 +16,7 @@ from compat.errors import BuildFailed, IndexUnreachable, ToolFailed, UsageError,
 from compat.index.metadata import published_in
 from compat.index.release import Published
 from compat.index.settings import without_credentials
-from compat.lock.builders import error_before_failure, own_error
+from compat.lock.refusals import error_before_failure, own_error
 from compat.lock.uv import NETWORK_SIGNS, index_arguments
 from compat.plan.platform import accepted_tags, admits
 from compat.run.builds import Workshop

@@ -3,7 +3,7 @@
 import re
 import signal
 
-from compat.lock.builders import tool_at_fault
+from compat.lock.refusals import tool_at_fault
 from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
 from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, match_signature

@@ -11,8 +11,7 @@ from uv import find_uv_bin
 from compat.index.settings import IndexSettings
 from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Inputs, Pin
-from compat.lock.tool import run_resolver
-from compat.lock.uv import index_arguments
+from compat.lock.uv import index_arguments, run_resolver
 from compat.plan.platform import without_build
 from compat.value import Value
 

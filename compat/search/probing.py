@@ -13,7 +13,7 @@ from functools import cache
 import msgspec
 
 from compat.index.release import Package
-from compat.lock.known_locks import KnownLocks
+from compat.lock.demands import KnownLocks
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Refusal
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell

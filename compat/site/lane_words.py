@@ -1,6 +1,6 @@
 """What is said of lanes, on their page, in a summary and by `compat matrix variants`."""
 
-from compat.lock.floors import LockedFloor
+from compat.lock.recipe import LockedFloor
 from compat.plan.cell import Recipe
 from compat.results.compare import LaneCell
 

@@ -30,7 +30,7 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
 """
 # What asks an index or GitHub, runs cells, writes pages or explains faults.
 HEAVY = {
-    *("requests", "urllib3", "compat.index.pages"),
+    *("requests", "urllib3", "compat.index.pypi"),
     *("jinja2", "markdown_it", "PIL", "tomlkit", "psutil"),
     *("python_discovery", "compat.fleet.batch", "compat.fleet.local"),
     *("compat.site.edition", "compat.site.pages.render", "compat.github.client", "compat.lock.uv"),

@@ -17,7 +17,7 @@ from compat import pipeline
 from compat.errors import IndexUnreachable
 from compat.fleet import local, station
 from compat.fleet.batch import LockResult
-from compat.lock import tool
+from compat.lock import uv as tool
 from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility

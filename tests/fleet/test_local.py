@@ -13,8 +13,7 @@ import pytest
 from packaging.version import Version
 
 from compat.declare.suite_table import Suite
-from compat.fleet.local import Local
-from compat.fleet.station import BREAKER
+from compat.fleet.local import BREAKER, Local
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock
 from compat.results.judged import JudgedRun

@@ -14,9 +14,12 @@ from test_local import Told, broken, evidence, job
 
 from compat.errors import CompatError
 from compat.fleet import remote
-from compat.fleet.cell_order import (
+from compat.fleet.local import BREAKER
+from compat.fleet.remote import (
+    MOST_STARTS,
     CellOrder,
     ClusterHostile,
+    Remote,
     WorkerMessage,
     lacking,
     packed,
@@ -24,8 +27,6 @@ from compat.fleet.cell_order import (
     resources_for,
     unpacked,
 )
-from compat.fleet.remote import MOST_STARTS, Remote
-from compat.fleet.station import BREAKER
 from compat.results.judged import JudgedRun
 from compat.run.evidence import Evidence
 from compat.run.job import Job

@@ -24,7 +24,7 @@ from support.fake_index import (
 )
 
 from compat.errors import IndexUnreachable
-from compat.index import pages
+from compat.index import pypi as pages
 from compat.index.pypi import PyPISource
 from compat.index.release import Package
 from compat.index.settings import IndexSettings

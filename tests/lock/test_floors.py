@@ -10,9 +10,9 @@ from support.fake_index import FakeIndex
 from support.local_index import fill
 
 from compat.index.settings import IndexSettings
-from compat.lock.floors import floor_lines, locked_floors, lowest_of
 from compat.lock.lock_text import decode_lock, encode_lock
 from compat.lock.lockfile import Inputs, Lock, Refusal
+from compat.lock.recipe import floor_lines, locked_floors, lowest_of
 from compat.lock.uv import UvLocker
 from compat.plan.requirements import Asked
 

@@ -12,7 +12,7 @@ from support.fake_index import FakeIndex
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
-from compat.lock.known_locks import KnownLocks
+from compat.lock.demands import KnownLocks
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
 from compat.lock.uv import UvLocker
 

@@ -12,7 +12,6 @@ from packaging.pylock import Pylock, PylockValidationError
 from packaging.version import Version
 
 from compat.errors import DeclarationError
-from compat.lock.drift import drift
 from compat.lock.lock_text import (
     decode_inputs,
     decode_lock,
@@ -21,6 +20,7 @@ from compat.lock.lock_text import (
     read_versions,
 )
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin
+from compat.lock.mixed import drift
 
 NAMES = st.from_regex(r"[a-z][a-z0-9]{0,6}(-[a-z0-9]{1,4})?", fullmatch=True)
 VERSIONS = st.from_regex(r"[0-9]{1,3}\.[0-9]{1,3}(rc1|\.post2)?", fullmatch=True).map(Version)

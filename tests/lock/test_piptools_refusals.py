@@ -13,7 +13,7 @@ from compat.index.release import Artifact, Package, Release
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Refusal
 from compat.lock.piptools import PipToolsLocker
-from compat.lock.tool import Done
+from compat.lock.uv import Done
 
 UTC = datetime.timezone.utc
 UPLOADED = datetime.datetime(2021, 5, 11, tzinfo=UTC)

@@ -14,8 +14,8 @@ from compat.cli.machine import interpreter
 from compat.cli.options import workspace_of
 from compat.cli.this_machine import locker_of, wheels_locker
 from compat.declare.platforms import target_of
-from compat.index.elsewhere import wheels_elsewhere
-from compat.lock.kept_lock import kept_lock
+from compat.index.discover import wheels_elsewhere
+from compat.lock.lock_text import kept_lock
 from compat.lock.lockfile import Inputs, Lock, Refusal
 from compat.lock.piptools import PipToolsLocker
 from compat.lock.recipe import locked_cell

@@ -14,7 +14,7 @@ from compat.declare.platforms import (
     target_words,
 )
 from compat.errors import UsageError
-from compat.index.elsewhere import wheels_elsewhere
+from compat.index.discover import wheels_elsewhere
 from compat.index.kept import decode_packages, encode_packages
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility

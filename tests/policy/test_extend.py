@@ -31,7 +31,7 @@ from compat.policy.propose import proposed_extensions
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.snapshot import snapshot
-from compat.rewrite.matrix_file import matrix_after
+from compat.rewrite.toml_values import matrix_after
 
 FIRST = cell("3.12", "1.4")
 

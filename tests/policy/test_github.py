@@ -23,7 +23,7 @@ from compat.github.standing import (
     sync_issue,
     sync_pull_request,
 )
-from compat.rewrite.repository_file import RepositoryFile
+from compat.rewrite.ranges import RepositoryFile
 
 BEFORE, AFTER = 'at = "3.9"\n', 'at = "3.10"\n'
 BRANCHES = Branches(own="compat/floors", base="main")

@@ -12,8 +12,7 @@ from packaging.version import Version
 from compat.declare.toml import toml_document
 from compat.errors import DeclarationError
 from compat.rewrite.file import nearest_floor, rewritten
-from compat.rewrite.ranges import Move, Unsatisfiable
-from compat.rewrite.toml_values import Rewritten
+from compat.rewrite.ranges import Move, Rewritten, Unsatisfiable
 
 KNOWN = tuple(map(Version, ("3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13")))
 NUMPY = tuple(map(Version, ("1.22", "1.24", "1.26", "2.0", "2.1")))

@@ -12,8 +12,8 @@ from packaging.version import Version
 from compat.declare.toml import toml_document as parsed_toml
 from compat.errors import DeclarationError, UsageError
 from compat.rewrite.file import rewritten
-from compat.rewrite.ranges import Move, Unsatisfiable, with_floor
-from compat.rewrite.toml_values import Rewritten, rewritten_matrix
+from compat.rewrite.ranges import Move, Rewritten, Unsatisfiable, with_floor
+from compat.rewrite.toml_values import rewritten_matrix
 
 GRID = [
     Version(f"{major}.{minor}.{patch}")

@@ -20,7 +20,7 @@ from compat.github.standing import (
     sync_issue,
     sync_pull_request,
 )
-from compat.rewrite.repository_file import RepositoryFile
+from compat.rewrite.ranges import RepositoryFile
 
 BRANCHES = Branches(own="compat/floors", base="main")
 BEFORE, THREAD = "at = 1\n", IssueKey(key="floors", label="compat")

@@ -21,9 +21,8 @@ from test_classify import but, step
 from compat.declare.suite_table import Suite
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
-from compat.lock.builders import own_error, tool_at_fault
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.lock.refusals import refusal_of_uv
+from compat.lock.refusals import own_error, refusal_of_uv, tool_at_fault
 from compat.lock.sources import NamedBuilds
 from compat.lock.uv import UvLocker
 from compat.results.judged import judged, record_of

@@ -7,7 +7,7 @@ from compat.files import unified_diff
 from compat.policy.calendar import Bar, missing_command
 from compat.policy.proposal import Kind, Proposal
 from compat.policy.propose import affected_words, floors
-from compat.rewrite.matrix_file import matrix_after
+from compat.rewrite.toml_values import matrix_after
 from compat.site.api.axis_documents import (
     QuarterDocument,
     minimum_document,

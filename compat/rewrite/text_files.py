@@ -1,0 +1,566 @@
+"""Texts that are changed where they stand, and nowhere else: requirements files, setup.cfg and
+setup.py, noxfile.py, tox.ini, workflows, classifiers, and the badges of a README. No code of them
+runs.
+
+ConfigUpdater and ruamel.yaml were weighed (November 2026): neither keeps each byte of a value over
+several lines that it changes, and both would still leave the items of a list to be found here.
+"""
+
+import ast
+import configparser
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+import yaml
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from compat.errors import DeclarationError
+from compat.rewrite.ranges import (
+    Edit,
+    ListedVersion,
+    Move,
+    Rewritten,
+    Skipped,
+    TextChange,
+    Unsatisfiable,
+    applied,
+    list_changes,
+    moved,
+    names_package,
+    plain_version,
+    scalar_change,
+)
+from compat.value import Value
+
+_SEVERAL_LINES = "it goes over several lines; change it by hand"
+_PYTHON = re.compile(
+    r"~?(?P<pypy>pypy-?)?(?P<version>\d+\.\d+)(?:\.(?:\d+|x|\*))?(?:t|-dev|-0|-v[\w.]+)?"
+)
+
+
+def _quoted(start: int, end: int, text: str, quote: str, move: Move) -> ListedVersion | None:
+    """A version in quotes, as noxfiles and workflows list them; None for another text."""
+    spell = lambda version: f"{quote}{version}{quote}"  # noqa: E731
+    if move.package is not None:
+        known = plain_version(text)
+        return None if known is None else ListedVersion(start, end, known, spell)
+    match = _PYTHON.fullmatch(text)
+    if match is None:
+        return None
+    is_plain = match["version"] == text
+    return ListedVersion(start, end, Version(match["version"]), spell if is_plain else None)
+
+
+# Texts that are read line by line: setup.cfg, tox.ini and requirements files.
+
+_HEADER = re.compile(r"\[([^\]]+)\]")
+_KEY = re.compile(r"([^\s=:][^=:]*?)\s*[=:]\s*")
+_COMMENT = re.compile(r"(^|\s)#.*$")
+_OPTION = re.compile(r"\s--?[A-Za-z]")
+# A line's number, where it starts, and its text.
+_Line = tuple[int, int, str]
+
+
+class _Piece(Value, frozen=True):
+    """A stretch that holds one requirement or one specifier; `because` says why it cannot move."""
+
+    place: str
+    start: int
+    end: int
+    because: str = ""
+
+
+def rewritten_requirements(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    # What is pinned with hashes is a lock, to be made again, and stays.
+    if move.package is None:
+        return Rewritten(text=text)
+    pieces: list[_Piece] = []
+    group: list[_Line] = []
+    for line in _lines(text):
+        group.append(line)
+        # A backslash joins lines; as for pip, a comment ends what is joined.
+        if line[2].endswith("\\") and not line[2].lstrip().startswith("#"):
+            continue
+        pieces += _requirement_piece(group, move.package)
+        group = []
+    pieces += _requirement_piece(group, move.package) if group else []
+    return _spliced(text, pieces, move, pins=True)
+
+
+def rewritten_setup_cfg(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    """Return a setup.cfg after a move: `python_requires`, `install_requires` and
+    `options.extras_require`. Raises DeclarationError for a text that configparser does not read.
+    """
+    try:
+        configparser.RawConfigParser().read_string(text)
+    except configparser.Error as fault:
+        raise DeclarationError.of(f"is not a valid setup.cfg: {fault}") from fault
+    pieces: list[_Piece] = []
+    for section, key, lines in _values(text):
+        place = f"{section}.{key}"
+        if move.package is None and place == "options.python_requires":
+            filled = [line for line in lines if line[2].strip()]
+            because = _SEVERAL_LINES if len(filled) > 1 else ""
+            pieces += (_stripped(line, place, because) for line in filled)
+        elif move.package is not None and (
+            place == "options.install_requires" or section == "options.extras_require"
+        ):
+            pieces += _list_pieces(lines, place, move.package)
+    return _spliced(text, pieces, move)
+
+
+def _spliced(
+    text: str, pieces: Sequence[_Piece], move: Move, pins: bool = False
+) -> Rewritten | Unsatisfiable:
+    free = [piece for piece in pieces if not piece.because]
+    outcome = moved([(p.place, text[p.start : p.end]) for p in free], move, pins)
+    if isinstance(outcome, Unsatisfiable):
+        return outcome
+    texts, left = outcome
+    edits: list[Edit] = []
+    changed = text
+    for piece, after in reversed(list(zip(free, texts, strict=True))):
+        before = text[piece.start : piece.end]
+        if after != before:
+            edits.insert(0, Edit(place=piece.place, before=before, after=after))
+            changed = changed[: piece.start] + after + changed[piece.end :]
+    fixed = tuple(
+        Skipped(place=p.place, text=text[p.start : p.end], because=p.because)
+        for p in pieces
+        if p.because
+    )
+    return Rewritten(text=changed, edits=tuple(edits), left=(*fixed, *left))
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    for number, match in enumerate(re.finditer(r"[^\n]*\n|[^\n]+", text), start=1):
+        yield number, match.start(), match[0].rstrip("\r\n")
+
+
+def _requirement_piece(group: Sequence[_Line], package: str) -> Iterator[_Piece]:
+    number, start, first = group[0]
+    content = _COMMENT.sub("", first).rstrip()
+    if names_package(content, package):
+        because = _SEVERAL_LINES if len(group) > 1 else ""
+        if any(_OPTION.search(text) for _, _, text in group):
+            because = "it is pinned with options of its own; lock it again instead"
+        yield _Piece(f"line {number}", start, start + len(content), because)
+
+
+def _values(text: str) -> Iterator[tuple[str, str, list[_Line]]]:
+    """Each section, key, and the lines of the value, the first without the key."""
+    section, key, lines = "", "", list[_Line]()
+    for number, start, line in _lines(text):
+        if line.lstrip()[:1] in ("#", ";"):
+            continue
+        if line[:1].isspace() or not line:
+            lines += [(number, start, line)] if line.strip() else []
+            continue
+        if key:
+            yield section, key, lines
+        key, lines = "", []
+        if header := _HEADER.match(line):
+            section = header[1]
+        elif match := _KEY.match(line):
+            key = match[1].lower().replace("-", "_")
+            lines = [(number, start + match.end(), line[match.end() :])]
+    if key:
+        yield section, key, lines
+
+
+def _list_pieces(lines: Sequence[_Line], place: str, package: str) -> Iterator[_Piece]:
+    # A list's requirements as setuptools reads them: one a line, or on a single line between
+    # semicolons.
+    number, start, first = lines[0]
+    if first.startswith("file:"):
+        yield _stripped(lines[0], place, "it is read from another file; move that one")
+        return
+    if len(lines) == 1:
+        parts = re.finditer(r"[^;]+", first)
+        lines = [(number, start + match.start(), match[0]) for match in parts]
+    for line in lines:
+        if names_package(line[2], package):
+            yield _stripped(line, f"{place}, line {line[0]}")
+
+
+def _stripped(line: _Line, place: str, because: str = "") -> _Piece:
+    _, start, text = line
+    start += len(text) - len(text.lstrip())
+    return _Piece(place, start, start + len(text.strip()), because)
+
+
+# Python texts.
+
+# A literal of one piece, without a prefix that changes what stands in it.
+_LITERAL = re.compile(r"(?P<quote>['\"])(?P<text>[^'\"\\\n]*)(?P=quote)")
+# Names that noxfiles give lists of Pythons; a list that a `python=` names counts, too.
+_NAMES = re.compile(r"(?i)(?:supported_|all_)?(?:pythons?|py|python_versions?|py_versions?)")
+_REQUIREMENTS = ("install_requires", "tests_require", "setup_requires")
+_Literal = re.Match[str]
+
+
+class PythonSource:
+    """The string literals of a Python text, with where they stand."""
+
+    def __init__(self, text: str) -> None:
+        try:
+            self._nodes = list(ast.walk(ast.parse(text)))
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as fault:
+            raise DeclarationError.of(f"is not valid Python: {fault}") from fault
+        self.calls = [node for node in self._nodes if isinstance(node, ast.Call)]
+        self._text = text
+        self._lines = text.splitlines(keepends=True)
+        self._starts = [0]
+        for line in self._lines:
+            self._starts.append(self._starts[-1] + len(line))
+
+    def literal(self, node: ast.AST) -> _Literal | None:
+        """Return a plain string literal with its quotes; None for anything else."""
+        if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
+            return None
+        start = self._offset(node.lineno, node.col_offset)
+        end = self._offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
+        return _LITERAL.fullmatch(self._text, start, end)
+
+    def literals(self, node: ast.AST | None) -> list[_Literal]:
+        """Return the literals of a list, tuple or set of nothing else; none of another node."""
+        if not isinstance(node, ast.List | ast.Tuple | ast.Set):
+            return []
+        known = [text for element in node.elts if (text := self.literal(element)) is not None]
+        return known if len(known) == len(node.elts) else []
+
+    def python_lists(self) -> Iterator[list[_Literal]]:
+        values = [k.value for c in self.calls for k in c.keywords if k.arg in ("python", "pythons")]
+        names = {node.id for node in values if isinstance(node, ast.Name)}
+        for node in self._nodes:
+            if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                known = [target.id for target in targets if isinstance(target, ast.Name)]
+                if any(name in names or _NAMES.fullmatch(name) for name in known):
+                    values.append(node.value)
+        for value in values:
+            literal = self.literal(value)
+            yield self.literals(value) if literal is None else [literal]
+
+    def parametrized(self, package: str) -> Iterator[list[_Literal]]:
+        for call in self.calls:
+            if _called(call) == "parametrize" and len(call.args) > 1:
+                first = self.literal(call.args[0])
+                if first and canonicalize_name(first["text"]) == canonicalize_name(package):
+                    yield self.literals(call.args[1])
+
+    def _offset(self, line: int, column: int) -> int:
+        before = self._lines[line - 1].encode()[:column] if line <= len(self._lines) else b""
+        return self._starts[line - 1] + len(before.decode())
+
+
+def rewritten_noxfile(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    """Return a noxfile after a move: the lists of Pythons, or those that `parametrize` gives a
+    package. Raises DeclarationError for a text that is not Python.
+    """
+    source = PythonSource(text)
+    changes: list[TextChange] = []
+    for literals in source.parametrized(move.package) if move.package else source.python_lists():
+        known = (_quoted(m.start(), m.end(), m["text"], m["quote"], move) for m in literals)
+        items = [item for item in known if item is not None]
+        if len(literals) > 1:
+            changes += list_changes(text, items, move)
+        elif items:
+            changes += scalar_change(items[0], move)
+    return applied(text, changes, "nox")
+
+
+def rewritten_setup_py(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    """Return a setup.py after a move: literals of `python_requires`, `install_requires` and
+    `extras_require`, and the classifiers. Raises DeclarationError for a text that is not Python.
+    """
+    source = PythonSource(text)
+    calls = (call for call in source.calls if _called(call) == "setup")
+    literals = [known for call in calls for known in _ranges(source, call, move)]
+    outcome = moved([(name, literal["text"]) for name, literal in literals], move)
+    if isinstance(outcome, Unsatisfiable):
+        return outcome
+    texts, left = outcome
+    changes = [
+        TextChange(*known.span(), f"{known['quote']}{after}{known['quote']}")
+        for (_, known), after in zip(literals, texts, strict=True)
+        if after != known["text"]
+    ]
+    return applied(text, [*changes, *_classifier_changes(text, move)], "setup.py", left)
+
+
+def _ranges(source: PythonSource, call: ast.Call, move: Move) -> Iterator[tuple[str, _Literal]]:
+    for keyword in call.keywords:
+        name, value = keyword.arg or "", keyword.value
+        if move.package is None:
+            literal = source.literal(value) if name == "python_requires" else None
+            yield from [] if literal is None else [(name, literal)]
+        elif name in _REQUIREMENTS:
+            yield from ((name, literal) for literal in source.literals(value))
+        elif name == "extras_require" and isinstance(value, ast.Dict):
+            for extra in value.values:
+                yield from ((name, literal) for literal in source.literals(extra))
+
+
+def _called(call: ast.Call) -> str:
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+# Classifiers of Python series in any text that lists them (core metadata specifications).
+
+_PREFIX = "Programming Language :: Python :: "
+# In quotes, or alone on its line as in setup.cfg.
+_CLASSIFIER = re.compile(
+    rf"(?P<quote>[\"'])?{_PREFIX}(?P<version>\d+\.\d+)(?(quote)(?P=quote)|(?=[ \t]*\r?$))", re.M
+)
+
+
+def with_classifiers(
+    rewrite: Callable[[str, Move], Rewritten | Unsatisfiable],
+) -> Callable[[str, Move], Rewritten | Unsatisfiable]:
+    def rewritten(text: str, move: Move) -> Rewritten | Unsatisfiable:
+        first = rewrite(text, move)
+        if isinstance(first, Unsatisfiable):
+            return first
+        changes = _classifier_changes(first.text, move)
+        then = applied(first.text, changes, "classifiers")
+        return Rewritten(text=then.text, edits=(*first.edits, *then.edits), left=first.left)
+
+    return rewritten
+
+
+def _classifier_changes(text: str, move: Move) -> list[TextChange]:
+    if move.package is not None:
+        return []
+
+    def item(match: re.Match[str]) -> ListedVersion:
+        quote = match["quote"] or ""
+        spell = lambda version: f"{quote}{_PREFIX}{version}{quote}"  # noqa: E731
+        return ListedVersion(match.start(), match.end(), Version(match["version"]), spell)
+
+    matches = _CLASSIFIER.finditer(text)
+    own = [m for m in matches if "#" not in text[text.rfind("\n", 0, m.start()) + 1 : m.start()]]
+    return list_changes(text, [item(match) for match in own], move)
+
+
+# tox.ini: the environments of `envlist`, the Pythons that a CI maps to them, and the requirements
+# of `deps` (https://tox.wiki/en/stable/config.html).
+
+_LIST = re.compile(
+    r"^env_?list[ \t]*=(?P<value>[^\n]*\n?(?:[ \t]+[^\n]*\n?|[ \t]*\r?\n(?=[ \t]))*)", re.M
+)
+_BRACES = re.compile(r"(?<![\w.])(?P<prefix>py3?|pypy3?|)\{(?P<items>[^{}]*)\}")
+_ITEM = re.compile(r"[^,\s{}]+")
+_SPAN = re.compile(r"(?<![^,\s{])(?P<low>\d+)-(?P<high>\d+)(?![^,\s}])")
+_ENVIRONMENT = re.compile(r"(?P<prefix>py-?|pypy-?|)(?P<version>3\.?\d+)(?P<rest>(?:-[^,\s]*)?)")
+_MAPPING = re.compile(r"^(?P<line>[ \t]*(?P<version>3\.\d+)[ \t]*[:=][^\n]*\n?)", re.M)
+_MAPPED = re.compile(
+    r"^\[gh(?:-actions)?(?::[\w-]+)?\][ \t]*\n(?P<body>(?:(?!\[)[^\n]*\n?)*)", re.M
+)
+
+
+def rewritten_tox(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    if move.package is None:
+        changes = [change for match in _LIST.finditer(text) for change in _listed(match, move)]
+        changes += [change for match in _MAPPED.finditer(text) for change in _mapped(match, move)]
+        return applied(text, changes, "tox")
+    pieces: list[_Piece] = []
+    for section, key, lines in _values(text):
+        if key == "deps" and section.startswith("testenv"):
+            plain = [(number, start, _COMMENT.sub("", line)) for number, start, line in lines]
+            pieces += _list_pieces(plain, f"{section}.deps", move.package)
+    return _spliced(text, pieces, move)
+
+
+def _listed(match: re.Match[str], move: Move) -> Iterator[TextChange]:
+    text, (start, end) = match.string, match.span("value")
+    outside = text[start:end]
+    for braces in _BRACES.finditer(text, start, end):
+        items = [_braced(item, braces) for item in _ITEM.finditer(text, *braces.span("items"))]
+        yield from list_changes(text, [item for item in items if item is not None], move)
+        for span in _SPAN.finditer(text, *braces.span("items")):
+            yield from _span_changes(span, braces["prefix"], move)
+        left, right = braces.start() - start, braces.end() - start
+        outside = outside[:left] + "x" * (right - left) + outside[right:]
+    names = (
+        (name, _ENVIRONMENT.fullmatch(name[0].split("#")[0]))
+        for name in re.finditer(r"[^,\s]+", outside)
+        if "#" not in outside[outside.rfind("\n", 0, name.start()) + 1 : name.start()]
+    )
+    plain = [_named(name.start() + start, known) for name, known in names if known is not None]
+    yield from list_changes(text, plain, move)
+
+
+def _span_changes(span: re.Match[str], prefix: str, move: Move) -> Iterator[TextChange]:
+    if move.before is None or "pypy" in prefix or not prefix:
+        return
+    is_minor = prefix.endswith("3")
+    low, high = (span[end] if is_minor else span[end][1:] for end in ("low", "high"))
+    if not (low and high):
+        return
+    first = Version(f"3.{low}")
+    is_lowered = first == move.before and move.floor < first
+    if move.added is not None and Version(f"3.{high}") == max(move.known):
+        end, version = "high", move.added
+    elif move.before <= first < move.floor or is_lowered:
+        end, version = "low", move.floor
+    else:
+        return
+    yield TextChange(*span.span(end), str(version.minor) if is_minor else f"3{version.minor}")
+
+
+def _braced(item: re.Match[str], braces: re.Match[str]) -> ListedVersion | None:
+    prefix = braces["prefix"]
+    if prefix.endswith("3"):
+        if not item[0].isdecimal():
+            return None
+        spell = (lambda version: str(version.minor)) if prefix == "py3" else None
+        return ListedVersion(item.start(), item.end(), Version(f"3.{item[0]}"), spell)
+    known = _ENVIRONMENT.fullmatch(item[0])
+    if known is None or known["rest"]:
+        return None
+    if not prefix and not known["prefix"] and "." not in known["version"]:
+        return None
+    return _named(item.start(), known, is_pypy=prefix.startswith("pypy"))
+
+
+def _named(start: int, known: re.Match[str], is_pypy: bool = False) -> ListedVersion:
+    prefix, rest, is_dotted = known["prefix"], known["rest"], "." in known["version"]
+    digits = known["version"].replace(".", "")
+
+    def spell(version: Version) -> str:
+        number = str(version) if is_dotted else f"{version.major}{version.minor}"
+        return f"{prefix}{number}{rest}"
+
+    own = None if is_pypy or prefix.startswith("pypy") else spell
+    return ListedVersion(start, start + len(known[0]), Version(f"{digits[0]}.{digits[1:]}"), own)
+
+
+def _mapped(match: re.Match[str], move: Move) -> Iterator[TextChange]:
+    # The lines of tox-gh and tox-gh-actions whose Python goes, and one for a Python that is added,
+    # like that of the newest.
+    if move.before is None or move.floor < move.before:
+        return
+    lines = [(m, Version(m["version"])) for m in _MAPPING.finditer(match.string, *match.span(1))]
+    for line, version in lines:
+        added, newest = move.added, max(move.known, default=None)
+        if added is not None and version == newest and added not in [v for _, v in lines]:
+            after = line[0].replace(str(newest), str(added))
+            joined = f"{newest.major}{newest.minor}", f"{added.major}{added.minor}"
+            yield TextChange(line.end(), line.end(), after.replace(*joined))
+        if move.before <= version < move.floor:
+            yield TextChange(line.start(), line.end(), "")
+
+
+# The matrices of a CI in YAML: keys such as `python-version`, as a list in either style, or as one
+# version. A parser says where each value stands.
+
+_PYTHON_KEY = re.compile(r"(?i)(?:python|py)(?:[-_]?versions?)?")
+# An entry of a matrix is about more than its Python, such as a tox environment.
+_ENTRIES = ("exclude", "include")
+_IN_ENTRY = "it stands in an entry of `exclude` or `include`; change the entry by hand"
+_LAST_PYPY = "the list's only PyPy was removed with it; add a newer one if PyPy is supported"
+
+
+def rewritten_workflow(text: str, move: Move) -> Rewritten | Unsatisfiable:
+    """Return a workflow after a move: lists of Pythons, or of the package's versions under its own
+    name. Raises DeclarationError for a text that is not YAML.
+    """
+    try:
+        root = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (yaml.YAMLError, RecursionError) as fault:
+        line = " ".join(str(fault).split())
+        raise DeclarationError.of(f"is not valid YAML: {line}") from fault
+    changes: list[TextChange] = []
+    left: list[Skipped] = []
+
+    def skip(change: TextChange, because: str) -> None:
+        line = text.count("\n", 0, change.start) + 1
+        stretch = text[change.start : change.end].strip()
+        left.append(Skipped(place=f"line {line}", text=stretch, because=because))
+
+    for value, keys in _yaml_values(root, move, frozenset()):
+        is_list = isinstance(value, yaml.SequenceNode)
+        nodes = [n for n in (value.value if is_list else [value]) if isinstance(n, yaml.ScalarNode)]
+        known = (_yaml_item(text, node, move) for node in nodes)
+        items = [item for item in known if item is not None]
+        if is_list and len(value.value) != 1:
+            moves = list_changes(text, items, move)
+        else:
+            moves = scalar_change(items[0], move) if items else []
+        if not keys.isdisjoint(_ENTRIES):
+            for change in moves:
+                skip(change, _IN_ENTRY)
+            continue
+        changes += moves
+        pypys = [change for change in moves if "pypy" in text[change.start : change.end]]
+        every = [node for node in nodes if is_list and node.value.startswith("pypy")]
+        if pypys and len(every) == len(pypys):
+            skip(pypys[-1], _LAST_PYPY)
+    return applied(text, changes, "workflow", left)
+
+
+def _yaml_values(
+    node: yaml.Node | None, move: Move, keys: frozenset[str]
+) -> Iterator[tuple[yaml.Node, frozenset[str]]]:
+    if isinstance(node, yaml.SequenceNode):
+        for element in node.value:
+            yield from _yaml_values(element, move, keys)
+    elif isinstance(node, yaml.MappingNode):
+        for key, value in node.value:
+            name = str(key.value) if isinstance(key, yaml.ScalarNode) else ""
+            if move.package is None:
+                is_about = bool(_PYTHON_KEY.fullmatch(name))
+            else:
+                # Outside of a matrix a package's variable may as well hold a tag or a branch.
+                own = re.sub(r"[-_]?versions?$", "", name, flags=re.I)
+                is_about = bool(own) and "matrix" in keys and _is_same(own, move.package)
+            if is_about:
+                yield value, keys
+            yield from _yaml_values(value, move, keys | {name})
+
+
+def _yaml_item(text: str, node: yaml.ScalarNode, move: Move) -> ListedVersion | None:
+    if node.style not in (None, "'", '"'):
+        return None
+    start, end = node.start_mark.index, node.end_mark.index
+    # A number without quotes would lose its last zero: 3.10 is 3.1.
+    return _quoted(start, end, text[start:end].strip("'\""), node.style or '"', move)
+
+
+# Badges of a README that say from which version on a project works: static ones of shields.io, and
+# the words beside them (https://shields.io/badges/static-badge).
+
+# In a path of shields.io a dash of the text is written twice, a blank as _ or %20.
+_BADGE = re.compile(
+    r"img\.shields\.io/badge/(?P<label>(?:[^-/\s)\"]|--)+)-"
+    r"(?P<message>(?P<head>(?:%3E%3D|>=|%E2%89%A5|≥|from|_|%20)*)"
+    r"(?P<version>\d+(?:\.\d+)*)(?P<tail>(?:%2B|\+|_|%20|or|newer|later)*))-",
+    re.IGNORECASE,
+)
+_MARKDOWN = re.compile(r"!\[(?P<alt>[^\]\n]*)\]\([^)\s]*$")
+_RST = re.compile(r"[^\n]*\n(?:[ \t]+:(?!alt)\w+:[^\n]*\n)*[ \t]+:alt:(?P<alt>[^\n]*)")
+
+
+def rewritten_readme(text: str, move: Move) -> Rewritten:
+    changes: list[TextChange] = []
+    for badge in _BADGE.finditer(text) if move.before not in (None, move.floor) else ():
+        label = re.sub(r"_|%20", " ", badge["label"].replace("--", "-")).strip()
+        # Without a word before or after it, it is one version and not a floor.
+        is_floor = bool(badge["head"] or badge["tail"]) and Version(badge["version"]) == move.before
+        if not is_floor or not _is_same(label.replace(" ", "-"), move.package or "python"):
+            continue
+        changes.append(TextChange(*badge.span("version"), str(move.floor)))
+        line_start = text.rfind("\n", 0, badge.start()) + 1
+        alt = _MARKDOWN.search(text, line_start, badge.start()) or _RST.match(text, badge.end())
+        version = re.compile(rf"(?<![\d.]){re.escape(badge['version'])}(?![\d]|\.\d)")
+        if alt and (match := version.search(text, *alt.span("alt"))):
+            changes.append(TextChange(*match.span(), str(move.floor)))
+    return applied(text, changes, "README")
+
+
+def _is_same(name: str, package: str) -> bool:
+    return canonicalize_name(name) == canonicalize_name(package)
