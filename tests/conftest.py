@@ -5,6 +5,7 @@ is timed.
 import datetime
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,12 +15,14 @@ import requests
 from support import zoo
 from support.fake_index import FakeIndex
 from support.local_index import DEMO, fill
+from support.real_site import made as made_real
 from support.untested import untested
 
 from compat.index.settings import settings
 from compat.workspace import Workspace
 
 MATRICES = Path(__file__).parent.parent / "matrices"
+Once = Callable[[str, Callable[[Path], object]], Path]
 
 # The quick part tries a property on a tenth of its examples, the long part on all of them. A busy
 # machine is no fault of the code.
@@ -91,24 +94,44 @@ def tools() -> list[tuple[str, str, bytes]]:
 
 
 @pytest.fixture(scope="session")
-def derived(tmp_path_factory: pytest.TempPathFactory) -> Callable[[datetime.date], Path]:
-    """Give a cache folder with what is derived of the committed matrices on a day: one worker
-    derives it, the others read it.
-    """
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Give the folder of a name, which one worker fills and the others find full."""
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = place.parent
 
-    def of(day: datetime.date) -> Path:
-        folder = place / f"derived-{day}"
-        folder.mkdir(exist_ok=True)
-        with (place / f"derived-{day}.lock").open("w") as lock:
+    def of(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, full = place / name, place / f"{name}.full"
+        with (place / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for matrix in ("tff", "pip-tools"):
-                assert Workspace(MATRICES / matrix, day, lambda: folder).known.entries
+            if not full.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                full.touch()
         return folder
 
     return of
+
+
+@pytest.fixture(scope="session")
+def derived(once: Once) -> Callable[[datetime.date], Path]:
+    """Give a cache folder with what is derived of the committed matrices on a day."""
+
+    def of(day: datetime.date) -> Path:
+        def fill(folder: Path) -> None:
+            for matrix in ("tff", "pip-tools"):
+                assert Workspace(MATRICES / matrix, day, lambda: folder).known.entries
+
+        return once(f"derived-{day}", fill)
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def real_site(once: Once) -> Path:
+    """The site of the committed records in `public`, beside the matrices that it is made from."""
+    return once("real-site", made_real)
 
 
 @pytest.fixture(scope="module")

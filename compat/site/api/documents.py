@@ -3,7 +3,7 @@ of its files, and one OpenAPI file.
 """
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
@@ -119,6 +119,7 @@ def schema_file(name: str, base_url: str) -> bytes:
     return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name])})
 
 
+@cache
 def document_schema(kind: type[Value]) -> dict[str, Any]:
     """Return the JSON schema of a document: every key is there, and readers pass over others.
 
