@@ -27,16 +27,11 @@ Once = Callable[[str, Callable[[Path], object]], Path]
 # The markers of the long part, and its files that take longest (measured), the longest first.
 LONG = ("slow", "browser", "real_index")
 LONGEST = (
-    *("test_night", "test_clusters", "test_access", "test_real_locks", "test_zoo", "test_checkout"),
-    *(
-        "test_own_tests",
-        "test_real_commands",
-        "test_mended",
-        "test_hostile_cells",
-        "test_supervise",
-    ),
-    *("test_known_truths", "test_question", "test_tables", "test_hostile", "test_hostile_data"),
-    *("test_documentation", "test_generated", "test_runs", "test_derived_answers"),
+    *("test_night", "test_clusters", "test_access", "test_real_locks", "test_zoo"),
+    *("test_checkout", "test_own_tests", "test_real_commands", "test_mended"),
+    *("test_hostile_cells", "test_supervise", "test_known_truths", "test_question"),
+    *("test_tables", "test_hostile", "test_hostile_data", "test_documentation"),
+    *("test_generated", "test_runs", "test_derived_answers"),
 )
 
 # The quick part tries a property on a tenth of its examples, the long part on all of them. A busy
@@ -63,6 +58,8 @@ def index_answers() -> bool:
         return False
 
 
+# First, as xdist reads the groups in the same hook.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Order the long part, and skip tests on the real index where it cannot be reached; in CI they
     run, and fail, instead.
