@@ -101,8 +101,8 @@ def tests(session: nox.Session) -> None:
     if is_long:
         # Hypothesis marks each property as its own.
         part = ["-m", f"({others} or hypothesis) and not benchmark", "--hypothesis-profile=all"]
-        # tests/conftest.py groups them by file, and orders the groups.
-        part += ["--dist", "loadgroup", "--no-loadscope-reorder"]
+        # The tests of a file share what takes minutes to make; tests/conftest.py orders the files.
+        part += ["--dist", "loadfile", "--no-loadscope-reorder"]
     # Hundreds of tests start Python, which takes twice the time where nothing keeps its bytecode.
     bytecode = {"PYTHONDONTWRITEBYTECODE": ""}
     session.run("pytest", "-n", "3", *part, *session.posargs[is_long:], env=bytecode)

@@ -24,8 +24,7 @@ from compat.workspace import Workspace
 MATRICES = Path(__file__).parent.parent / "matrices"
 Once = Callable[[str, Callable[[Path], object]], Path]
 
-# The markers of the long part, and its files that take longest (measured), the longest first.
-LONG = ("slow", "browser", "real_index")
+# The files that take longest (measured), the longest first.
 LONGEST = (
     *("test_night", "test_clusters", "test_access", "test_real_locks", "test_zoo"),
     *("test_checkout", "test_own_tests", "test_real_commands", "test_mended"),
@@ -58,28 +57,18 @@ def index_answers() -> bool:
         return False
 
 
-# First, as xdist reads the groups in the same hook.
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the long part, and skip tests on the real index where it cannot be reached; in CI they
+    """Begin with what takes longest, and skip tests on the real index where it cannot be reached; in CI they
     run, and fail, instead.
     """
-    _order(items)
+    # What takes longest begins first, so that no worker is left alone with it at the end.
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
     asking = [item for item in items if item.get_closest_marker("real_index")]
     if not asking or os.environ.get("CI") or index_answers():
         return
     for item in asking:
         item.add_marker(pytest.mark.skip(reason="the package index does not answer"))
-
-
-def _order(items: list[pytest.Item]) -> None:
-    # Of the long part one worker takes all tests of a file, as they share what takes minutes to
-    # make; what takes longest begins first, so that no worker is left alone with it at the end.
-    place = {name: number for number, name in enumerate(LONGEST)}
-    for item in items:
-        if any(map(item.get_closest_marker, LONG)):
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

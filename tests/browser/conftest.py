@@ -20,7 +20,6 @@ from compat.site.serve import Preview
 CHROMIUM = shutil.which("chromium")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the tests of this folder; skip those whose browser is not here.
 
