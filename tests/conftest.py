@@ -58,10 +58,10 @@ def index_answers() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, and skip tests on the real index where it cannot be reached; in CI they
-    run, and fail, instead.
+    """Skip tests on the real index where it cannot be reached; in CI they run, and fail, instead.
+
+    What takes longest begins first, so that no worker is left alone with it at the end.
     """
-    # What takes longest begins first, so that no worker is left alone with it at the end.
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.path.stem, len(place)))
     asking = [item for item in items if item.get_closest_marker("real_index")]
