@@ -1,4 +1,4 @@
-"""Change compat/ in ways drawn at random, and say whether the tests of the room that is changed fail.
+"""Change compat/ in ways drawn at random, and say whether the tests of that room fail.
 
     python tools/mutants.py --seed 7 --count 60 --within 300
 
@@ -70,10 +70,9 @@ def changed(source: str, node: ast.AST, kind: str) -> str:
         case ast.If() | ast.IfExp():
             node = node.test
             before = ast.unparse(node)
-    after = {"condition": f"(not ({before}))", "statement": "pass"}.get(kind)
-    after = after or (
-        ast.unparse(node) if isinstance(node, ast.Constant) else f"({ast.unparse(node)})"
-    )
+    now = ast.unparse(node)
+    usual = now if kind == "constant" else f"({now})"
+    after = {"condition": f"(not ({before}))", "statement": "pass"}.get(kind, usual)
     lines = source.encode().splitlines(keepends=True)
     first, last = node.lineno - 1, node.end_lineno - 1
     head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
@@ -112,7 +111,9 @@ def main() -> None:
     ]
     with tempfile.TemporaryDirectory() as place:
         root = Path(place) / "checkout"
-        shutil.copytree(HERE, root, ignore=shutil.ignore_patterns(".*", "public", "__pycache__"))
+        shutil.copytree(
+            HERE, root, ignore=shutil.ignore_patterns(".git", ".venv", ".nox", "__pycache__")
+        )
         tally: dict[str, int] = {}
         drawn = random.Random(asked.seed).sample(found, asked.count)
         for path, number in drawn[asked.skip :]:
