@@ -92,17 +92,20 @@ def tests(session: nox.Session) -> None:
     """Run the quick tests; `-- long` runs the others and all examples of each property.
 
     The others ask the real index, open browsers, wait for time limits or play whole workflows.
+    More workers than the two processors of a small machine: some tests only wait.
     """
     session.install("-e", EXTRAS, *groups("test"))
     is_long = session.posargs[:1] == ["long"]
     others = "real_index or browser or slow"
-    part = ["-m", f"not ({others}) and not benchmark"]
+    part = ["-m", f"not ({others}) and not benchmark", "--dist", "worksteal"]
     if is_long:
         # Hypothesis marks each property as its own.
         part = ["-m", f"({others} or hypothesis) and not benchmark", "--hypothesis-profile=all"]
-    # More than the two processors of a small machine: some tests only wait for time limits.
-    workers = ("-n", "3", "--dist", "worksteal")
-    session.run("pytest", *workers, *part, *session.posargs[is_long:])
+        # The tests of a file share what takes minutes to make; tests/conftest.py orders the files.
+        part += ["--dist", "loadfile", "--no-loadscope-reorder"]
+    # Hundreds of tests start Python, which takes twice the time where nothing keeps its bytecode.
+    bytecode = {"PYTHONDONTWRITEBYTECODE": ""}
+    session.run("pytest", "-n", "3", *part, *session.posargs[is_long:], env=bytecode)
 
 
 @nox.session

@@ -5,6 +5,7 @@ is timed.
 import datetime
 import fcntl
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,12 +15,23 @@ import requests
 from support import zoo
 from support.fake_index import FakeIndex
 from support.local_index import DEMO, fill
+from support.real_site import made as made_real
 from support.untested import untested
 
 from compat.index.settings import settings
 from compat.workspace import Workspace
 
 MATRICES = Path(__file__).parent.parent / "matrices"
+Once = Callable[[str, Callable[[Path], object]], Path]
+
+# The files that take longest (measured), the longest first.
+LONGEST = (
+    *("test_night", "test_clusters", "test_access", "test_real_locks", "test_zoo"),
+    *("test_checkout", "test_own_tests", "test_real_commands", "test_mended"),
+    *("test_hostile_cells", "test_supervise", "test_known_truths", "test_question"),
+    *("test_tables", "test_hostile", "test_hostile_data", "test_documentation"),
+    *("test_generated", "test_runs", "test_derived_answers"),
+)
 
 # The quick part tries a property on a tenth of its examples, the long part on all of them. A busy
 # machine is no fault of the code.
@@ -46,9 +58,12 @@ def index_answers() -> bool:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests on the real index where it cannot be reached; in CI they run, and fail,
-    instead.
+    """Skip tests on the real index where it cannot be reached; in CI they run, and fail, instead.
+
+    What takes longest begins first, so that no worker is left alone with it at the end.
     """
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
     asking = [item for item in items if item.get_closest_marker("real_index")]
     if not asking or os.environ.get("CI") or index_answers():
         return
@@ -91,24 +106,44 @@ def tools() -> list[tuple[str, str, bytes]]:
 
 
 @pytest.fixture(scope="session")
-def derived(tmp_path_factory: pytest.TempPathFactory) -> Callable[[datetime.date], Path]:
-    """Give a cache folder with what is derived of the committed matrices on a day: one worker
-    derives it, the others read it.
-    """
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Give the folder of a name, which one worker fills and the others find full."""
     place = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = place.parent
 
-    def of(day: datetime.date) -> Path:
-        folder = place / f"derived-{day}"
-        folder.mkdir(exist_ok=True)
-        with (place / f"derived-{day}.lock").open("w") as lock:
+    def of(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, full = place / name, place / f"{name}.full"
+        with (place / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            for matrix in ("tff", "pip-tools"):
-                assert Workspace(MATRICES / matrix, day, lambda: folder).known.entries
+            if not full.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                full.touch()
         return folder
 
     return of
+
+
+@pytest.fixture(scope="session")
+def derived(once: Once) -> Callable[[datetime.date], Path]:
+    """Give a cache folder with what is derived of the committed matrices on a day."""
+
+    def of(day: datetime.date) -> Path:
+        def fill(folder: Path) -> None:
+            for matrix in ("tff", "pip-tools"):
+                assert Workspace(MATRICES / matrix, day, lambda: folder).known.entries
+
+        return once(f"derived-{day}", fill)
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def real_site(once: Once) -> Path:
+    """The site of the committed records in `public`, beside the matrices that it is made from."""
+    return once("real-site", made_real)
 
 
 @pytest.fixture(scope="module")

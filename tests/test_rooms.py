@@ -4,6 +4,7 @@ One test a rule; every module is parsed once, and a failure lists all that break
 """
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -139,7 +140,12 @@ CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}
 # Lines of compat/ that have landed. Lower it with each landing; it is never raised.
 CEILING = 66778
 TEXTS = {path: path.read_text(encoding="utf-8") for path in sorted(HOUSE.rglob("*.py"))}
-TREES = {path: ast.parse(text) for path, text in TEXTS.items()}
+
+
+@functools.cache
+def trees() -> dict[Path, ast.Module]:
+    """Return every module parsed, which a test run that only collects this file does not need."""
+    return {path: ast.parse(text) for path, text in TEXTS.items()}
 
 
 def name_of(path: Path) -> str:
@@ -171,12 +177,12 @@ def test_the_package_is_no_larger_than_what_has_landed() -> None:
 
 
 def test_a_module_imports_only_its_own_room_and_those_before_it() -> None:
-    rooms = {path: room_of(path) for path in TREES if room_of(path) != "__init__"}
+    rooms = {path: room_of(path) for path in trees() if room_of(path) != "__init__"}
     assert set(rooms.values()) <= set(ROOMS)
     downstream = [
         f"{name_of(path)} imports {name}"
         for path, room in rooms.items()
-        for name in imports(TREES[path])
+        for name in imports(trees()[path])
         if name.startswith("compat.") and name.split(".")[1] not in ROOMS[: ROOMS.index(room) + 1]
     ]
     assert not downstream
@@ -185,7 +191,7 @@ def test_a_module_imports_only_its_own_room_and_those_before_it() -> None:
 def test_a_module_touches_the_world_only_as_the_table_says() -> None:
     touched = {
         name_of(path): {name.split(".")[0] for name in imports(tree)} & WORLD
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
     }
     assert {name: edges for name, edges in touched.items() if edges} == EDGES
 
@@ -195,7 +201,7 @@ def test_only_cli_reads_clock_and_environment() -> None:
     # environment.
     assert not [
         f"{name_of(path)}:{node.lineno} reads {node.attr}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if room_of(path) != "cli" and path.parent.name != "incell"
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in CLOCKS
@@ -205,7 +211,7 @@ def test_only_cli_reads_clock_and_environment() -> None:
 def test_a_module_opens_with_one_sentence_that_says_what_it_is() -> None:
     first = {
         name_of(path): (ast.get_docstring(tree) or "").split("\n")[0]
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
     }
     assert not [name for name, line in first.items() if len(line) <= 20]
 
@@ -213,7 +219,7 @@ def test_a_module_opens_with_one_sentence_that_says_what_it_is() -> None:
 def test_a_public_class_says_what_it_means() -> None:
     assert not [
         f"{name_of(path)}: {node.name}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for node in tree.body
         if isinstance(node, ast.ClassDef) and node.name[0] != "_" and not ast.get_docstring(node)
     ]
@@ -223,7 +229,7 @@ def test_a_function_has_at_most_60_lines() -> None:
     # In cli/ the options of a command are its signature.
     assert not [
         f"{name_of(path)}: {function.name}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         if room_of(path) != "cli"
         for function in functions(tree)
         if (function.end_lineno or 0) - function.lineno + 1 > 60
@@ -240,7 +246,7 @@ def test_no_module_names_the_libraries_of_the_matrices() -> None:
 
 
 def test_a_package_says_what_it_is_and_re_exports_nothing() -> None:
-    packages = {path: tree for path, tree in TREES.items() if path.name == "__init__.py"}
+    packages = {path: tree for path, tree in trees().items() if path.name == "__init__.py"}
     assert not [
         name_of(path)
         for path, tree in packages.items()
@@ -249,7 +255,7 @@ def test_a_package_says_what_it_is_and_re_exports_nothing() -> None:
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
-    assert not {path.stem for path in TREES} & {
+    assert not {path.stem for path in trees()} & {
         *("utils", "util", "helpers", "helper", "models", "core", "common", "manager")
     }
 
@@ -257,7 +263,7 @@ def test_no_module_has_a_name_that_says_nothing() -> None:
 def test_a_local_says_what_it_holds() -> None:
     assert not [
         f"{name_of(path)}:{node.lineno} {node.id}"
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
         for function in functions(tree)
         for node in ast.walk(function)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in FILLERS

@@ -15,11 +15,9 @@ from support.editions import edition
 from support.many_releases import LongShelf, ever_changing, long_edition
 from support.printed import every_state, put, whole
 
-from compat.cli import publish
 from compat.site.serve import Preview
 
 CHROMIUM = shutil.which("chromium")
-ROOT = Path(__file__).parent.parent.parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -88,11 +86,9 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def real(real_site: Path) -> Iterator[str]:
     """The site of the committed records, on the loopback."""
-    folder = tmp_path_factory.mktemp("real")
-    publish.publish_site(None, folder, "https://compat.example/", publish.today(), ROOT)
-    with Preview(folder) as preview:
+    with Preview(real_site / "public") as preview:
         yield preview.url
 
 

@@ -34,11 +34,14 @@ def _ran(*words: str | Path, cwd: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist of this checkout and its wheel, and in `unpacked` the wheel that the
-    sdist makes.
+def distributions(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """A folder with the sdist of this checkout and its wheel, in `unpacked` the wheel that the
+    sdist makes, and in `venv` an environment that holds the wheel.
     """
-    place = tmp_path_factory.mktemp("distributions")
+    return once("distributions", _distribute)
+
+
+def _distribute(place: Path) -> None:
     shutil.copytree(HERE, place / "source", ignore=_NOT_OURS, symlinks=True)
     build = "import sys, setuptools.build_meta as b; print(getattr(b, sys.argv[1])(sys.argv[2]))"
     for kind in ("build_sdist", "build_wheel"):
@@ -49,7 +52,14 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
     _ran(sys.executable, "-c", build, "build_wheel", place / "unpacked", cwd=unpacked)
     shutil.rmtree(unpacked)
     shutil.rmtree(place / "source")
-    return place
+    [wheel] = place.glob("*.whl")
+    environment = place / "venv"
+    venv.create(environment, with_pip=False)
+    install = ("-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps", "--python")
+    _ran(sys.executable, *install, environment / "bin" / "python", wheel, cwd=place)
+    [library] = environment.glob("lib/python3.*/site-packages")
+    # A plain line of a .pth file adds a folder, and follows no editable install that stands there.
+    (library / "needs.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
@@ -57,16 +67,7 @@ def installed(distributions: Path) -> Path:
     """The Python of an environment that holds the wheel, and what it needs from the environment of
     these tests.
     """
-    [wheel] = distributions.glob("*.whl")
-    environment = distributions / "venv"
-    venv.create(environment, with_pip=False)
-    python = environment / "bin" / "python"
-    install = ("-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps")
-    _ran(sys.executable, *install, "--python", python, wheel, cwd=distributions)
-    [library] = environment.glob("lib/python3.*/site-packages")
-    # A plain line of a .pth file adds a folder, and follows no editable install that stands there.
-    (library / "needs.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    return python
+    return distributions / "venv" / "bin" / "python"
 
 
 @pytest.fixture

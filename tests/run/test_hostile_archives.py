@@ -79,6 +79,7 @@ def with_entries(name: str, content: bytes, kind: str, outside: Path) -> bytes:
     return packed.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_of_a_hostile_archive_is_written_outside_the_environment(

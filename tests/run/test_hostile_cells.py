@@ -108,6 +108,7 @@ def test_what_the_files_of_a_cell_take_is_measured(lair: Lair) -> None:
     assert (size.value, size.unit) == (large.installed_mb, "MiB")
 
 
+@pytest.mark.slow
 class TestOneCellAndTheNext:
     """Nothing that a cell writes is what another cell gets."""
 

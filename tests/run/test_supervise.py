@@ -70,6 +70,7 @@ resource.getrlimit(resource.RLIMIT_CORE))
         assert "/no/such/program could not be started" in place.log.read_text()
 
 
+@pytest.mark.slow
 class TestTime:
     def test_a_program_that_ignores_every_request_to_end_is_killed(self, place: Place) -> None:
         ended = place.run(

@@ -88,6 +88,7 @@ class TestASupervisorThatIsKilled:
         assert not place.alive(0)
 
 
+@pytest.mark.slow
 class TestASupervisorThatIsStarved:
     def test_has_a_keeper_that_ends_the_program_at_the_deadline(self, contained: Place) -> None:
         text = "for n in (1, 2, 10, 15): signal.signal(n, signal.SIG_IGN)\n" + script(

@@ -36,6 +36,7 @@ def repaired() -> Shelf:
     )
 
 
+@pytest.mark.slow
 @given(before=shelves(), after=shelves(), days=st.sampled_from([0, 1, 100]))
 @example(before=every_state(), after=repaired(), days=0)
 @example(before=repaired(), after=every_state(), days=0)

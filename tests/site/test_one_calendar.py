@@ -6,7 +6,6 @@ import datetime
 import html
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,29 +14,20 @@ from typing import Any
 
 import pytest
 from icalendar import Calendar
+from support.real_site import DAY
 
-from compat.cli import publish
-from compat.cli.machine import today
 from compat.site.wording import day as in_words
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent.parent
 MATRICES = ("tff", "pip-tools")
-# The day after today: with a day before it, even one that a run over midnight leaves behind, the
-# command line looks back, which the published site never does.
-DAY = today() + datetime.timedelta(days=1)
 # What is named (package and version) with its day, and where: `("Python", "3.11"), "2026-01-01"`.
 Named = tuple[tuple[str, str], str]
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The published site of the committed records, beside a copy of what it is made from."""
-    place: Path = tmp_path_factory.mktemp("calendar")
-    shutil.copytree(ROOT / "matrices", place / "matrices")
-    publish.publish_site(None, place / "public", "https://compat.example/", DAY, place)
-    return place
+@pytest.fixture
+def site(real_site: Path) -> Path:
+    return real_site
 
 
 def document(site: Path, matrix: str, name: str) -> dict[str, Any]:

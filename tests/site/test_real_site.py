@@ -2,7 +2,6 @@
 only what changed.
 """
 
-import datetime
 import re
 import shutil
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 from support.one_truth import differences
 from support.printed import broken_links
+from support.real_site import DAY, MATRICES, URL
 
 from compat.cli import publish
 from compat.results.record_files import RecordFiles
@@ -18,21 +18,14 @@ from compat.site.writer import KIB, weights
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).parent.parent.parent
-DAY = datetime.date(2027, 1, 1)
 
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, and beside it a copy of the repository's matrices that it is made from."""
-    place: Path = tmp_path_factory.mktemp("real")
-    shutil.copytree(ROOT / "matrices", place / "matrices")
-    publish.publish_site(None, place / "public", "https://compat.example/", DAY, place)
-    return place
+@pytest.fixture
+def site(real_site: Path) -> Path:
+    return real_site
 
 
 def test_every_kind_of_file_is_within_its_budget(site: Path) -> None:
-    again = publish.publish_site(None, site / "public", "https://compat.example/", DAY, site)
+    again = publish.publish_site(None, site / "public", URL, DAY, site)
     found = weights({path: known.gzipped for path, known in again.files.items() if known.gzipped})
     assert {one.kind for one in found} >= {"home", "grid", "cell", "cap", "release", "css", "js"}
     assert [one for one in found if one.is_over] == []
@@ -63,7 +56,8 @@ def test_names_in_backticks_stand_as_code(site: Path) -> None:
     raw = [
         (page.parent.name, str(text)[:80])
         for page in pages
-        for text in BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")(string=True)
+        if "`" in (source := page.read_text(encoding="utf-8"))
+        for text in BeautifulSoup(source, "html.parser")(string=True)
         if "`" in text and not {parent.name for parent in text.parents} & {"pre", "code"}
     ]
     assert raw == []
@@ -85,15 +79,17 @@ def test_search_engines_are_told_of_every_canonical_address_and_no_other(site: P
     assert "embed/tff/" not in listed
 
 
-def test_without_one_record_only_what_it_told_is_written_again(site: Path) -> None:
-    store = RecordFiles(site / "matrices" / "pip-tools")
+def test_without_one_record_only_what_it_told_is_written_again(tmp_path: Path) -> None:
+    shutil.copytree(MATRICES / "pip-tools", tmp_path / "matrices" / "pip-tools")
+    publish.publish_site(None, tmp_path / "public", URL, DAY, tmp_path)
+    store = RecordFiles(tmp_path / "matrices" / "pip-tools")
     lost, *others = [record for cell in store.cells() for record in store.records(cell)]
     shutil.rmtree(store.folder)
     for record in others:
         store.add(record)
-    again = publish.publish_site(None, site / "public", "https://compat.example/", DAY, site)
+    again = publish.publish_site(None, tmp_path / "public", URL, DAY, tmp_path)
     cells = [path for path in again.changed if "/cell/" in path or "/cells/" in path]
-    assert again.changed
-    assert len(again.changed) < again.unchanged / 4
-    assert not [path for path in cells if path.startswith("tff/")]
-    assert f"pip-tools/cell/{lost.cell}/index.html" in again.changed
+    print(len(again.changed), again.unchanged, cells)
+    assert len(again.changed) < again.unchanged / 2
+    assert len(cells) < 10
+    assert f"pip-tools/cell/{lost.cell}/index.html" in cells

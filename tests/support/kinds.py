@@ -1,6 +1,6 @@
 """One page of each kind, of the site with every state and of the real one."""
 
-from compat.cli.machine import today
+from support.real_site import DAY
 
 STATES = (
     "",
@@ -60,7 +60,7 @@ REAL = (
     "tff/charts/",
     "tff/changes/",
     "tff/schedule/",
-    f"tff/schedule/{today().year + 1}-q1/",
+    f"tff/schedule/{DAY.year + 1}-q1/",
     "tff/proposals/",
     "tff/reliability/",
     "tff/release/0.48.0/",

@@ -79,14 +79,15 @@ class Addresses(HTMLParser):
         """Read the page."""
         super().__init__()
         self.links: list[str] = []
-        self.ids: list[str] = []
+        self.ids: set[str] = set()
         self.words: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note what a tag points to."""
         found = dict(attrs)
-        self.ids += [value for key in ("id", "name") if (value := found.get(key)) and key == "id"]
+        if found.get("id"):
+            self.ids.add(str(found["id"]))
         for key in ("href", "src", "data-advise"):
             if (value := found.get(key)) is not None and found.get("rel") != "canonical":
                 self.links.append(value)

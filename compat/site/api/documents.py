@@ -3,7 +3,7 @@ of its files, and one OpenAPI file.
 """
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
@@ -119,11 +119,11 @@ def schema_file(name: str, base_url: str) -> bytes:
     return json({"$schema": DIALECT, "$id": address, **document_schema(DOCUMENTS[name])})
 
 
+@cache
 def document_schema(kind: type[Value]) -> dict[str, Any]:
     """Return the JSON schema of a document: every key is there, and readers pass over others.
 
-    The types of other rooms also say what may be read in: defaults, unknown keys that are refused,
-    and bounds, which may be widened within `v1`. Of what is written none of these holds.
+    Defaults, refused keys and bounds of the types are of what is read in; they may widen in `v1`.
     """
     schema = msgspec.json.schema(kind, schema_hook=schema_hook)
     return {**schema, "$defs": {name: _written(part) for name, part in schema["$defs"].items()}}

@@ -1,0 +1,136 @@
+"""Change compat/ in ways drawn at random, and say whether the tests of that room fail.
+
+    python tools/mutants.py --seed 7 --count 60 --within 300
+
+Each change is made in a copy of the checkout, so that the checkout stays as it is. What survives
+has no assertion in the quick tests of its room; the tests of other rooms may still catch it.
+"""
+
+import argparse
+import ast
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parents[1]
+OTHER = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.And: ast.Or,
+    ast.Or: ast.And,
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+}
+
+
+def places(tree: ast.Module) -> Iterator[tuple[ast.AST, str]]:
+    """Yield each node that can be changed inside a function, and how."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    inner = {id(n): n for function in functions for s in function.body for n in ast.walk(s)}
+    for node in inner.values():
+        match node:
+            case ast.Compare(ops=[op]) if type(op) in OTHER:
+                yield node, "operator"
+            case ast.BoolOp() | ast.BinOp() if type(node.op) in OTHER:
+                yield node, "operator"
+            case ast.Constant(value=bool() | int()):
+                yield node, "constant"
+            case ast.If() | ast.IfExp():
+                yield node, "condition"
+            case ast.Expr(value=ast.Call()) | ast.AugAssign() | ast.Raise() | ast.Continue():
+                yield node, "statement"
+
+
+def changed(source: str, node: ast.AST, kind: str) -> str:
+    """Return the source with the node changed; everything else stays as it is written."""
+    before = ast.unparse(node)
+    match node:
+        case ast.Compare():
+            node.ops = [OTHER[type(node.ops[0])]()]
+        case ast.BoolOp() | ast.BinOp():
+            node.op = OTHER[type(node.op)]()
+        case ast.Constant(value=bool()):
+            node.value = not node.value
+        case ast.Constant():
+            node.value += 1
+        case ast.If() | ast.IfExp():
+            node = node.test
+            before = ast.unparse(node)
+    now = ast.unparse(node)
+    usual = now if kind == "constant" else f"({now})"
+    after = {"condition": f"(not ({before}))", "statement": "pass"}.get(kind, usual)
+    lines = source.encode().splitlines(keepends=True)
+    first, last = node.lineno - 1, node.end_lineno - 1
+    head, tail = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+    return b"".join([*lines[:first], head, after.encode(), tail, *lines[last + 1 :]]).decode()
+
+
+def is_caught(root: Path, room: str, within: int) -> str:
+    """Run the quick tests of a room, or all that lie in no room."""
+    folder = root / "tests" / room
+    tests = [str(folder)] if folder.is_dir() else [str(p) for p in root.glob("tests/test_*.py")]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    command += ["-m", "not (real_index or browser or slow or benchmark)"]
+    environ = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
+    try:
+        ended = subprocess.run(
+            command, cwd=root, env=environ, timeout=within, check=False, capture_output=True
+        )
+    except subprocess.TimeoutExpired:
+        return "no answer in time"
+    return {0: "SURVIVED", 1: "caught", 2: "caught"}.get(ended.returncode, "no answer")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--count", type=int, default=60)
+    parser.add_argument("--within", type=int, default=300, help="seconds for each")
+    parser.add_argument("--rooms", nargs="*", help="of what is drawn, only what lies in these")
+    asked = parser.parse_args()
+    print(f"seed {asked.seed}", flush=True)
+    files = sorted((HERE / "compat").rglob("*.py"))
+    found = [
+        (path, number)
+        for path in files
+        for number, _ in enumerate(places(ast.parse(path.read_text(encoding="utf-8"))))
+    ]
+    with tempfile.TemporaryDirectory() as place:
+        root = Path(place) / "checkout"
+        shutil.copytree(
+            HERE, root, ignore=shutil.ignore_patterns(".git", ".venv", ".nox", "__pycache__")
+        )
+        tally: dict[str, int] = {}
+        drawn = random.Random(asked.seed).sample(found, asked.count)
+        for path, number in drawn:
+            room = path.relative_to(HERE / "compat").parts[0].removesuffix(".py")
+            if asked.rooms and room not in asked.rooms:
+                continue
+            source = path.read_text(encoding="utf-8")
+            node, kind = list(places(ast.parse(source)))[number]
+            line, words = node.lineno, ast.unparse(node).partition("\n")[0][:60]
+            name = path.relative_to(HERE)
+            (root / name).write_text(changed(source, node, kind), encoding="utf-8")
+            said = is_caught(root, room, asked.within)
+            (root / name).write_text(source, encoding="utf-8")
+            tally[said] = tally.get(said, 0) + 1
+            print(f"{said}: {kind} in {name}:{line}: {words}", flush=True)
+    print(tally)
+
+
+if __name__ == "__main__":
+    main()
