@@ -13,12 +13,13 @@ from compat.results.representative import representative
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.badges import drawing, matrix_badges
 from compat.site.exports.feeds import FEED_TITLES
-from compat.site.pages.advice_view import answer_path, home, tiles, version_axes
+from compat.site.pages.advice_view import answer_path, tiles, version_axes
 from compat.site.pages.capability_view import capability_ids
 from compat.site.pages.grid_view import subject_versions
 from compat.site.pages.place_view import Doc
-from compat.site.pages.results_view import causes
+from compat.site.pages.results_view import causes, matrix_health
 from compat.site.paths import (
+    BUILD,
     address,
     api_path,
     badge_path,
@@ -34,20 +35,28 @@ from compat.site.paths import (
 from compat.site.status import style_of
 from compat.site.wording import cut_text, day
 
-SECTIONS: dict[str, str] = {
-    "advise": "What to install",
+# The tabs; a page below them names the one that it belongs to.
+TABS: dict[str, str] = {
+    "advise": "Install",
     "grid": "Grid",
-    "plain": "Plain install",
-    "platforms": "Platforms",
     "cap": "Capabilities",
-    "causes": "Causes",
-    "charts": "Charts",
-    "changes": "Changes",
-    "schedule": "Schedule",
-    "proposals": "Proposals",
-    "lanes": "Lanes",
-    "reliability": "Reliability",
+    "roadmap": "Roadmap",
+    "more": "More",
 }
+# What stands below a tab, and what it is about.
+SECTIONS: dict[str, tuple[str, str]] = {
+    "plain": (
+        "Plain installs and platforms",
+        "What `pip install` does today, on each Python and platform.",
+    ),
+    "causes": ("Causes", "Why combinations fail: each cause with its cells and releases."),
+    "changes": ("Changes", "Verdicts that changed, newest first."),
+    "charts": ("Charts", "Measurements that changed from a release on."),
+    "reliability": ("Reliability", "How many runs, how old, in which sandbox, and what is flaky."),
+    "lanes": ("Variants", "Lowest declared versions, and pre-releases of dependencies."),
+}
+# Sections of earlier editions that are a part of another page now.
+JOINED = {"platforms": "plain", "schedule": "roadmap", "proposals": "roadmap"}
 # The headings of what can be searched, by its kind.
 KINDS = {
     "release": "Releases",
@@ -60,17 +69,32 @@ _MOST_PYTHONS = 5
 
 
 def section_paths(report: MatrixReport) -> dict[str, str]:
-    """Return the path of each section of a matrix; lanes and platforms have one where it declares
-    any.
-    """
-    matrix = report.snapshot.matrix
-    declared = {"lanes": matrix.has_lanes, "platforms": bool(matrix.platforms)}
-    sections = [section for section in SECTIONS if declared.get(section, True)]
+    """Return the path of each section of a matrix; the variants have one where it declares any."""
+    sections = [*TABS, *SECTIONS]
+    if not report.snapshot.matrix.has_lanes:
+        sections.remove("lanes")
     return {section: page(report.name, section) for section in sections}
 
 
-def front(edition: Edition) -> Doc:
-    return Doc(libraries=[home(report) for report in edition.reports])
+def front(edition: Edition) -> list[Doc]:
+    """Return the libraries: each with its best answer, and how it is covered."""
+    return [
+        Doc(report=report, best=report.best("best", {}), health=matrix_health(report))
+        for report in edition.reports
+    ]
+
+
+def more(report: MatrixReport) -> list[tuple[str, str, str]]:
+    """Return what stands under no other tab: title, path, and what it is about."""
+    paths = section_paths(report)
+    below = [
+        (words, paths[name], about) for name, (words, about) in SECTIONS.items() if name in paths
+    ]
+    return [
+        *below,
+        ("Build on it", BUILD, "Badges, feeds, calendars, downloads, the API, a box to embed."),
+        ("Documentation", "about/index.html", "How results are made, and how to use compat."),
+    ]
 
 
 def search_entries(edition: Edition) -> list[dict[str, str]]:
@@ -103,7 +127,8 @@ def _entries(report: MatrixReport) -> Iterator[tuple[str, str, str, str]]:
         path = f"{address(page(name, 'causes'))}#{cause.anchor}"
         yield "cause", cause.sentence, also, path
     for section, path in section_paths(report).items():
-        yield "page", f"{title}: {SECTIONS[section]}", section, address(path)
+        words = TABS.get(section) or SECTIONS[section][0]
+        yield "page", f"{title}: {words}", section, address(path)
 
 
 def search_page(edition: Edition) -> Doc:
