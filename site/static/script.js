@@ -357,6 +357,25 @@
     const most = 60;
     const links = () => all("a", results);
     let turn = 0;
+    // How many letters one word must change to become another; few are a slip of the hand.
+    const slips = (one, other) => {
+      let row = [...Array(other.length + 1).keys()];
+      for (const [place, letter] of [...one].entries()) {
+        const next = [place + 1];
+        for (const [column, wanted] of [...other].entries()) next.push(Math.min(next[column] + 1, row[column + 1] + 1, row[column] + (letter === wanted ? 0 : 1)));
+        row = next;
+      }
+      return row[other.length];
+    };
+    const meant = (entries, words) => {
+      const known = [...new Set(entries.flatMap((entry) => `${entry.words} ${entry.also}`.toLowerCase().split(/[^\w.-]+/)))].filter((word) => word.length > 2);
+      const nearest = words.map((word) => known.map((other) => [slips(word, other), other]).sort(([one], [two]) => one - two)[0]);
+      if (!nearest.every(([number, other]) => number <= Math.max(1, other.length / 3))) return;
+      const query = nearest.map(([, other]) => other).join(" ");
+      const item = make("li", "Did you mean ");
+      item.append(make("a", query, { href: `?q=${encodeURIComponent(query)}` }), "?");
+      results.append(item);
+    };
     const seek = async () => {
       const mine = ++turn;
       remember(form);
@@ -383,7 +402,8 @@
           item.append(make("a", entry.words, { href: form.dataset.site + entry.path }), make("span", ` ${entry.kind}`, { class: "soft small" }));
           return item;
         }));
-        spoken.textContent = ranked.length ? `${ranked.length} ${ranked.length === 1 ? "result" : "results"}${ranked.length > most ? `, the best ${most} are shown` : ""}.` : "Nothing has these words. The whole list is below.";
+        if (!ranked.length) meant(entries, words);
+        spoken.textContent = ranked.length ? `${ranked.length} ${ranked.length === 1 ? "result" : "results"}${ranked.length > most ? `, the best ${most} are shown` : ""}.` : "Nothing has these words.";
         everything.hidden = ranked.length > 0;
       } catch {
         spoken.textContent = "The index could not be loaded. The whole list is below.";

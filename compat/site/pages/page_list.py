@@ -131,8 +131,8 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
         path=SEARCH,
         template="search.html",
         title="Search",
-        about="Every release, version, capability and cause that has a page.",
-        document=partial(whole_site.search_page, edition),
+        about="Libraries, releases, capabilities, causes, packages and documentation.",
+        document=lambda: None,
     )
     yield Page(
         path=BUILD,

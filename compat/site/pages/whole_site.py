@@ -3,7 +3,6 @@ people's pages, and what stands where there is no page.
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 from xml.etree import ElementTree
 
 from markupsafe import Markup
@@ -13,14 +12,11 @@ from compat.results.representative import representative
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.badges import drawing, matrix_badges
 from compat.site.exports.feeds import FEED_TITLES
-from compat.site.pages.advice_view import answer_path, tiles, version_axes
-from compat.site.pages.capability_view import capability_ids
-from compat.site.pages.grid_view import subject_versions
+from compat.site.pages.advice_view import tiles
 from compat.site.pages.place_view import Doc
-from compat.site.pages.results_view import causes, matrix_health
+from compat.site.pages.results_view import matrix_health
 from compat.site.paths import (
     BUILD,
-    address,
     api_path,
     badge_path,
     calendar_path,
@@ -33,7 +29,7 @@ from compat.site.paths import (
     page,
 )
 from compat.site.status import style_of
-from compat.site.wording import cut_text, day
+from compat.site.wording import day
 
 # The tabs; a page below them names the one that it belongs to.
 TABS: dict[str, str] = {
@@ -57,14 +53,6 @@ SECTIONS: dict[str, tuple[str, str]] = {
 }
 # Sections of earlier editions that are a part of another page now.
 JOINED = {"platforms": "plain", "schedule": "roadmap", "proposals": "roadmap"}
-# The headings of what can be searched, by its kind.
-KINDS = {
-    "release": "Releases",
-    "version": "Versions to combine them with",
-    "capability": "Capabilities",
-    "cause": "Causes of failures",
-    "page": "Pages",
-}
 _MOST_PYTHONS = 5
 
 
@@ -95,61 +83,6 @@ def more(report: MatrixReport) -> list[tuple[str, str, str]]:
         ("Build on it", BUILD, "Badges, feeds, calendars, downloads, the API, a box to embed."),
         ("Documentation", "about/index.html", "How results are made, and how to use compat."),
     ]
-
-
-def search_entries(edition: Edition) -> list[dict[str, str]]:
-    """Return every release, version, capability, cause and section that has a page: its kind, its
-    words, further words by which it is found, and its address below the site's root.
-    """
-    names = ("kind", "words", "also", "path")
-    entries = (entry for report in edition.reports for entry in _entries(report))
-    return [dict(zip(names, entry, strict=True)) for entry in entries]
-
-
-def _entries(report: MatrixReport) -> Iterator[tuple[str, str, str, str]]:
-    matrix, name = report.snapshot.matrix, report.name
-    axis, title = matrix.subject_axis, matrix.title
-    for release in reversed(subject_versions(report)):
-        path = address(page(name, "release", str(release)))
-        yield "release", f"{axis.package} {release}", f"{axis.short} {title}", path
-    for other, version in version_axes(report):
-        path = address(answer_path(report, {other.name: version}))
-        yield (
-            "version",
-            f"{label(other)} {version} for {title}",
-            f"{other.name} {other.short}",
-            path,
-        )
-    for id in capability_ids(report):
-        yield "capability", report.title(id), f"{id} {title}", address(page(name, "cap", id))
-    for cause in causes(report).red:
-        also = cut_text("" if cause.known is None else cause.known.because)
-        path = f"{address(page(name, 'causes'))}#{cause.anchor}"
-        yield "cause", cause.sentence, also, path
-    for section, path in section_paths(report).items():
-        words = TABS.get(section) or SECTIONS[section][0]
-        yield "page", f"{title}: {words}", section, address(path)
-
-
-def search_page(edition: Edition) -> Doc:
-    """Return all entries by kind: capabilities and causes by letter, the others in their order."""
-    entries = search_entries(edition)
-    by_kind = {kind: [entry for entry in entries if entry["kind"] == kind] for kind in KINDS}
-    groups = []
-    for kind, chosen in by_kind.items():
-        parts = [("", chosen)]
-        if kind in ("capability", "cause"):
-            chosen.sort(key=_letter_and_words)
-            by_letter = groupby(chosen, key=lambda entry: _letter_and_words(entry)[0])
-            parts = [(letter, [*group]) for letter, group in by_letter]
-        if chosen:
-            groups.append((KINDS[kind], parts))
-    return Doc(groups=groups)
-
-
-def _letter_and_words(entry: dict[str, str]) -> tuple[str, str]:
-    first = entry["words"][:1].upper()
-    return (first if first.isalpha() else "#"), entry["words"].lower()
 
 
 def embed_box(report: MatrixReport) -> Doc:
