@@ -79,7 +79,11 @@ def test_a_release_says_where_else_it_installs() -> None:
 def test_a_visitor_elsewhere_is_told_first_what_is_known_and_gets_a_container() -> None:
     pages = printed(platforms_edition())
     page = pages["demo/advise/macos-arm64/index.html"]
-    assert page.index("data-elsewhere") < page.index("data-question") < page.index("data-answer data-says")
+    assert (
+        page.index("data-elsewhere")
+        < page.index("data-question")
+        < page.index("data-answer data-says")
+    )
     assert "Not tested on macOS arm64." in words(page)
     none = {
         install.cell: msgspec.structs.replace(install, state="no-wheel") for install in installs()
