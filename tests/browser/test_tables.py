@@ -17,7 +17,7 @@ def test_the_head_of_a_table_stays_while_the_page_scrolls(
     assert abs(top) <= 1
 
 
-@pytest.mark.parametrize("path", (*PAGES, "tff/cap/"))
+@pytest.mark.parametrize("path", [*PAGES, "tff/cap/"])
 def test_no_column_is_cut_off_on_a_wide_screen(path: str, window: Open, real: str) -> None:
     page = window(real, viewport={"width": 1440, "height": 900}).visit(path)
     assert page.evaluate(BEYOND)[0] == 0

@@ -36,7 +36,8 @@ class Reader:
               range.setStartBefore(document.querySelector("main h1"));
               range.setEndAfter(document.querySelector(last));
               const seen = document.createElement("div");
-              const unread = "[hidden], select, details:not([open]) > :not(summary), .unseen, .tip, noscript";
+              const unread = "[hidden], select, .unseen, .tip, noscript,"
+                + "details:not([open]) > :not(summary)";
               seen.append(range.cloneContents());
               seen.querySelectorAll(unread).forEach((part) => part.remove());
               return seen.textContent;

@@ -48,7 +48,7 @@ def test_the_page_of_a_release_answers_whether_a_plain_install_works() -> None:
     assert "Does pip install demo==1.0 work?" in said
     assert "⊗ refused" in said
     assert "the package index has no gone==4.1" in said
-    assert "Asked 20 November 2026" in said
+    assert "Asked on 20 November 2026." in said
 
 
 def test_a_refused_release_names_the_tested_combination_in_the_data() -> None:

@@ -88,7 +88,9 @@ def problem_link(edition: Edition, page: Page) -> str:
         return ""
     lines = [f"- {name}: {code(value)}" for name, value in page.facts]
     for name, path in (("page", page.path), *(("data", path) for path in page.data)):
-        lines.append(f"- {name}: {link(path.removesuffix('index.html'), edition.url(path))}")
+        lines.append(
+            f"- {name}: {link(path.removesuffix('index.html') or 'home', edition.url(path))}"
+        )
     body = "\n".join((ASKED, "", "", "", *lines))
     asked = {"title": plain(f"Wrong data? {page.title}"), "body": body}
     return f"https://github.com/{edition.repository}/issues/new?{urlencode(asked, quote_via=quote)}"
