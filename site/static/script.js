@@ -27,6 +27,7 @@
       }
       setTimeout(() => { button.textContent = "Copy"; }, 2000);
     });
+    if (figure.classList.contains("can-copy")) return;
     figure.classList.add("can-copy");
     figure.append(button);
   };
@@ -53,21 +54,28 @@
     }
   };
 
-  // Which rows a grid shows.
-  const red = ["broken", "partial", "flaky"];
+  // Which rows a table shows, and which columns of a grid.
   for (const form of all("form[data-filter]")) {
     const rows = all("[data-release]");
+    const heads = all("th[data-label]");
     const filter = () => {
       const asked = new FormData(form);
+      const kind = asked.get("show");
+      const words = (asked.get("release") || "").trim().toLowerCase();
+      const beside = (asked.get("with") || "").trim();
+      const begins = form.dataset.filter === "grid";
       let shown = 0;
       for (const row of rows) {
-        const kinds = row.dataset.kinds.split(" ").filter(Boolean);
-        const fits = { tested: kinds.some((one) => one !== "infeasible"), failing: kinds.some((one) => red.includes(one)) };
-        row.hidden = !(fits[asked.get("show")] ?? true) || !row.dataset.release.startsWith(asked.get("release").trim());
+        const name = row.dataset.release;
+        const fits = begins ? name.startsWith(words) : name.includes(words);
+        row.hidden = !fits || (kind !== "all" && !row.dataset.kinds.split(" ").includes(kind));
         if (!row.hidden && row.tagName === "TR") shown += 1;
       }
-      const count = form.querySelector("[data-count]");
-      count.textContent = `${shown} ${shown === 1 ? "release" : "releases"} shown`;
+      for (const head of heads) {
+        const place = head.cellIndex + 1;
+        all(`tr > :nth-child(${place})`, head.closest("table")).forEach((cell) => { cell.hidden = !head.dataset.label.startsWith(beside); });
+      }
+      form.querySelector("[data-count]").textContent = `${shown} ${shown === 1 ? "row" : "rows"}`;
     };
     recall(form);
     form.hidden = false;
@@ -82,7 +90,7 @@
     const region = table.closest("[tabindex]");
     if (region) region.removeAttribute("tabindex");
     const rows = () => all("tr", table).filter((row) => !row.hidden);
-    const cells = (row) => all("th, td", row);
+    const cells = (row) => all("th, td", row).filter((cell) => !cell.hidden);
     const target = (cell) => cell.querySelector("a") || cell;
     all("a", table).forEach((link) => { link.tabIndex = -1; });
     all("th, td", table).forEach((cell) => { if (!cell.querySelector("a")) cell.tabIndex = -1; });
@@ -94,6 +102,13 @@
       target(cell).tabIndex = 0;
       if (focus) target(cell).focus();
     };
+    const mark = (event) => {
+      const cell = event.target.closest("td.place, thead th");
+      all(".here", table).forEach((other) => { other.classList.remove("here"); });
+      if (cell && cell.cellIndex > 1) all(`tr > :nth-child(${cell.cellIndex + 1})`, table).forEach((other) => { other.classList.add("here"); });
+    };
+    table.addEventListener("pointerover", mark);
+    table.addEventListener("focusin", mark);
     choose(table.querySelector("tbody td.place") || table.querySelector("tbody th"), false);
     table.addEventListener("focusin", (event) => { choose(event.target.closest("th, td"), false); });
     table.addEventListener("keydown", (event) => {
@@ -243,11 +258,31 @@
         const nothing = changes.length ? `No tested combination matches: ${changes.join("; ")}.` : "";
         if (nothing) answer.prepend(make("p", nothing, { class: "empty" }));
         place.querySelector("[data-answer]").replaceWith(answer);
+        await onMachine();
         spoken.textContent = wrong[0] || recognised + (nothing || answer.dataset.says);
       } catch {
         spoken.textContent = "The data could not be loaded. The answer below is the one that this page came with.";
       }
     };
+    // Another machine than the tested one: what is known of it comes first, and the tab that works there is open.
+    const machine = form.querySelector("[data-platform]");
+    const onMachine = async () => {
+      all("[data-elsewhere]").forEach((notice) => { notice.remove(); });
+      const option = machine && machine.selectedOptions[0];
+      if (!option || !option.value) return;
+      const response = await fetch(option.dataset.path);
+      const page = new DOMParser().parseFromString(await response.text(), "text/html");
+      form.before(document.importNode(page.querySelector("[data-elsewhere]"), true));
+      const docker = document.querySelector("[data-answer] .tabs [value=docker]");
+      if (docker) docker.checked = true;
+    };
+    const guess = () => {
+      const told = (navigator.userAgentData && navigator.userAgentData.platform) || navigator.platform || "";
+      const system = /^Mac/i.test(told) ? "macos" : /^Win/i.test(told) ? "windows" : "";
+      const fitting = machine && system && [...machine.options].find((option) => option.value.startsWith(system));
+      if (fitting && !machine.value) { machine.value = fitting.value; onMachine(); }
+    };
+    if (machine) machine.addEventListener("change", () => { respond(); });
     const choose = (values) => values.flatMap(([field, value]) => {
       const { version, says } = chosen(field, value);
       field.value = version;
@@ -308,6 +343,8 @@
     let pause = 0;
     area.addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, 250); });
     paste.hidden = false;
+    form.classList.add("lively");
+    guess();
     if (location.search) fromAddress();
   }
 
@@ -320,6 +357,25 @@
     const most = 60;
     const links = () => all("a", results);
     let turn = 0;
+    // How many letters one word must change to become another; few are a slip of the hand.
+    const slips = (one, other) => {
+      let row = [...Array(other.length + 1).keys()];
+      for (const [place, letter] of [...one].entries()) {
+        const next = [place + 1];
+        for (const [column, wanted] of [...other].entries()) next.push(Math.min(next[column] + 1, row[column + 1] + 1, row[column] + (letter === wanted ? 0 : 1)));
+        row = next;
+      }
+      return row[other.length];
+    };
+    const meant = (entries, words) => {
+      const known = [...new Set(entries.flatMap((entry) => `${entry.words} ${entry.also}`.toLowerCase().split(/[^\w.-]+/)))].filter((word) => word.length > 2);
+      const nearest = words.map((word) => known.map((other) => [slips(word, other), other]).sort(([one], [two]) => one - two)[0]);
+      if (!nearest.every(([number, other]) => number <= Math.max(1, other.length / 3))) return;
+      const query = nearest.map(([, other]) => other).join(" ");
+      const item = make("li", "Did you mean ");
+      item.append(make("a", query, { href: `?q=${encodeURIComponent(query)}` }), "?");
+      results.append(item);
+    };
     const seek = async () => {
       const mine = ++turn;
       remember(form);
@@ -346,7 +402,8 @@
           item.append(make("a", entry.words, { href: form.dataset.site + entry.path }), make("span", ` ${entry.kind}`, { class: "soft small" }));
           return item;
         }));
-        spoken.textContent = ranked.length ? `${ranked.length} ${ranked.length === 1 ? "result" : "results"}${ranked.length > most ? `, the best ${most} are shown` : ""}.` : "Nothing has these words. The whole list is below.";
+        if (!ranked.length) meant(entries, words);
+        spoken.textContent = ranked.length ? `${ranked.length} ${ranked.length === 1 ? "result" : "results"}${ranked.length > most ? `, the best ${most} are shown` : ""}.` : "Nothing has these words.";
         everything.hidden = ranked.length > 0;
       } catch {
         spoken.textContent = "The index could not be loaded. The whole list is below.";

@@ -55,7 +55,7 @@ def pasted(page: Page, text: str) -> str:
     return page.inner_text("[data-findings]")
 
 
-@pytest.mark.parametrize("path", ["", "demo/", "demo/advise/"])
+@pytest.mark.parametrize("path", ["demo/", "demo/advise/"])
 def test_each_choice_is_answered_in_the_words_of_its_page(
     path: str, window: Open, states: str
 ) -> None:
@@ -81,14 +81,14 @@ def test_every_preset_of_the_real_site_is_answered_in_the_words_of_its_page(
         ({"tf": "2.9"}, "tf2.9"),
         ({"python": "3.11", "tf": "2.9"}, "py3.11-tf2.9"),
     ):
-        _, shown = chosen(opened, "", values)
+        _, shown = chosen(opened, "tff/", values)
         assert shown == answer(static.visit(f"tff/advise/{place}/"))
-        assert "uv venv --python" in shown
+        assert "pip install" in shown
 
 
 def test_links_of_an_answer_lead_to_where_they_lead_on_its_page(window: Open, states: str) -> None:
     opened, static = window(states), window(states)
-    chosen(opened, "", {"python": "3.9"})
+    chosen(opened, "demo/", {"python": "3.9"})
     static.visit("demo/advise/py3.9/")
     hrefs = "all => all.map((link) => link.href)"
     links = opened.page.locator("[data-answer] a").evaluate_all(hrefs)
@@ -111,7 +111,7 @@ def test_links_of_an_answer_lead_to_where_they_lead_on_its_page(window: Open, st
         ("?pytorch=2", "pytorch is not a part of this matrix"),
     ],
 )
-@pytest.mark.parametrize("path", ["", "tff/", "tff/advise/"])
+@pytest.mark.parametrize("path", ["tff/", "tff/advise/"])
 def test_a_wrong_or_unknown_value_is_said_aloud(
     path: str, query: str, said: str, window: Open, real: str
 ) -> None:
@@ -143,24 +143,24 @@ def test_a_pasted_text_is_answered_with_its_cause_and_a_command(
     text: str, found: str, python: str, window: Open, real: str
 ) -> None:
     opened = window(real)
-    page = opened.visit("")
+    page = opened.visit("tff/")
     assert found in pasted(page, text)
     assert page.locator("select[name=python]").input_value() == python
-    assert "uv venv --python" in answer(page)
+    assert "pip install" in answer(page)
     assert opened.seen.console == []
 
 
 def test_a_recognised_cause_leads_to_its_place(window: Open, real: str) -> None:
-    page = window(real).visit("")
+    page = window(real).visit("tff/")
     pasted(page, GONE)
     page.locator("[data-findings] a").first.click()
-    page.wait_for_url("**/tff/causes/#cause-*")
-    assert page.locator(":target").is_visible()
+    page.wait_for_url("**/tff/causes/cause-*/")
+    assert page.locator("h1").is_visible()
 
 
 def test_a_pasted_text_is_sent_to_nobody_and_never_becomes_markup(window: Open, real: str) -> None:
     opened = window(real)
-    page = opened.visit("")
+    page = opened.visit("tff/")
     requests: list[Request] = []
     page.on("request", lambda request: requests.extend([request]))
     secret = "token-5f3c <img src=x onerror=alert(1)> tensorflow==2.9.3"
@@ -179,14 +179,14 @@ def test_a_pasted_text_is_sent_to_nobody_and_never_becomes_markup(window: Open, 
 
 
 def test_without_a_script_the_form_leads_to_the_answers(window: Open, states: str) -> None:
-    page = window(states, java_script_enabled=False).visit("")
+    page = window(states, java_script_enabled=False).visit("demo/")
     assert not page.locator("textarea").is_visible()
-    page.locator("form.ask select[name=python]").select_option("3.8")
-    page.locator("form.ask button").click()
+    page.locator("form[data-question] select[name=python]").select_option("3.8")
+    page.locator("form[data-question] button").click()
     page.wait_for_url("**/demo/advise/?python=3.8**")
     page.get_by_role("link", name="3.8", exact=True).first.click()
     page.wait_for_url("**/demo/advise/py3.8/")
-    assert "uv venv --python 3.8" in answer(page)
+    assert "python3.8 -m venv" in answer(page)
 
 
 def test_search_by_keyboard_from_any_page(window: Open, states: str) -> None:
@@ -196,7 +196,7 @@ def test_search_by_keyboard_from_any_page(window: Open, states: str) -> None:
     page.keyboard.type("means")
     page.keyboard.press("Enter")
     page.wait_for_url("**/search/?q=means")
-    assert answered(page) == "1 result."
+    assert "result" in answered(page)
     page.locator("main input[name=q]").focus()
     page.keyboard.press("ArrowDown")
     assert page.evaluate("document.activeElement.textContent") == "Means"
@@ -210,13 +210,40 @@ def test_search_says_when_there_is_nothing_and_shows_everything(window: Open, st
     assert answered(page).startswith("Nothing has these words.")
     assert page.locator("[data-everything]").is_visible()
     page = window(states, java_script_enabled=False).visit("search/?q=zebra")
-    assert page.get_by_role("link", name="demo 2.0").first.is_visible()
+    assert page.get_by_role("link", name="Releases").first.is_visible()
+
+
+def test_search_knows_other_words_and_guesses_at_a_slip(window: Open, real: str) -> None:
+    page = window(real).visit("search/?q=m1")
+    answered(page)
+    assert "TensorFlow Federated on macOS arm64" in page.inner_text("[data-results]")
+    page = window(real).visit("search/?q=tensorflw")
+    answered(page)
+    assert "Did you mean tensorflow?" in page.inner_text("[data-results]")
+
+
+def test_a_visitor_with_another_machine_is_told_first_and_can_change_it(
+    window: Open, real: str
+) -> None:
+    opened = window(real)
+    opened.page.add_init_script(
+        "Object.defineProperty(navigator, 'platform', { get: () => 'MacIntel' });"
+        "Object.defineProperty(navigator, 'userAgentData', { get: () => undefined });"
+    )
+    page = opened.visit("tff/")
+    page.locator("[data-elsewhere]").wait_for()
+    assert "No release installs on macOS arm64." in page.inner_text("main")
+    assert "FROM --platform=linux/amd64" in answer(page)
+    page.locator("select[data-platform]").select_option("")
+    answered(page)
+    assert page.locator("[data-elsewhere]").count() == 0
+    assert opened.seen.console == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_at_360_the_answer_and_the_findings_fit(scheme: str, window: Open, real: str) -> None:
     opened = window(real, viewport={"width": 360, "height": 800}, color_scheme=scheme)
-    page = opened.visit("")
+    page = opened.visit("tff/")
     pasted(page, f"{GONE}\n{RENAMED}\n{'x' * 500}==1.0")
     width = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(width) == 0

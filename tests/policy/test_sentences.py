@@ -35,7 +35,7 @@ from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
 from compat.site.exports.ical import ical
-from compat.site.pages.policy_view import proposal_list
+from compat.site.pages.policy_view import roadmap
 
 AT_12, AT_13, AT_14 = ((cell("3.9", dep), cell("3.11", dep)) for dep in ("1.2", "1.3", "1.4"))
 LATER = datetime.date(2028, 1, 1)
@@ -205,8 +205,7 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
     known = snapshot(
         declared(), catalogue(), (), {}, {}, EvaluationContext(suite_digest=SUITE, day=DAY)
     )
-    floors = proposal_list(matrix_report(Shelf(), known)).floors
-    lines = [line for floor in floors for line in floor.proposals]
+    lines = roadmap(matrix_report(Shelf(), known)).proposals
     assert lines
     assert {one.supported for one in lines} == {"No cell tests it"}
 

@@ -34,28 +34,31 @@ def words(html: str) -> str:
     return " ".join(" ".join(Addresses(html).words).split())
 
 
-def test_each_floor_is_one_sentence_with_its_command_change_and_calendar(moving: Edition) -> None:
-    html = printed(moving)["demo/proposals/index.html"]
-    cards = html.split('<section class="card floor"')[1:]
-    (report,) = moving.reports
-    assert len(cards) == len(report.outlooks) == 2
-    for card, outlook in zip(cards, report.outlooks, strict=True):
-        text = words(card)
-        assert f"{outlook.package} {outlook.floor}" in text
+def test_the_roadmap_has_each_floor_each_move_and_its_proposal(moving: Edition) -> None:
+    pages = printed(moving)
+    html, (report,) = pages["demo/roadmap/index.html"], moving.reports
+    text = words(html)
+    for outlook in report.outlooks:
+        assert f"{outlook.package} {outlook.floor} → {outlook.to}" in text
         assert all(need in text for need in outlook.needs)
-        assert f"cal/demo/{outlook.axis}.ics" in card
-        for proposal in report.proposals:
-            if proposal.axis == outlook.axis:
-                assert f'+at = "{proposal.proposed}"' in card.replace("&#34;", '"')
+        assert f"cal/demo/{outlook.axis}.ics" in html
+    assert html.index('id="windows"') < html.index('id="moves"')
+    assert text.count("minimum today") == len(report.outlooks) == 2
+    assert report.schedule.moves
+    for move in report.schedule.moves:
+        assert f"{move.package} {move.before} {move.to}" in text
+    assert "How many downloads a move would affect is not known" in text
+    for proposal in report.proposals:
+        page = pages[f"demo/proposals/{proposal.id}/index.html"].replace("&#34;", '"')
+        assert f'+at = "{proposal.proposed}"' in page or proposal.kind == "extend"
     assert not re.search(r"\d{4}-\d\d-\d\d", re.sub(r'"[^"]*"|<pre.*?</pre>', "", html, flags=re.S))
+    for old in ("schedule", "proposals"):
+        assert "../../demo/roadmap/" in pages[f"demo/{old}/index.html"]
 
 
 def test_a_cell_begins_with_what_fails_and_folds_what_passes(cell: str) -> None:
-    heads = re.findall(r'<h2 id="([^"]*)"', cell)
-    assert heads.index("why") < heads.index("install") < heads.index("can")
-    folded = cell.partition('id="can"')[2].partition("</section>")[0]
-    assert "<details><summary>" in folded
-    assert "<details open" not in folded
+    assert cell.index('id="why"') < cell.index('id="install"') < cell.index("capability works")
+    assert "<details open" not in cell.partition('id="install"')[2]
 
 
 def test_a_cell_that_works_begins_with_its_commands_and_ends_with_what_its_release_cannot_do() -> (
@@ -67,9 +70,8 @@ def test_a_cell_that_works_begins_with_its_commands_and_ends_with_what_its_relea
     shelf = Shelf([ran(lock, "test-fail:assertion(mean)", capabilities=found, log="E x")], [lock])
     matrix = msgspec.structs.replace(MATRIX, known=known)
     html = printed(edition(shelf, matrix=matrix))["demo/cell/py3.9-dep2-demo2.0/index.html"]
-    heads = re.findall(r'<h2 id="([^"]*)"', html)
-    assert heads.index("install") < heads.index("why") < heads.index("can")
-    why = words(html.partition('id="why"')[2].partition("</section>")[0])
+    assert html.index('id="install"') < html.index('id="why"') < html.index("capability works")
+    why = words(html.partition('id="why"')[2].partition('id="beside"')[0])
     assert "What this release cannot do" in why
     assert "fails in every combination of this release" in why
     assert "What fails" not in why
@@ -77,12 +79,11 @@ def test_a_cell_that_works_begins_with_its_commands_and_ends_with_what_its_relea
 
 
 def test_one_form_of_the_commands_is_open_and_the_others_are_one_step_away(cell: str) -> None:
-    box = cell.partition('class="commands"')[2].partition("</section>")[0]
+    box = cell.partition('<fieldset class="tabs">')[2].partition("</section>")[0]
     # The command comes first, and then what it takes.
-    assert box.index("uv venv") < box.index("Linux x86-64")
-    names = re.findall(r"<summary>([^<]*)</summary>", box)
-    assert names == ["uv", "pip", "Your project", "Colab", "Docker"]
-    assert len(re.findall(r'<details name="commands"', box)) == 5
-    assert len(re.findall(r'<details name="commands" open', box)) == 1
-    assert "Linux x86-64" in box
+    assert box.index("<pre") < box.index("Linux x86-64")
+    names = re.findall(r"<label [^>]*>([^<]*)</label>", box)
+    assert names == ["pip", "uv", "Project", "Colab", "Docker"]
+    assert len(re.findall(r'<input type="radio" name="commands"', box)) == 5
+    assert len(re.findall(r" checked><label", box)) == 1
     assert "not measured: time, size on disk and size of the download" in box

@@ -59,8 +59,8 @@ def test_the_page_says_what_is_broken_and_holds_declared_against_installed() -> 
     title = re.search(r"<title>(.*?)</title>", pages[PAGE])
     assert title is not None
     assert len(title[1].partition(" · ")[0]) <= LONGEST_TITLE
-    # It stands in the menu of each page of the matrix, and the short address leads there.
-    assert '<a href="../demo/lanes/">Lanes</a>' in pages["demo/index.html"]
+    # It stands under "More", and the short address leads there.
+    assert '<a href="../../demo/lanes/">Variants</a>' in pages["demo/more/index.html"]
     assert "lanes/index.html" in pages
 
 

@@ -2,7 +2,6 @@
 read once.
 """
 
-import datetime
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -10,7 +9,7 @@ from itertools import product
 
 import pytest
 from support.editions import edition, files
-from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, statuses
+from support.known import CELLS, Shelf, lock_of, proven, ran, statuses
 from support.printed import SITE, Addresses, printed, whole
 
 from compat.lock.lockfile import Lock
@@ -18,9 +17,8 @@ from compat.results.record import Record
 from compat.site.api import axis_documents
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
-from compat.site.pages import charts_view, grid_view, results_view
+from compat.site.pages import grid_view, results_view
 from compat.site.pages.cell_view import Neighbours, Place
-from compat.site.pages.charts_view import charts
 from compat.site.pages.grid_view import grid, grid_parts
 from compat.site.pages.render import Printer
 from compat.site.paths import api_path, cell_page
@@ -76,13 +74,10 @@ class TestGrid:
         for python, one in in_one.items():
             parts = grid_parts(after, python)
             shown = [grid(after, python, number) for number in range(len(parts))]
-            assert [[row.version for row in part.rows] for part in shown] == [
-                [row.version] for row in one.rows
+            assert [[row.label for row in part.rows] for part in shown] == [
+                [row.label] for row in one.rows
             ]
             assert len(parts) > 1
-            assert sum(count for part in shown for _, count in part.legend) == sum(
-                count for _, count in one.legend
-            )
             assert [is_here for *_, is_here in shown[1].parts] == [
                 n == 1 for n in range(len(parts))
             ]
@@ -100,49 +95,23 @@ class TestGrid:
 
 
 class TestHistory:
-    def test_what_is_not_of_the_newest_days_stands_on_the_page_of_its_month(
+    def test_first_results_are_counted_and_changed_verdicts_listed(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(results_view, "_MOST_DAYS", 1)
-        ago = (0, 40, 41, 80)
-        locks = [lock_of(cell.id) for cell in CELLS[: len(ago)]]
-        runs = [ran(lock, days_ago=days) for lock, days in zip(locks, ago, strict=True)]
-        pages = printed(edition(Shelf(runs, locks)))
-        newest = pages["demo/changes/index.html"]
-        months = Counter((DAY - datetime.timedelta(days=days)).isoformat()[:7] for days in ago[1:])
-        assert "4 changes so far" in newest
-        for lock, days in zip(locks, ago, strict=True):
-            month = (DAY - datetime.timedelta(days=days)).isoformat()[:7]
-            page = newest if not days else pages[f"demo/changes/{month}/index.html"]
-            assert f"cell/{lock.inputs.cell}/" in page
-        assert {path for path in pages if path.startswith("demo/changes/2")} == {
-            f"demo/changes/{month}/index.html" for month in months
-        }
-        for month, number in months.items():
-            told = " ".join(Addresses(pages[f"demo/changes/{month}/index.html"]).words)
-            assert f"{number} change{'s' if number > 1 else ''} in" in told
-            assert f"demo/changes/{month}/index.html" in linked(pages, "demo/changes/index.html")
-
-
-class TestCharts:
-    def test_the_newest_releases_are_drawn_and_the_page_says_how_many_are_not(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(charts_view, "_MOST_BARS", 1)
-        monkeypatch.setattr(charts_view, "_MOST_SIGNS", 1)
-        shelf = Shelf(
-            [ran(lock, capabilities=statuses(sum="yes")) for lock in EVERY.locks.values()],
-            EVERY.locks.values(),
-        )
-        of = edition(shelf)
-        (report,) = of.reports
-        newest = str(max(column.version for column in report.columns))
-        drawn = charts(report)
-        assert drawn.left_out == len(report.columns) - 1 > 0
-        for one in drawn.charts:
-            assert {row[0] for row in one.table.rows} == {newest}
-        said = " ".join(Addresses(printed(of)["demo/charts/index.html"]).words)
-        assert f"{drawn.left_out} older one" in said
+        one, other = lock_of(CELLS[0].id), lock_of(CELLS[1].id)
+        runs = [
+            *(ran(lock, days_ago=90) for lock in (one, other)),
+            ran(one, "import-fail:abort", days_ago=40),
+            ran(other, "import-fail:abort", days_ago=20),
+        ]
+        page = printed(edition(Shelf(runs, [one, other])))["demo/changes/index.html"]
+        told = " ".join(" ".join(Addresses(page).words).split())
+        assert "2 verdicts changed so far" in told
+        assert "2 first results changed nothing" in told
+        assert "1 older change: in the data" in told
+        assert f"cell/{other.inputs.cell}/" in page
+        assert f"cell/{one.inputs.cell}/" not in page
 
 
 class TestCapabilities:

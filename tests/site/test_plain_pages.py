@@ -45,22 +45,19 @@ def document(of: Edition) -> dict[str, Any]:
 def test_the_page_of_a_release_answers_whether_a_plain_install_works() -> None:
     of = edition(Shelf(plain=[answered(CELL)]))
     said = text(page(of, "demo/release/1.0/index.html"))
-    assert "Does a plain install work today?" in said
-    assert "pip install demo==1.0" in said
+    assert "Does pip install demo==1.0 work?" in said
     assert "⊗ refused" in said
     assert "the package index has no gone==4.1" in said
-    assert "Asked 20 November 2026" in said
+    assert "Asked on 20 November 2026." in said
 
 
-def test_a_refused_release_names_the_tested_combination_and_its_shortest_command() -> None:
+def test_a_refused_release_names_the_tested_combination_in_the_data() -> None:
     shelf = Shelf(
         [ran(lock_of("py3.8-dep2-demo1.0+relaxed"))],
         [lock_of("py3.8-dep2-demo1.0+relaxed")],
         plain=[answered(CELL)],
     )
     of = edition(shelf)
-    said = text(page(of, "demo/release/1.0/index.html"))
-    assert "python -m pip install --no-deps --require-hashes -r" in said
     row = next(one for one in document(of)["installs"] if one["cell"] == CELL)
     assert row["state"] == "refused"
     assert row["instead"] == {
@@ -118,7 +115,7 @@ def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) ->
         if entry.refusal is not None and not entry.is_tested
     ]
     releases = {
-        str(version): release_view(of, report, version)
+        str(version): release_view(report, version)
         for version in {entry.cell.on("demo").version for entry in report.snapshot.entries}
     }
     for entry in refused:
@@ -126,13 +123,14 @@ def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) ->
         assert not is_admitted(entries)
         assert place_style(entries) != STYLES["declared"]
         at = {coordinate.axis: str(coordinate.version) for coordinate in entry.cell.coordinates}
-        (row,) = (one for one in releases[at["demo"]].pythons if str(one.python) == at["python"])
-        assert at["dep"] not in row.declared.split(", ")
         shown = grid(report, entry.cell.on("python").version)
-        for line in shown.rows:
-            assert str(line.version) != at["demo"] or at["dep"] not in line.declared.split(", ")
-        assert entry.kind == ("infeasible" if entry.obstacle else "broken")
-        assert any(str(entry.refusal.on) in reason for reason in entry.reasons)
+        rows = [row for row in shown.rows if row.label == at["demo"]]
+        rows += [r for r in releases[at["demo"]].rows if r.label == f"Python {at['python']}"]
+        for row in rows:
+            proven = [versions for style, versions in row.answers if style.state == "unknown"]
+            assert at["dep"] not in proven
+        assert entry.verdict.kind == ("infeasible" if entry.obstacle else "broken")
+        assert any(str(entry.refusal.on) in reason for reason in entry.verdict.reasons)
 
 
 @given(shelf=shelves())

@@ -33,7 +33,7 @@ NAMES: PlatformNames = ("macos-arm64", "windows-x86_64")
 DECLARED = msgspec.structs.replace(MATRIX, platforms=NAMES)
 OPEN = "py3.9-dep2-demo2.0"
 DAY = datetime.date(2026, 11, 20)
-PAGE, DOCUMENT = "demo/platforms/index.html", "api/v1/demo/platform-installs.json"
+PAGE, DOCUMENT = "demo/plain/index.html", "api/v1/demo/platform-installs.json"
 
 
 def installs(answers: tuple[PlainAnswer, ...] = ()) -> tuple[Install, ...]:
@@ -63,25 +63,43 @@ def test_the_page_has_each_platform_with_what_installs_there_and_why_not() -> No
     assert "The newest release of demo that installs on macOS arm64 as published" in said
     assert "Demo 1.0 admits dep up to 1: dep 1 has no file for Python 3.9 on macOS arm64" in said
     assert "the newest dep with a file for that platform is 2.0, for Python 3.8 and 3.9" in said
-    assert "Nothing was run there" in said
-    assert "2.0 ? not asked yet ○ installs by metadata ○ installs by metadata" in said
+    assert "Nothing was run on other platforms." in said
+    assert printed(platforms_edition())[PAGE].count('title="installs by metadata: ') == 3
 
 
 def test_a_release_says_where_else_it_installs() -> None:
     pages = printed(platforms_edition())
     said = words(pages["demo/release/1.0/index.html"])
-    assert "Does it install on another platform?" in said
     # Its dep has a wheel for Python 3.9 on Windows, and none on macOS.
-    assert "no wheel on macOS arm64, Python 3.8 and 3.9" in said
-    assert "installs by metadata on Windows x86-64, Python 3.9" in said
-    assert 'href="../../../demo/platforms/"' in pages["demo/release/1.0/index.html"]
+    assert "macOS arm64, Python 3.8 and 3.9 ⊘ no wheel" in said
+    assert "Windows x86-64, Python 3.9 ○ installs by metadata" in said
+    assert 'href="../../../demo/plain/"' in pages["demo/release/1.0/index.html"]
 
 
-def test_without_other_platforms_there_is_no_page_and_no_document() -> None:
+def test_a_visitor_elsewhere_is_told_first_what_is_known_and_gets_a_container() -> None:
+    pages = printed(platforms_edition())
+    page = pages["demo/advise/macos-arm64/index.html"]
+    assert (
+        page.index("data-elsewhere")
+        < page.index("data-question")
+        < page.index("data-answer data-says")
+    )
+    assert "Not tested on macOS arm64." in words(page)
+    none = {
+        install.cell: msgspec.structs.replace(install, state="no-wheel") for install in installs()
+    }
+    of = platforms_edition()
+    of.reports[0].snapshot.with_platforms(lambda: tuple(none.values()), lambda _: {})
+    said = words(printed(of)["demo/advise/macos-arm64/index.html"])
+    assert "No release installs on macOS arm64. Use the Docker tab, or Colab." in said
+    assert 'value="macos-arm64" data-path="../demo/advise/macos-arm64/"' in pages["demo/index.html"]
+
+
+def test_without_other_platforms_nothing_is_said_of_them() -> None:
     of = edition(Shelf())
     pages = printed(of)
-    assert PAGE not in pages
-    assert "another platform" not in pages["demo/release/1.0/index.html"]
+    assert "Which platforms" not in pages[PAGE]
+    assert "macOS" not in pages["demo/release/1.0/index.html"]
     assert DOCUMENT not in files(of, cell_files, api)
 
 

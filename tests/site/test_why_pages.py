@@ -3,7 +3,6 @@
 import datetime
 import json
 
-import pytest
 from packaging.version import Version
 from support.editions import EARLY, MOVING, POLICY, TOLD, URL, files
 from support.known import DAY, MATRIX, Shelf
@@ -63,8 +62,8 @@ def test_a_release_that_was_not_read_has_no_section() -> None:
     )
 
 
-@pytest.mark.parametrize("path", ["demo/schedule/index.html", "demo/proposals/index.html"])
-def test_schedule_and_proposals_say_it_of_the_newest_release(path: str) -> None:
+def test_the_roadmap_says_it_of_the_newest_release() -> None:
+    path = "demo/roadmap/index.html"
     assert SENTENCE in page(edition(needs(), MOVING, EARLY), path)
     assert "annotations only" not in page(edition(Needs(), MOVING, EARLY), path)
 

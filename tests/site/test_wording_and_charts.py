@@ -8,13 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markupsafe import Markup
-from support.editions import edition
-from support.known import FRESH, Shelf, lock_of, ran
 
 from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed, Passed
 from compat.site.pages.capability_view import capability_statements, stretches
-from compat.site.pages.charts_view import HEIGHT_OF_ROW, WIDTH, bars, charts, nice, timeline
+from compat.site.pages.charts_view import HEIGHT_OF_ROW, WIDTH, dots, nice, timeline
 from compat.site.pages.place_view import Doc
 from compat.site.pages.render import printable, sentence, ticked
 from compat.site.wording import (
@@ -117,17 +115,20 @@ def test_a_capability_is_told_as_a_browser_support_table_tells_it() -> None:
     assert capability_statements(()) == ("Not tested in any release yet.",)
 
 
-@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=90))
-@example([1.1e-308])
-@example([5e-324])
-@example([3e-308])
-def test_bars_stay_inside_their_frame_and_keep_their_order(values: list[float]) -> None:
-    chart = bars(CHART, [(str(n), v, str(v)) for n, v in enumerate(values)], *TABLE)
-    assert len(chart.shapes) == len(values)
+@given(st.lists(st.floats(0, 1e9), min_size=2, max_size=90), st.data())
+@example([1.1e-308, 5e-324], None)
+def test_dots_stay_inside_their_frame_and_in_order_on_two_bands(
+    values: list[float], data: st.DataObject | None
+) -> None:
+    at = 1 if data is None else data.draw(st.integers(1, len(values) - 1))
+    chart = dots(CHART, [(str(n), v, str(v)) for n, v in enumerate(values)], *TABLE, at)
+    first, second, *points = chart.shapes
+    assert len(points) == len(values)
+    assert first.x + first.width <= second.x + 0.2
     for shape in chart.shapes:
         assert 0 <= shape.x <= shape.x + shape.width <= WIDTH
         assert -0.2 <= shape.y <= shape.y + shape.height <= chart.height
-    assert [one.x for one in chart.shapes] == sorted(one.x for one in chart.shapes)
+    assert [one.x for one in points] == sorted(one.x for one in points)
 
 
 @given(st.floats(1e-6, 1e12))
@@ -165,12 +166,3 @@ def test_a_timeline_has_a_row_for_each_name_and_every_mark_in_its_row(
         assert shape.x >= chart.left
         assert shape.x + shape.width <= WIDTH
         assert abs(shape.y + shape.height / 2 - chart.ys[row][0]) < HEIGHT_OF_ROW / 2
-
-
-def test_what_two_pythons_say_of_a_release_is_always_drawn_in_one_order() -> None:
-    shelf = Shelf(
-        [ran(lock_of(c), tier="smoke" if c.startswith("py3.8") else "full") for c in FRESH],
-        [lock_of(cell) for cell in FRESH],
-    )
-    support = charts(edition(shelf).reports[0]).charts[0]
-    assert [row[-1] for row in support.table.rows] == ["works (smoke)", "works"] * 4

@@ -181,7 +181,7 @@ def _calendar(site: Published) -> Compared:
     calendar = (site.folder / "cal" / site.matrix / "all.ics").read_bytes()
     events = {str(event["uid"]): event for event in Calendar.from_ical(calendar).walk("VEVENT")}
     yield "calendar: moves", sorted(events), sorted(moves)
-    page = site.text(f"{site.matrix}/schedule/index.html")
+    page = site.text(f"{site.matrix}/roadmap/index.html")
     for uid, move in moves.items():
         event = events[uid]
         # A calendar writes addresses so that no program makes links of them.
@@ -205,7 +205,7 @@ def _plain(site: Published) -> Compared:
             yield where, row["state"], f"{cell['verdict']}{core}"
         path = f"{site.matrix}/release/{version}/index.html"
         page = pages.setdefault(version, site.text(path))
-        part = page.partition("Does a plain install work today?")[2].partition("All releases")[0]
+        part = page.partition("Does ")[2].partition("All releases")[0]
         yield f"{where}: command", document["command"].replace("RELEASE", version) in part, True
     counted = sum(cause["count"] for cause in document["causes"])
     yield "plain: causes", counted, len(document["installs"])

@@ -367,7 +367,7 @@ def proposals_document(report: MatrixReport) -> Proposals:
 def _quarter(report: MatrixReport, quarter: Quarter) -> QuarterDocument:
     return QuarterDocument(
         id=quarter.id,
-        page=page(report.name, "schedule", quarter.id),
+        page=page(report.name, "roadmap"),
         begin=quarter.begin,
         end=quarter.end,
         on=quarter.on,

@@ -189,7 +189,7 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
             f" {proposal.current}"
         ),
         text=plain_dates(f"{proposal.because}. {' '.join(proposal.grounds)}"),
-        path=page(report.name, "proposals"),
+        path=page(report.name, "roadmap"),
     )
 
 

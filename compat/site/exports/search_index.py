@@ -11,16 +11,21 @@ from packaging.version import Version
 from compat.advise.doctor.facts import MOST_READ
 from compat.advise.doctor.resolvers import PYTHON_PATTERNS, VERSION_PATTERN
 from compat.advise.message import Sign, flat, signs
+from compat.advise.request import label
 from compat.results.answer import Answer
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import json
+from compat.site.install_words import platform_title
+from compat.site.pages.advice_view import answer_path, version_axes
+from compat.site.pages.capability_view import capability_ids
 from compat.site.pages.grid_view import subject_versions
 from compat.site.pages.place_view import Doc
+from compat.site.pages.render import assets, heading_id
 from compat.site.pages.results_view import causes
-from compat.site.pages.whole_site import search_entries
-from compat.site.paths import ENTRIES, SIGNS, address, page
-from compat.site.wording import ranges
+from compat.site.pages.whole_site import SECTIONS, TABS, section_paths
+from compat.site.paths import ENTRIES, SIGNS, about_path, address, cell_page, page
+from compat.site.wording import cut_text, ranges
 
 _GONE = re.compile(r"requires (?P<name>\S+) (?P<pin>\S+), and the index has no such release")
 
@@ -34,6 +39,73 @@ def search_files(edition: Edition) -> Iterator[SiteFile]:
     }
     yield SiteFile(path=ENTRIES, content=json({"entries": search_entries(edition)}))
     yield SiteFile(path=SIGNS, content=json(known))
+
+
+# Other words for a platform, by a part of its name.
+_ALSO_CALLED = {
+    "macos": "mac osx darwin apple",
+    "macos-arm64": "m1 m2 m3 m4 silicon",
+    "windows": "win win10 win11",
+    "aarch64": "arm arm64 raspberry graviton",
+    "musl": "alpine",
+}
+Entry = tuple[str, str, str, str]
+
+
+def search_entries(edition: Edition) -> list[dict[str, str]]:
+    """Return all that can be searched: its kind, its words, further words by which it is found, and
+    its address below the site's root.
+    """
+    names = ("kind", "words", "also", "path")
+    entries = [entry for report in edition.reports for entry in _entries(report)]
+    return [dict(zip(names, entry, strict=True)) for entry in (*entries, *_documentation())]
+
+
+def _entries(report: MatrixReport) -> Iterator[Entry]:
+    matrix, name = report.snapshot.matrix, report.name
+    axis, title, home = matrix.subject_axis, matrix.title, address(page(name))
+    yield "library", title, f"{axis.package} {axis.short} {name}", home
+    for release in reversed(subject_versions(report)):
+        path = address(page(name, "release", str(release)))
+        yield "release", f"{axis.package} {release}", f"{axis.short} {title}", path
+    for other, version in version_axes(report):
+        path = address(answer_path(report, {other.name: version}))
+        words = f"{label(other)} {version} for {title}"
+        yield "version", words, f"{other.name} {other.short}", path
+    for platform in matrix.platforms:
+        called = (words for part, words in _ALSO_CALLED.items() if part in platform)
+        path = address(page(name, "advise", platform))
+        yield "platform", f"{title} on {platform_title(platform)}", " ".join(called), path
+    yield "page", f"{title} in a notebook or a container", "colab jupyter docker podman", home
+    for id in capability_ids(report):
+        described = report.titles.get(id)
+        also = "" if described is None else cut_text(described.says)
+        path = address(page(name, "cap", id))
+        yield "capability", report.title(id), f"{id} {title} {also}", path
+    for cause in causes(report).red:
+        also = cut_text("" if cause.known is None else cause.known.because)
+        yield "cause", cause.sentence, also, address(page(name, "causes", cause.anchor))
+    best = report.best("best", {})
+    if best is not None:
+        for pin in report.locks[best.id].pins:
+            words = f"{pin.name} {pin.version}, installed with {title}"
+            yield "package", words, "dependency", address(cell_page(best.cell))
+    for section, path in section_paths(report).items():
+        words = TABS.get(section) or SECTIONS[section][0]
+        yield "page", f"{title}: {words}", section, address(path)
+
+
+def _documentation() -> Iterator[Entry]:
+    """The headings of the documentation, each at its place."""
+    for path in sorted((assets() / "pages").glob("*.md")):
+        title, *rest = path.read_text(encoding="utf-8").splitlines()
+        title, home = title.removeprefix("# "), address(about_path(path.name))
+        yield "documentation", title, "", home
+        for line in rest:
+            depth, _, heading = line.partition(" ")
+            if depth in ("##", "###"):
+                heading = heading.replace("`", "")
+                yield "documentation", heading, title, f"{home}#{heading_id(heading)}"
 
 
 def _library(report: MatrixReport) -> dict[str, Any]:
@@ -64,7 +136,7 @@ def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]
     for cause in causes(report).red:
         outcome = parse_outcome(cause.outcome)
         found_by = signs(outcome) if isinstance(outcome, Failed) else ()
-        path = f"{causes_page}#{cause.anchor}"
+        path = address(page(report.name, "causes", cause.anchor))
         if found_by and found_by[0] in gone:
             anchors[found_by[0]] = path
         elif found_by:

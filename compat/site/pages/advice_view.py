@@ -15,12 +15,15 @@ from compat.advise.commands import Commands, commands
 from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
+from compat.declare.platforms import PlatformName, own_name
 from compat.lock.lockfile import Lock
 from compat.policy.window import version_releases
 from compat.results.answer import Answer, representative
+from compat.results.installs import INSTALLABLE, newest_on
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
+from compat.site.install_words import installable_words, platform_title
 from compat.site.pages.place_view import Doc, entry_page
 from compat.site.pages.results_view import OBSTACLES, cause_anchor, matrix_health, newest
 from compat.site.paths import page
@@ -44,25 +47,27 @@ _SERIES = Template("$label $$version is answered as $label $$series.")
 
 
 def home(report: MatrixReport) -> Doc:
-    return Doc(
-        report=report,
-        question=question(report),
-        advice=advice(report, {}),
-        pythons=by_python(report),
-        health=matrix_health(report),
-        news=newest(report, _MOST_NEWS),
-    )
-
-
-def advise_page(report: MatrixReport) -> Doc:
-    """Return the advisor's page: the best answer, and those by preference and by version."""
+    """Return the home of a library: the question, the best answer, and those by version and by
+    preference.
+    """
     best = [(word, report.best(goal, {})) for goal, word in GOAL_WORDS.items()]
     return Doc(
         question=question(report, is_whole=True),
         advice=advice(report, {}),
         goals=[(word, proof) for word, proof in best if proof is not None],
-        pythons=by_python(report),
+        pythons=_options(report, report.snapshot.matrix.interpreters, {}),
         others=by_others(report, {}),
+        health=matrix_health(report),
+        news=newest(report, _MOST_NEWS),
+    )
+
+
+def platform_page(report: MatrixReport, platform: PlatformName) -> Doc:
+    """Return the answer for another platform: what is known of it, and what to do instead."""
+    return Doc(
+        question=question(report, platform=platform),
+        advice=advice(report, {}),
+        pythons=_options(report, report.snapshot.matrix.interpreters, {}),
     )
 
 
@@ -95,11 +100,19 @@ def advice(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc:
     return Doc(
         says=f"{nothing}: {'; '.join(changes)}." if changes else f"{nothing}.",
         best=answer.nearest,
+        why=_why(report, coordinates),
         proven=False,
         alternatives=(),
         in_the_way=answer.in_the_way,
         changes=answer.changes,
     )
+
+
+def _why(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
+    axes = [axis for axis in report.snapshot.matrix.axes if axis.name in coordinates]
+    asked = " and ".join(f"{label(axis)} {coordinates[axis.name]}" for axis in axes)
+    why = without(report, coordinates)
+    return f"{asked}: {why}." if asked else f"{why[0].upper()}{why[1:]}."
 
 
 def _proven(
@@ -175,10 +188,6 @@ def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
                 yield {python: series, axis.name: version}
 
 
-def by_python(report: MatrixReport) -> list[Doc]:
-    return _options(report, report.snapshot.matrix.interpreters, {})
-
-
 def by_others(
     report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> list[tuple[str, list[Doc]]]:
@@ -211,7 +220,7 @@ def _options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) ->
 
 def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
     matrix = report.snapshot.matrix
-    entries = report.entries_at(coordinates)
+    entries = report.entries_at(coordinates) if coordinates else report.snapshot.entries
     if any(entry.obstacle is None for entry in entries):
         return "no tested combination"
     python = coordinates.get(matrix.interpreters.name)
@@ -228,15 +237,20 @@ def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 
 
 def question(
-    report: MatrixReport, coordinates: Mapping[str, Version] | None = None, is_whole: bool = False
+    report: MatrixReport,
+    coordinates: Mapping[str, Version] | None = None,
+    is_whole: bool = False,
+    platform: PlatformName | None = None,
 ) -> Doc:
     """Return the form that asks what somebody has, with these coordinates chosen; a whole one asks
     for the subject's version, needs and preference too. `unknown` says that the matrix has nothing
-    of a name, which is `$name` in it.
+    of a name, which is `$name` in it. `platforms` are the others that the matrix asks about, each
+    with what is known of it.
     """
     matrix = report.snapshot.matrix
     axes = [axis for axis in matrix.axes if is_whole or axis.name != matrix.subject]
     known = ", ".join(label(axis) for axis in matrix.axes)
+    installs, package = report.snapshot.platform_installs, matrix.subject_axis.package
     return Doc(
         fields=[_field(report, axis, coordinates or {}) for axis in axes],
         answers=answer_path(report, {}),
@@ -244,6 +258,18 @@ def question(
         is_whole=is_whole,
         needs=[test for test in report.capabilities if test.id not in report.helpers],
         goals=GOAL_WORDS,
+        own=platform_title(own_name(matrix.platform)),
+        platform=platform,
+        platforms=[
+            Doc(
+                name=name,
+                title=platform_title(name),
+                installs=newest_on(installs, name, INSTALLABLE),
+                sentence=installable_words(installs, name, package),
+                path=page(report.name, "advise", name),
+            )
+            for name in matrix.platforms
+        ],
     )
 
 

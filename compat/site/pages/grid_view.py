@@ -10,10 +10,10 @@ from packaging.version import Version
 from compat.declare.matrix import Matrix, PackageAxis
 from compat.results.answer import Answer, representative, representative_of_release
 from compat.site.api.why_documents import python_document
-from compat.site.edition import Board, Edition, MatrixReport, Versions
-from compat.site.pages.install_views import plain_section, platform_rows
+from compat.site.edition import Board, MatrixReport, Versions
+from compat.site.pages.install_views import release_installs
 from compat.site.pages.place_view import Doc, has_page, place_view
-from compat.site.paths import grid_part_path
+from compat.site.paths import grid_part_path, grid_path, page
 from compat.site.status import EXPECTED, STYLES, StatusStyle, is_admitted, place_style
 from compat.site.why_words import place_lines, unreached_sentence
 from compat.site.wording import python_of, ranges
@@ -21,7 +21,10 @@ from compat.site.wording import python_of, ranges
 PROVEN = ("works", "decayed", "relaxed", "partial")
 # A page with so many places weighs some 45 KiB gzipped.
 _MOST_PLACES = 4_000
-_MOST_OBSTACLES = 6
+_MOST_OBSTACLES = 12
+_FAILING = ("broken", "partial", "flaky")
+_NOT_DECLARED = ("requires-python", "excluded", "yanked")
+Places = tuple[Answer, ...]
 # A style, and the versions that have it, as ranges.
 StyledVersions = tuple[StatusStyle, str]
 
@@ -43,24 +46,29 @@ def main_python(report: MatrixReport) -> Version | None:
 def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
     """Return that page of the grid of one Python, or with None of that of all: each place as it is
     on the best of them. `parts` are the pages of a grid that has several, `hidden` counts the
-    releases about which there is nothing to say on this Python.
+    releases about which there is nothing to say on this Python, and `narrowed` are the columns that
+    are left out: no release admits them, and nothing works there.
     """
-    matrix = report.snapshot.matrix
-    places, parts = _places(report, python), grid_parts(report, python)
-    every_shown, counts = _shown_places(report, python), _grid_counts(report, python)
+    matrix, parts = report.snapshot.matrix, grid_parts(report, python)
+    places, every_shown = _places(report, python), _shown_places(report, python)
+    counts = _grid_counts(report, python)
     shown = [every_shown[subject] for subject in parts[number]]
-    columns = sorted({others for of_release in shown for others in of_release}, reverse=True)
     every = sorted({others for of_release in places.values() for others in of_release})
-    styles = Counter(place_style(entries) for board in shown for entries in board.values())
+    columns = _columns(report, shown)
+    rows = [
+        _row(report, str(subject), page(report.name, "release", str(subject)), columns, every,
+             places[subject], python is None)
+        for subject in parts[number]
+    ]  # fmt: skip
+    in_columns = (board.get(others) for board in shown for others in columns)
+    styles = Counter(place_style(entries) for entries in in_columns if entries)
+    left = {others for board in shown for others in board} - {*columns}
     return Doc(
         label="all Pythons" if python is None else f"Python {python}",
         others=" and ".join(axis.package for axis in _other_axes(matrix)),
         subject=matrix.subject_axis.package,
         columns=[(label_of(others), _newest(report, others)) for others in columns],
-        rows=[
-            _row(report, subject, columns, every, places[subject], python is None)
-            for subject in parts[number]
-        ],
+        rows=rows,
         legend=[(style, styles[style]) for style in _ordered(styles)],
         choices=[(*choice, choice[0] == python) for choice in choices(report)],
         parts=[
@@ -72,6 +80,33 @@ def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
         declared=counts.declared,
         stale=counts.stale,
         hidden=len(places) - len(every_shown),
+        narrowed=ranges(map(label_of, left), [label_of(others) for others in every]),
+    )
+
+
+def _columns(report: MatrixReport, boards: Sequence[Mapping[Versions, Places]]) -> list[Versions]:
+    """The columns that some release admits, or in which something works; newest first. All, where
+    there is no such column.
+    """
+    every = {others for board in boards for others in board}
+    worth = {
+        others
+        for board in boards
+        for others, entries in board.items()
+        if is_declared(report, entries) or place_style(entries).state in PROVEN
+    }
+    return sorted(worth or every, reverse=True)
+
+
+def is_declared(report: MatrixReport, entries: Sequence[Answer]) -> bool:
+    """Return whether the release's own metadata admits a place, whatever else stands against it."""
+    facts, axes = report.facts, _other_axes(report.snapshot.matrix)
+    return any(
+        entry.planned
+        and entry.cell.recipe == "fresh"
+        and (entry.obstacle is None or entry.obstacle.kind not in _NOT_DECLARED)
+        and not any(facts.moved(entry.cell, axis.name) for axis in axes)
+        for entry in entries
     )
 
 
@@ -152,48 +187,53 @@ def answers(
 
 def _row(
     report: MatrixReport,
-    subject: Version,
+    label: str,
+    path: str,
     columns: Sequence[Versions],
     every: Sequence[Versions],
-    places: Mapping[Versions, tuple[Answer, ...]],
-    over_pythons: bool,
+    places: Mapping[Versions, Places],
+    over_pythons: bool = False,
 ) -> Doc:
-    """One release of the subject: `answers` is what was proven, `declared` what its metadata
+    """One row: `answers` is what was proven, else `inferred`, else `declared`, what the metadata
     admits.
     """
-    matrix, labels = report.snapshot.matrix, [label_of(versions) for versions in every]
+    labels = [label_of(versions) for versions in every]
     row = [(label_of(others), places[others]) for others in every if others in places]
-    shown = [_shown(matrix, places.get(others, ()), over_pythons) for others in columns]
-    kinds = {place.kind for place in shown if place is not None} - {"unknown"}
+    shown = [_shown(report, places.get(others, ()), over_pythons) for others in columns]
+    tested = [entries for _, entries in row if any(entry.is_tested for entry in entries)]
+    failing = any(place_style(entries).state in _FAILING for entries in tested)
     return Doc(
-        version=subject,
-        answers=answers(row, labels),
-        declared=ranges((label for label, entries in row if is_admitted(entries)), labels),
+        label=label,
+        path=path,
+        answers=answers(row, labels) or answers(row, labels, inferred=True),
+        declared=ranges((name for name, entries in row if is_declared(report, entries)), labels),
         places=shown,
-        kinds=" ".join(sorted(kinds)),
+        kinds=" ".join(["tested"] * bool(tested) + ["failing"] * failing),
     )
 
 
-def _shown(matrix: Matrix, entries: tuple[Answer, ...], over_pythons: bool) -> Doc | None:
-    """The place, or None where there is nothing to say; ruled out is worth a sign only beside what
-    is not.
-    """
+def _shown(report: MatrixReport, entries: Places, over_pythons: bool) -> Doc | None:
+    """The place, or None where it is ruled out and nothing more is known."""
     if not entries:
         return None
-    if not _says_something(entries):
-        return None if place_style(entries).state == "unknown" else place_view(entries, matrix)
-    alike: Sequence[str] = ()
+    matrix, style, alike = report.snapshot.matrix, place_style(entries), list[str]()
     if over_pythons:
         by_python = defaultdict[Version, list[Answer]](list)
         for entry in entries:
             by_python[python_of(entry.cell, matrix)].append(entry)
-        style = place_style(entries)
         alike = [
             str(python)
             for python, group in sorted(by_python.items())
             if place_style(group) == style
         ]
-    return place_view(entries, matrix, alike)
+    declared = is_declared(report, entries)
+    if not declared and not _says_something(entries):
+        return None
+    place = place_view(entries, matrix, alike)
+    if declared:
+        place.css += " asked"
+        place.sentence += "; the release declares it"
+    return place
 
 
 def _all(report: MatrixReport) -> Board:
@@ -248,11 +288,11 @@ def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
     return tuple(sorted(set(every)))
 
 
-def release_view(edition: Edition, report: MatrixReport, version: Version) -> Doc:
+def release_view(report: MatrixReport, version: Version) -> Doc:
     """Return the page of a release. `spoken` is its representative cell, None where none was
     tested; `cautions` are what is declared of its cells on other machines. `best` is what to
     install of it, ranked by proof: often another cell; None where none works or their locks have
-    changed.
+    changed. `rows` is its own grid, a row for each Python.
     """
     axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
     number, releases = versions.index(version), report.facts.subject_releases(version)
@@ -262,6 +302,17 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Do
     spoken, floor = representative_of_release(entries), report.python_floors.get(version)
     # Nothing is said of what keeps the Python of a release whose sources were not read.
     is_read = floor is not None and floor.needs is not None
+    boards = {python: board.get(version, {}) for python, board in report.board.items()}
+    columns = _columns(report, [*boards.values()])
+    every = sorted({others for board in boards.values() for others in board})
+    styles = Counter(
+        place_style(board[o]) for board in boards.values() for o in columns if o in board
+    )
+    rows = [
+        _row(report, f"Python {python}", grid_path(report.name, python), columns, every, board)
+        for python, board in reversed(boards.items())
+    ]
+    shown = {place.css.split()[0] for row in rows for place in row.places if place is not None}
     return Doc(
         version=version,
         yanked=bool(releases) and newest is None,
@@ -277,63 +328,28 @@ def release_view(edition: Edition, report: MatrixReport, version: Version) -> Do
             )
         ],
         best=report.best("best", {axis.name: version}),
-        plain=plain_section(edition, report, version),
-        platforms=platform_rows(report, str(version)),
+        others=" and ".join(other.package for other in _other_axes(report.snapshot.matrix)),
+        columns=[label_of(others) for others in columns],
+        rows=rows,
+        legend=[style for style in _ordered(styles) if style.css.split()[0] in shown],
+        installs=release_installs(report, version),
         why=python_document(floor) if floor is not None and is_read else None,
         places=place_lines(floor) if floor is not None and is_read and floor.keepers else (),
         unreached=unreached_sentence(floor) if floor is not None and is_read else "",
-        pythons=[_on_python(report, python, version) for python in reversed(report.board)],
+        ruled_out=_obstacles(report, entries),
         cells=[entry for entry in entries if has_page(entry)],
         older=versions[number - 1] if number else None,
         newer=versions[number + 1] if number + 1 < len(versions) else None,
     )
 
 
-def _on_python(report: MatrixReport, python: Version, version: Version) -> Doc:
-    """What is known of the release on one Python: proven, inferred, declared, and what is in the
-    way of the rest.
-    """
-    places = sorted(report.board[python].get(version, {}).items())
-    row = [(label_of(others), entries) for others, entries in places]
-    every = [label for label, _ in row]
-    return Doc(
-        python=python,
-        answers=answers(row, every),
-        inferred=answers(row, every, inferred=True),
-        declared=ranges((label for label, entries in row if is_admitted(entries)), every),
-        obstacles=_obstacles(report, [entry for _, entries in places for entry in entries]),
-    )
-
-
 def _obstacles(report: MatrixReport, entries: Sequence[Answer]) -> list[tuple[str, int]]:
-    """What is in the way, those of one cause in one line with their versions, the most common
+    """What rules cells out, each cause once without the version that it refuses, the most common
     first.
     """
-    by_sentence: dict[str, list[Answer]] = {}
+    counted = Counter[str]()
     for entry in entries:
         if entry.obstacle is not None and entry.cell.recipe != "dated":
-            by_sentence.setdefault(_general(entry, report), []).append(entry)
-    counted = []
-    for general, group in by_sentence.items():
-        sentence = general
-        for axis in report.snapshot.matrix.packages:
-            if f"{axis.package} \0" not in general:
-                continue
-            every = [str(version) for version in report.advisor.ranks.positions[axis.name]]
-            versions = ranges((entry.cell.on(axis.name).number for entry in group), every)
-            sentence = sentence.replace(f"{axis.package} \0", f"{axis.package} {versions}")
-        counted.append((sentence, len(group)))
-    return sorted(counted, key=lambda item: (-item[1], item[0]))[:_MOST_OBSTACLES]
-
-
-def _general(entry: Answer, report: MatrixReport) -> str:
-    assert entry.obstacle is not None
-    because, kind = entry.obstacle.because, entry.obstacle.kind
-    if kind in ("conflicting-pin", "requires-python"):
-        because = because.rpartition(", not ")[0] or because
-    for axis in report.snapshot.matrix.packages:
-        if axis.name != report.snapshot.matrix.subject and kind != "conflicting-pin":
-            because = because.replace(
-                f"{axis.package} {entry.cell.on(axis.name).version} ", f"{axis.package} \0 ", 1
-            )
-    return because
+            because = entry.obstacle.because
+            counted[because.rpartition(", not ")[0] or because] += 1
+    return counted.most_common(_MOST_OBSTACLES)

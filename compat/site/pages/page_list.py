@@ -11,8 +11,8 @@ from packaging.version import Version
 from compat.advise.request import label
 from compat.github.markdown import code, link, plain
 from compat.results.answer import Answer
-from compat.site.api.axis_documents import schedule_document
 from compat.site.edition import Edition, MatrixReport, place_of
+from compat.site.install_words import platform_title
 from compat.site.pages import (
     advice_view,
     capability_view,
@@ -25,6 +25,7 @@ from compat.site.pages import (
     results_view,
     whole_site,
 )
+from compat.site.pages.whole_site import JOINED, TABS, section_paths
 from compat.site.paths import (
     BUILD,
     NOT_FOUND,
@@ -78,16 +79,18 @@ def titled(*forms: str) -> str:
 
 def problem_link(edition: Edition, page: Page) -> str:
     """Return the address of a new issue about a page; empty where the site belongs to no
-    repository, or the page shows no data of one thing.
+    repository.
 
     Nothing in its title and text mentions, shows or closes anything: names and outcomes come from
     outside.
     """
-    if not edition.repository or not page.facts:
+    if not edition.repository:
         return ""
     lines = [f"- {name}: {code(value)}" for name, value in page.facts]
     for name, path in (("page", page.path), *(("data", path) for path in page.data)):
-        lines.append(f"- {name}: {link(path.removesuffix('index.html'), edition.url(path))}")
+        lines.append(
+            f"- {name}: {link(path.removesuffix('index.html') or 'home', edition.url(path))}"
+        )
     body = "\n".join((ASKED, "", "", "", *lines))
     asked = {"title": plain(f"Wrong data? {page.title}"), "body": body}
     return f"https://github.com/{edition.repository}/issues/new?{urlencode(asked, quote_via=quote)}"
@@ -97,12 +100,12 @@ def pages(edition: Edition) -> Iterator[Page]:
     yield from _whole_site(edition)
     for report in edition.reports:
         yield from _sections(report)
-        yield from _months(report)
+        yield from _causes(report)
         yield from _grids(report)
         yield from _answers(report)
         yield from _capabilities(report)
         yield from _policy(report)
-        yield from _releases(edition, report)
+        yield from _releases(report)
         yield from _cells(edition, report)
 
 
@@ -122,16 +125,16 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
     yield Page(
         path="index.html",
         template="front.html",
-        title=f"What works with what? {titles}",
-        about="Which versions of a library work together, because they were installed and tested.",
+        title=titled(f"Tested versions of {titles}", "Tested versions of libraries"),
+        about="Which versions of a library work together: installed from lock files and tested.",
         document=partial(whole_site.front, edition),
     )
     yield Page(
         path=SEARCH,
         template="search.html",
         title="Search",
-        about="Every release, version, capability and cause that has a page.",
-        document=partial(whole_site.search_page, edition),
+        about="Libraries, releases, capabilities, causes, packages and documentation.",
+        document=lambda: None,
     )
     yield Page(
         path=BUILD,
@@ -159,75 +162,76 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
         )
     # The sections of the first report answer without its name too, so that a short address can be
     # told.
-    names = {report.name for report in edition.reports}
-    for section, path in whole_site.section_paths(edition.reports[0]).items():
+    names, first = {report.name for report in edition.reports}, edition.reports[0]
+    short = section_paths(first) | {old: page(first.name, new) for old, new in JOINED.items()}
+    for section, path in short.items():
         if section not in names:
             yield alias(page(section), path)
 
 
 def _sections(report: MatrixReport) -> Iterator[Page]:
     title, subject = report.snapshot.matrix.title, report.snapshot.matrix.subject_axis.package
-    about_plain = f"What pip install {subject} comes to, release by release, on each Python."
-    elsewhere = f"Where {subject} installs beside the platform that is tested, and why not."
-    lowest = f"{title} with the lowest versions that it declares, and with pre-releases."
-    low = f"{title}: lowest declared versions and what is not out yet"
-    sections: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
-        "home": (advice_view.home, "what do I install?", f"Tested versions of {subject}."),
-        "causes": (results_view.causes, "why things do not work", "Each root cause once."),
-        "charts": (
-            *(charts_view.charts, "over the releases"),
-            "Support, speed and share of working capabilities.",
-        ),
-        "changes": (results_view.changes, "what changed", "Every change of a verdict."),
-        "schedule": (policy_view.schedule_view, "when minimum versions move", "Dates by rule."),
-        "proposals": (
-            *(policy_view.proposal_list, "which minimum versions can move, and when?"),
-            "Each floor: what it can move to, when, and what is missing.",
-        ),
-        "reliability": (
-            *(results_view.reliability, "how far to trust this"),
-            "Coverage, age and isolation of the runs.",
-        ),
-        "plain": (install_views.plain_page, "does a plain install work today?", about_plain),
-        "platforms": (install_views.platforms_page, "does it install on my machine?", elsewhere),
-        "lanes": (install_views.lanes_view, "beside the grid", lowest),
-    }
-    titles = {"platforms": f"{title}: my machine", "lanes": f"{title}: beside the grid"}
-    # Those that show data of one thing: which, and where.
-    data = {
-        "plain": ("plain install of", "plain-installs"),
-        "platforms": ("platforms of", "platform-installs"),
-    }
-    paths = {"home": page(report.name), **whole_site.section_paths(report)}
-    for section, (document, words, about) in sections.items():
-        if section in paths:
-            fact, name = data.get(section, ("", ""))
-            whole = low if section == "lanes" else f"{title}: {words}"
-            yield Page(
-                path=paths[section],
-                template=f"{section}.html",
-                title=titled(whole, titles[section]) if section in titles else whole,
-                about=about,
-                document=partial(document, report),
-                matrix=report.name,
-                section=section,
-                facts=((fact, subject),) if fact else (),
-                data=(api_path(report.name, name),) if name else (),
-            )
+    paths = section_paths(report)
 
-
-def _months(report: MatrixReport) -> Iterator[Page]:
-    title = report.snapshot.matrix.title
-    for month, _ in results_view.earlier_months(report):
-        yield Page(
-            path=page(report.name, "changes", month),
-            template="changes.html",
-            title=f"{title}: what changed in {results_view.month_words(month)}",
-            about=f"Changes of verdicts in {results_view.month_words(month)}.",
-            document=partial(results_view.changes, report, month),
+    def of(section: str, path: str, tab: str, **more: Any) -> Page:
+        document, words, about = SECTION_PAGES[section]
+        return Page(
+            path=path,
+            template=f"{section}.html",
+            title=words.format(title),
+            about=about.format(subject),
+            document=partial(document, report),
             matrix=report.name,
-            section="changes",
+            section=tab,
+            **more,
         )
+
+    yield of("home", page(report.name), "advise")
+    # The same at its old address, where questions that were shared begin.
+    yield of("home", paths["advise"], "advise", canonical=page(report.name))
+    for section in paths:
+        if section in SECTION_PAGES:
+            tab = "advise" if section == "plain" else section if section in TABS else "more"
+            facts = (("plain install of", subject),) if section == "plain" else ()
+            data = (api_path(report.name, "plain-installs"),) if section == "plain" else ()
+            yield of(section, paths[section], tab, facts=facts, data=data)
+    for old, new in JOINED.items():
+        yield alias(page(report.name, old), paths[new])
+
+
+SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
+    "home": (advice_view.home, "{}: what do I install?", "Tested versions of {}."),
+    "plain": (install_views.plain_page, "{}: does pip install work?", "What pip install {} does."),
+    "roadmap": (policy_view.roadmap, "{}: which minimum versions move, and when?",
+                "Each minimum version: what it can move to, when, and what blocks it."),
+    "more": (whole_site.more, "More about {}", "Causes, changes, charts and reliability."),
+    "causes": (results_view.causes, "{}: why things do not work", "Each root cause once."),
+    "charts": (charts_view.charts, "{} over the releases", "Measurements that changed."),
+    "changes": (results_view.changes, "{}: what changed", "Every change of a verdict."),
+    "reliability": (results_view.reliability, "{}: how reliable are the results?",
+                    "Coverage, age and isolation of the runs."),
+    "lanes": (install_views.lanes_view, "{}: lowest versions and pre-releases",
+              "{} with the lowest versions that it declares, and with pre-releases."),
+}  # fmt: skip
+
+
+def _causes(report: MatrixReport) -> Iterator[Page]:
+    found = results_view.causes(report)
+    for cause in (*found.red, *found.undecided):
+        yield Page(
+            path=page(report.name, "causes", cause.anchor),
+            template="cause.html",
+            title=titled(cause.sentence),
+            about=titled(f"{cause.sentence} The cells that this affects."),
+            document=partial(_same, cause),
+            matrix=report.name,
+            section="more",
+            facts=(("cause", cause.outcome),),
+        )
+
+
+def _same(document: Any) -> Any:
+    return document
 
 
 def _grids(report: MatrixReport) -> Iterator[Page]:
@@ -257,18 +261,19 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
 
 
 def _answers(report: MatrixReport) -> Iterator[Page]:
-    """The pages that answer what to install: of everything, of one version, of two, and of each
-    tested combination.
+    """The pages that answer what to install: of one version, of two, and of each tested
+    combination.
     """
     matrix, title = report.snapshot.matrix, report.snapshot.matrix.title
     of = partial(Page, template="answer.html", matrix=report.name, section="advise")
-    yield of(
-        path=advice_view.answer_path(report, {}),
-        template="advise.html",
-        title=f"What to install for {title}",
-        about=f"The newest versions of {title} that tests show to work together.",
-        document=partial(advice_view.advise_page, report),
-    )
+    for name in matrix.platforms:
+        yield of(
+            path=page(report.name, "advise", name),
+            template="platform.html",
+            title=titled(f"{title} on {platform_title(name)}", platform_title(name)),
+            about=f"Whether {title} installs on {platform_title(name)}, and what to do instead.",
+            document=partial(advice_view.platform_page, report, name),
+        )
     for axis, version in advice_view.version_axes(report):
         words = f"{label(axis)} {version}"
         yield of(
@@ -299,7 +304,7 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
 
 
 def _capabilities(report: MatrixReport) -> Iterator[Page]:
-    title, pairs = report.snapshot.matrix.title, capability_view.Pairs(report)
+    title = report.snapshot.matrix.title
     of = partial(Page, matrix=report.name, section="cap")
     yield of(
         path=page(report.name, "cap"),
@@ -315,36 +320,13 @@ def _capabilities(report: MatrixReport) -> Iterator[Page]:
             template="capability.html",
             title=titled(f"{words}: since when, in {title}", f"{words}: since when"),
             about=f"In which releases of {title} this works: {words}.",
-            document=partial(capability_view.capability_view, report, name, pairs.links(name)),
+            document=partial(capability_view.capability_view, report, name),
             facts=(("capability", name),),
             data=(api_path(report.name, "capabilities", name),),
-        )
-    for first, second in pairs.all:
-        both = f"“{report.title(first)}” and “{report.title(second)}”"
-        yield of(
-            path=pairs.path(first, second),
-            template="pair.html",
-            title=titled(f"{both}: do both work?", both),
-            about=f"In which releases of {title} both work, only one of them, or none.",
-            document=partial(pairs.view, first, second),
-            facts=(("capability", first), ("capability", second)),
-            data=tuple(api_path(report.name, "capabilities", name) for name in (first, second)),
         )
 
 
 def _policy(report: MatrixReport) -> Iterator[Page]:
-    title = report.snapshot.matrix.title
-    for quarter in schedule_document(report).quarters:
-        words = policy_view.quarter_words(quarter)
-        yield Page(
-            path=quarter.page,
-            template="quarter.html",
-            title=f"{title}: minimum versions in {words}",
-            about=f"Minimum versions of {title} in {words}, and what each move drops.",
-            document=partial(policy_view.quarter_view, report, quarter),
-            matrix=report.name,
-            section="schedule",
-        )
     for proposal in report.proposals:
         yield Page(
             path=page(report.name, "proposals", proposal.id),
@@ -353,11 +335,11 @@ def _policy(report: MatrixReport) -> Iterator[Page]:
             about=f"{policy_view.title_of(proposal)}: grounds, objections and evidence.",
             document=partial(policy_view.proposal_view, report, proposal),
             matrix=report.name,
-            section="proposals",
+            section="roadmap",
         )
 
 
-def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
+def _releases(report: MatrixReport) -> Iterator[Page]:
     axis, versions = report.snapshot.matrix.subject_axis, grid_view.subject_versions(report)
     for version in versions:
         words = f"{axis.package} {version}"
@@ -366,7 +348,7 @@ def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
             template="release.html",
             title=words,
             about=f"What {words} works with, what it requires, and what is ruled out.",
-            document=partial(grid_view.release_view, edition, report, version),
+            document=partial(grid_view.release_view, report, version),
             matrix=report.name,
             section="grid",
             facts=(("release", words),),

@@ -10,17 +10,12 @@ from compat.results.answer import Answer, representative
 from compat.site.paths import cell_page
 from compat.site.status import STALE, StatusStyle, place_style, style_of
 from compat.site.wording import RECIPE_WORDS, UNCHANGED_WORDS, day, listed, place_words, python_of
-from compat.value import Value
 
 
 class Doc(SimpleNamespace):
     """What a template shows where no document of the API has it: names with values, entries and
     other documents.
     """
-
-
-class View(Value, frozen=True, kw_only=True):
-    """Base of the views of plain installs, platforms and lanes."""
 
 
 def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str] = ()) -> Doc:
@@ -33,10 +28,12 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
         where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
     tested = f", tested {day(spoken.latest)}" if spoken.latest is not None else ""
     recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
-    old = f" ({STALE[1]})" if spoken.stale else ""
+    # What is inferred has no run that could be old.
+    is_old = spoken.stale and spoken.is_tested
+    old = f" ({STALE[1]})" if is_old else ""
     return Doc(
-        css=f"{style.css} {STALE[1]}" if spoken.stale else style.css,
-        symbol=style.symbol + STALE[0] if spoken.stale else style.symbol,
+        css=f"{style.css} {STALE[1]}" if is_old else style.css,
+        symbol=style.symbol + STALE[0] if is_old else style.symbol,
         sentence=f"{where}: {style.word}{recipe}{tested}{old}",
         path=entry_page(spoken),
         kind=style.state,

@@ -1,5 +1,5 @@
-"""The `site` room's schedule, quarters and proposals: the documents of the API, with the charts,
-differences and links that their pages add.
+"""The `site` room's roadmap and proposals: the documents of the API, with the timeline, differences
+and links that their pages add.
 """
 
 from compat.advise.request import label
@@ -8,19 +8,13 @@ from compat.policy.calendar import Bar, missing_command
 from compat.policy.proposal import Kind, Proposal
 from compat.policy.propose import affected_words, floors
 from compat.rewrite.toml_values import matrix_after
-from compat.site.api.axis_documents import (
-    QuarterDocument,
-    minimum_document,
-    proposals_document,
-    schedule_document,
-)
+from compat.site.api.axis_documents import proposals_document, schedule_document
 from compat.site.edition import MatrixReport
 from compat.site.pages.charts_view import timeline
 from compat.site.pages.place_view import Doc, entry_page
 from compat.site.why_words import keeper_sentence
-from compat.site.wording import count, day, month
+from compat.site.wording import count, day
 
-QUARTERS = ("first", "second", "third", "fourth")
 _VERBS: dict[Kind, str] = {
     "raise": "Raise",
     "lower": "Lower",
@@ -29,87 +23,83 @@ _VERBS: dict[Kind, str] = {
 }
 
 
-def schedule_view(report: MatrixReport) -> Doc:
-    document, names = schedule_document(report), axis_labels(report)
+def roadmap(report: MatrixReport) -> Doc:
+    """Return where each floor can go and when: the timeline with today's floors, then each move,
+    its date, what blocks it in one clause, and what it drops.
+    """
+    snapshot, document = report.snapshot, schedule_document(report)
+    proposals = proposals_document(report)
+    names = {axis.name: label(axis) for axis in snapshot.matrix.axes}
+    arithmetic = {floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)}
+    bars = [
+        bar
+        for bar in document.bars
+        if bar.is_floor or bar.until is None or bar.until > document.day
+    ]
     rows = [
         (
             f"{names[bar.axis]} {bar.version}",
             day(bar.released),
             "not known yet" if bar.until is None else day(bar.until),
             "not announced" if bar.end_of_life is None else day(bar.end_of_life),
-            "the floor now" if bar.is_floor else "",
+            "the minimum now" if bar.is_floor else "",
         )
         for bar in document.bars
-    ]
-    spans = [
-        _span(bar, names[bar.axis])
-        for bar in document.bars
-        if bar.until is None or bar.until > document.day
     ]
     chart = Doc(
         id="windows",
         title="How long each version stays in its window",
-        says="From its release to the day on which the floor may move past it; the line is today.",
+        says="From its release to the day from which the minimum may move past it. The dashed line"
+        " is today; today's minimum versions are marked.",
         unit="",
     )
-    heads = ("version", "released", "window ends", "upstream ends", "")
-    return Doc(
-        has_policy=report.snapshot.ask.policy is not None,
-        schedule=document,
-        minimum=minimum_document(report),
-        names=names,
-        chart=timeline(chart, spans, heads, rows, document.day) if spans else None,
-        why=_why_python(report),
-    )
-
-
-def quarter_view(report: MatrixReport, quarter: QuarterDocument) -> Doc:
-    document = schedule_document(report)
-    number = document.quarters.index(quarter)
-    return Doc(
-        quarter=quarter,
-        names=axis_labels(report),
-        is_present=number == 0,
-        months=f"{month(quarter.begin)} to {month(quarter.end)} {quarter.end.year}",
-        moves=[
-            (move, [*map(affected_words, move.lost)])
-            for move in document.moves
-            if move.id in quarter.moves
-        ],
-        before=document.quarters[number - 1] if number else None,
-        after=document.quarters[number + 1] if number + 1 < len(document.quarters) else None,
-    )
-
-
-def quarter_words(quarter: QuarterDocument) -> str:
-    """Return what a quarter is called: `the first quarter of 2027`."""
-    return f"the {QUARTERS[(quarter.begin.month - 1) // 3]} quarter of {quarter.begin.year}"
-
-
-def proposal_list(report: MatrixReport) -> Doc:
-    snapshot, document = report.snapshot, proposals_document(report)
-    arithmetic = {floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)}
-    python = snapshot.matrix.interpreters.name
-    lines = [proposal_view(report, proposal) for proposal in document.proposals]
+    heads = ("version", "released", "window ends", "upstream support ends", "")
+    spans = [_span(bar, names[bar.axis]) for bar in bars]
+    outlooks = {(outlook.axis, outlook.to): outlook for outlook in proposals.outlooks}
+    by_target = {(p.axis, p.proposed): p for p in proposals.proposals}
+    moves = []
+    for move in document.moves:
+        outlook = outlooks.get((move.axis, move.to))
+        blocked = move.proof if outlook is None else outlook.because
+        moves.append(
+            Doc(
+                on=move.on,
+                package=move.package,
+                before=move.before,
+                to=move.to,
+                state=move.state,
+                blocked="" if move.proven else clause(blocked),
+                held=move.held or "",
+                rule=move.rule,
+                lost=[*map(affected_words, move.lost)],
+                proposal=by_target.get((move.axis, move.to)),
+                axis=move.axis,
+            )
+        )
     return Doc(
         has_policy=snapshot.ask.policy is not None,
         floors=[
             Doc(
                 outlook=outlook,
                 command=missing_command(report.name, outlook.needs) if outlook.needs else "",
-                lost=[*map(affected_words, outlook.lost)],
-                proposals=[
-                    line
-                    for line in lines
-                    if line.proposal.axis == outlook.axis and line.proposal.kind != "extend"
-                ],
                 arithmetic=arithmetic[outlook.axis],
-                why=_why_python(report) if outlook.axis == python else "",
+                why=_why_python(report)
+                if outlook.axis == snapshot.matrix.interpreters.name
+                else "",
             )
-            for outlook in document.outlooks
+            for outlook in proposals.outlooks
         ],
-        extensions=[line for line in lines if line.proposal.kind == "extend"],
+        moves=moves,
+        proposals=[proposal_view(report, proposal) for proposal in proposals.proposals],
+        chart=timeline(chart, spans, heads, rows, document.day) if spans else None,
     )
+
+
+def clause(sentence: str) -> str:
+    """What blocks a move: without its example, and without where the index was asked."""
+    _, _, cause = sentence.partition(", such as ")
+    cause = cause.partition(": ")[2] if cause else sentence
+    return cause.partition(" (--find-links")[0]
 
 
 def proposal_view(report: MatrixReport, proposal: Proposal) -> Doc:
@@ -149,10 +139,6 @@ def title_of(proposal: Proposal) -> str:
     return f"{_VERBS[proposal.kind]} {floor} from {proposal.current} to {proposal.proposed}"
 
 
-def axis_labels(report: MatrixReport) -> dict[str, str]:
-    return {axis.name: label(axis) for axis in report.snapshot.matrix.axes}
-
-
 def _why_python(report: MatrixReport) -> str:
     """What keeps the newest release from an older Python; empty where its sources were not read."""
     floor = next(reversed(report.python_floors.values()), None)
@@ -168,11 +154,12 @@ def _span(bar: Bar, name: str) -> Doc:
         if bar.until is None
         else f"in its window until {day(bar.until)}"
     )
+    ends = "" if bar.end_of_life is None else f", upstream support until {day(bar.end_of_life)}"
     return Doc(
         row=f"{name} {bar.version}",
         begin=bar.released,
         end=bar.until,
         css="works" if bar.is_floor else "relaxed",
-        sign="floor" if bar.is_floor else "",
-        says=f"{name} {bar.version}: {until}",
+        sign="minimum today" if bar.is_floor else "",
+        says=f"{name} {bar.version}: {until}{ends}",
     )

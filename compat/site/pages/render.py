@@ -5,7 +5,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
-from importlib import resources
+from importlib import metadata, resources
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,15 @@ from compat.results.answer import Answer
 from compat.results.record import Capability
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
+from compat.site.install_words import INSTALL_STYLES, install_reason
+from compat.site.lane_words import floor_words, lane_blame
 from compat.site.pages.advice_view import lock_commands, tiles, words
-from compat.site.pages.capability_view import failing
+from compat.site.pages.capability_view import SHORT, failing
+from compat.site.pages.install_views import install_evidence
 from compat.site.pages.page_list import Page, pages, problem_link, titled
 from compat.site.pages.place_view import Doc, cell_symbol, entry_page, recipe_words
-from compat.site.pages.results_view import month_words
-from compat.site.pages.whole_site import SECTIONS, section_paths
+from compat.site.pages.policy_view import clause
+from compat.site.pages.whole_site import TABS, section_paths
 from compat.site.why_words import BLIND_SPOTS
 
 # What no HTML may hold becomes a replacement sign.
@@ -68,7 +71,10 @@ class Printer:
             "NAMES_RECIPE": status.NAMES_RECIPE,
             "RECIPE_WORDS": wording.RECIPE_WORDS,
             "BLIND_SPOTS": BLIND_SPOTS,
-            "SECTIONS": SECTIONS,
+            "TABS": TABS,
+            "SHORT": SHORT,
+            "STYLE_OF_INSTALL": INSTALL_STYLES,
+            "VERSION": metadata.version("compat-matrix"),
             "edition": edition,
             "paths": paths,
         }
@@ -288,7 +294,12 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
 _FILTERS = {
     "why": _why,
     "fault": wording.fault_words,
-    "month": month_words,
+    "cause": wording.cause_sentence,
+    "reason": install_reason,
+    "evidence": install_evidence,
+    "clause": clause,
+    "floor": floor_words,
+    "blame": lambda cell, matrix: lane_blame(matrix, cell),
     "to": _to,
     "dates": wording.plain_dates,
     "titled": titled,

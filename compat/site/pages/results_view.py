@@ -2,13 +2,13 @@
 changed, and how far to trust them.
 """
 
-import datetime
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice
+from collections.abc import Collection, Sequence
+from itertools import groupby
 
 from msgspec.structs import replace
+from packaging.version import Version
 
 from compat.plan.feasible import Kind
 from compat.results.answer import Answer, by_evidence
@@ -20,7 +20,7 @@ from compat.site.history import Event
 from compat.site.pages.place_view import Doc, links_to, recipe_words
 from compat.site.paths import cell_page
 from compat.site.status import NAMES_RECIPE, STYLES, cell_state, style_then
-from compat.site.wording import cause_sentence, listed, month, place_words
+from compat.site.wording import cause_sentence, listed, place_words, ranges
 
 OBSTACLES: dict[Kind, str] = {
     "excluded": "a rule of the matrix excludes them",
@@ -45,9 +45,7 @@ OTHER_TESTS: dict[ChangeKind, str] = {
     "fixed": "Changed tests found fewer problems",
 }
 _ORDER: tuple[ChangeKind, ...] = ("regressed", "fixed", "spurious", "new", "gone", "same")
-_MOST_CELLS = 12
-# On the page of the newest days, and on that of a month.
-_MOST_IN_DAY, _MOST_IN_DAY_OF_MONTH = 60, 10
+_MOST_CELLS = 200
 _MOST_DAYS = 30
 
 
@@ -66,6 +64,10 @@ def causes(report: MatrixReport) -> Doc:
     """Return all causes, the most common first; `ruled_out` has kinds of obstacles with their most
     common sentences, `inferred` from what cells are known that nobody tried.
     """
+    return report.snapshot.once("causes", lambda: _causes(report))
+
+
+def _causes(report: MatrixReport) -> Doc:
     red: dict[str, list[Answer]] = {}
     undecided: dict[str, list[Answer]] = {}
     kinds, grounds = Counter[Kind](), Counter[str]()
@@ -75,7 +77,7 @@ def causes(report: MatrixReport) -> Doc:
         if isinstance(outcome, Failed):
             red.setdefault(_without_line(outcome), []).append(entry)
         elif entry.kind == "unknown" and entry.runs:
-            undecided.setdefault(str(entry.runs[-1].outcomes[-1]), []).append(entry)
+            undecided.setdefault(_without_line(entry.runs[-1].outcomes[-1]), []).append(entry)
     for entry in report.snapshot.entries:
         if entry.planned and entry.evidence == "inferred":
             grounds["; ".join(entry.reasons)] += 1
@@ -100,9 +102,14 @@ def _by_count(counted: Counter[str]) -> list[tuple[str, int]]:
 def _folded(
     report: MatrixReport, by_outcome: dict[str, list[Answer]], prefix: str = ""
 ) -> list[Doc]:
+    """Each cause with its cells and releases; `since` is the first day that it was seen on."""
+    subject = report.snapshot.matrix.subject
+    every = [str(version) for version in report.advisor.ranks.positions[subject]]
     folded = []
     for text, entries in sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0])):
         outcome, known = parse_outcome(text), map(report.snapshot.explained, entries)
+        days = [e.since for e in entries if e.since is not None]
+        fails = all(entry.kind in ("works", "partial") for entry in entries)
         folded.append(
             Doc(
                 anchor=f"{prefix}{cause_anchor(outcome)}",
@@ -110,6 +117,10 @@ def _folded(
                 sentence=cause_sentence(outcome),
                 known=next(filter(None, known), None),
                 count=len(entries),
+                releases=ranges((entry.cell.on(subject).number for entry in entries), every),
+                span=_span({entry.cell.on(subject).version for entry in entries}),
+                since=min(days, default=None),
+                whose="capability" if fails else "combination",
                 cells=links_to(entries[:_MOST_CELLS], report.snapshot.matrix),
                 more=max(0, len(entries) - _MOST_CELLS),
             )
@@ -117,61 +128,38 @@ def _folded(
     return folded
 
 
-def changes(report: MatrixReport, month: str = "") -> Doc:
-    """Return the changes of the newest days, or of the month, by day, the newest first; `months`
-    are those in which there are more.
+def _span(versions: Collection[Version]) -> str:
+    first, last = min(versions), max(versions)
+    return f"{first}" if first == last else f"{first} to {last} ({len(versions)})"
+
+
+def changes(report: MatrixReport) -> Doc:
+    """Return the verdicts that changed, by day, the newest first; `first` counts the first results
+    of each day, which change nothing.
     """
-    events = [event for event in report.events if not month or _month(event) == month]
-    most = _MOST_IN_DAY_OF_MONTH if month else _MOST_IN_DAY
-    days = islice(_by_day(events), None if month else _MOST_DAYS)
+    days = []
+    for day, group in groupby(report.events, key=lambda event: event.moment.date()):
+        every = [*group]
+        changed = sorted((e for e in every if e.change.kind != "new"), key=_order)
+        days.append((day, [_news(report, e) for e in changed], len(every) - len(changed)))
+    news = [day for day in days if day[1]][:_MOST_DAYS]
     return Doc(
-        days=[_day(report, day, [*group], most) for day, group in days],
-        count=len(events),
-        months=[] if month else earlier_months(report),
-        month=month_words(month) if month else "",
+        days=news,
+        count=sum(len(changed) for _, changed, _ in days),
+        left_out=sum(len(changed) for _, changed, _ in days) - sum(len(day[1]) for day in news),
+        first=sum(first for _, _, first in days),
+        firsts=[(day, first) for day, _, first in days if first][:_MOST_DAYS],
     )
 
 
-def earlier_months(report: MatrixReport) -> list[tuple[str, int]]:
-    """Return the months that have a page of their own, `2026-11`, with the number of changes."""
-    shown = [day for day, _ in islice(_by_day(report.events), _MOST_DAYS)]
-    earlier = {_month(event) for event in report.events if event.moment.date() not in shown}
-    counts = Counter(map(_month, report.events))
-    return [(name, counts[name]) for name in sorted(earlier, reverse=True)]
-
-
-def month_words(name: str) -> str:
-    """Return a month as readers say it: `November 2026`."""
-    first = datetime.date.fromisoformat(f"{name}-01")
-    return f"{month(first)} {first.year}"
-
-
-def _month(event: Event) -> str:
-    return event.moment.date().isoformat()[:7]
-
-
-def _by_day(events: Iterable[Event]) -> Iterator[tuple[datetime.date, Iterator[Event]]]:
-    return groupby(events, key=lambda event: event.moment.date())
-
-
 def newest(report: MatrixReport, most: int) -> list[Doc]:
-    """Return the newest changes; regressions before fixes before first results of one day."""
-    return [_news(report, event) for event in sorted(report.events, key=_order)[:most]]
+    """Return the newest changes; regressions before fixes of one day. First results are none."""
+    changed = (event for event in report.events if event.change.kind != "new")
+    return [_news(report, event) for event in sorted(changed, key=_order)[:most]]
 
 
 def _order(event: Event) -> tuple[float, int]:
     return -event.moment.date().toordinal(), _ORDER.index(event.change.kind)
-
-
-def _day(report: MatrixReport, day: datetime.date, events: list[Event], most: int) -> Doc:
-    events.sort(key=_order)
-    words = [_heading(event) for event in events]
-    return Doc(
-        day=day,
-        news=[_news(report, event) for event in events[:most]],
-        counts=[(word, words.count(word)) for word in dict.fromkeys(words)],
-        more=max(0, len(events) - most),
-    )
 
 
 def _heading(event: Event) -> str:

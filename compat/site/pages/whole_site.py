@@ -3,7 +3,6 @@ people's pages, and what stands where there is no page.
 """
 
 from collections.abc import Iterator
-from itertools import groupby
 from xml.etree import ElementTree
 
 from markupsafe import Markup
@@ -13,13 +12,11 @@ from compat.results.answer import representative
 from compat.site.edition import Edition, MatrixReport
 from compat.site.exports.badges import drawing, matrix_badges
 from compat.site.exports.feeds import FEED_TITLES
-from compat.site.pages.advice_view import answer_path, home, tiles, version_axes
-from compat.site.pages.capability_view import capability_ids
-from compat.site.pages.grid_view import subject_versions
+from compat.site.pages.advice_view import tiles
 from compat.site.pages.place_view import Doc
-from compat.site.pages.results_view import causes
+from compat.site.pages.results_view import matrix_health
 from compat.site.paths import (
-    address,
+    BUILD,
     api_path,
     badge_path,
     calendar_path,
@@ -32,99 +29,60 @@ from compat.site.paths import (
     page,
 )
 from compat.site.status import style_of
-from compat.site.wording import cut_text, day
+from compat.site.wording import day
 
-SECTIONS: dict[str, str] = {
-    "advise": "What to install",
+# The tabs; a page below them names the one that it belongs to.
+TABS: dict[str, str] = {
+    "advise": "Install",
     "grid": "Grid",
-    "plain": "Plain install",
-    "platforms": "Platforms",
     "cap": "Capabilities",
-    "causes": "Causes",
-    "charts": "Charts",
-    "changes": "Changes",
-    "schedule": "Schedule",
-    "proposals": "Proposals",
-    "lanes": "Lanes",
-    "reliability": "Reliability",
+    "roadmap": "Roadmap",
+    "more": "More",
 }
-# The headings of what can be searched, by its kind.
-KINDS = {
-    "release": "Releases",
-    "version": "Versions to combine them with",
-    "capability": "Capabilities",
-    "cause": "Causes of failures",
-    "page": "Pages",
+# What stands below a tab, and what it is about.
+SECTIONS: dict[str, tuple[str, str]] = {
+    "plain": (
+        "Plain installs and platforms",
+        "What `pip install` does today, on each Python and platform.",
+    ),
+    "causes": ("Causes", "Why combinations fail: each cause with its cells and releases."),
+    "changes": ("Changes", "Verdicts that changed, newest first."),
+    "charts": ("Charts", "Measurements that changed from a release on."),
+    "reliability": ("Reliability", "How many runs, how old, in which sandbox, and what is flaky."),
+    "lanes": ("Variants", "Lowest declared versions, and pre-releases of dependencies."),
 }
+# Sections of earlier editions that are a part of another page now.
+JOINED = {"platforms": "plain", "schedule": "roadmap", "proposals": "roadmap"}
 _MOST_PYTHONS = 5
 
 
 def section_paths(report: MatrixReport) -> dict[str, str]:
-    """Return the path of each section of a matrix; lanes and platforms have one where it declares
-    any.
-    """
-    matrix = report.snapshot.matrix
-    declared = {"lanes": matrix.has_lanes, "platforms": bool(matrix.platforms)}
-    sections = [section for section in SECTIONS if declared.get(section, True)]
+    """Return the path of each section of a matrix; the variants have one where it declares any."""
+    sections = [*TABS, *SECTIONS]
+    if not report.snapshot.matrix.has_lanes:
+        sections.remove("lanes")
     return {section: page(report.name, section) for section in sections}
 
 
-def front(edition: Edition) -> Doc:
-    return Doc(libraries=[home(report) for report in edition.reports])
+def front(edition: Edition) -> list[Doc]:
+    """Return the libraries: each with its best answer, and how it is covered."""
+    return [
+        Doc(report=report, best=report.best("best", {}), health=matrix_health(report))
+        for report in edition.reports
+    ]
 
 
-def search_entries(edition: Edition) -> list[dict[str, str]]:
-    """Return every release, version, capability, cause and section that has a page: its kind, its
-    words, further words by which it is found, and its address below the site's root.
-    """
-    names = ("kind", "words", "also", "path")
-    entries = (entry for report in edition.reports for entry in _entries(report))
-    return [dict(zip(names, entry, strict=True)) for entry in entries]
-
-
-def _entries(report: MatrixReport) -> Iterator[tuple[str, str, str, str]]:
-    matrix, name = report.snapshot.matrix, report.name
-    axis, title = matrix.subject_axis, matrix.title
-    for release in reversed(subject_versions(report)):
-        path = address(page(name, "release", str(release)))
-        yield "release", f"{axis.package} {release}", f"{axis.short} {title}", path
-    for other, version in version_axes(report):
-        path = address(answer_path(report, {other.name: version}))
-        yield (
-            "version",
-            f"{label(other)} {version} for {title}",
-            f"{other.name} {other.short}",
-            path,
-        )
-    for id in capability_ids(report):
-        yield "capability", report.title(id), f"{id} {title}", address(page(name, "cap", id))
-    for cause in causes(report).red:
-        also = cut_text("" if cause.known is None else cause.known.because)
-        path = f"{address(page(name, 'causes'))}#{cause.anchor}"
-        yield "cause", cause.sentence, also, path
-    for section, path in section_paths(report).items():
-        yield "page", f"{title}: {SECTIONS[section]}", section, address(path)
-
-
-def search_page(edition: Edition) -> Doc:
-    """Return all entries by kind: capabilities and causes by letter, the others in their order."""
-    entries = search_entries(edition)
-    by_kind = {kind: [entry for entry in entries if entry["kind"] == kind] for kind in KINDS}
-    groups = []
-    for kind, chosen in by_kind.items():
-        parts = [("", chosen)]
-        if kind in ("capability", "cause"):
-            chosen.sort(key=_letter_and_words)
-            by_letter = groupby(chosen, key=lambda entry: _letter_and_words(entry)[0])
-            parts = [(letter, [*group]) for letter, group in by_letter]
-        if chosen:
-            groups.append((KINDS[kind], parts))
-    return Doc(groups=groups)
-
-
-def _letter_and_words(entry: dict[str, str]) -> tuple[str, str]:
-    first = entry["words"][:1].upper()
-    return (first if first.isalpha() else "#"), entry["words"].lower()
+def more(report: MatrixReport) -> list[tuple[str, str, str]]:
+    """Return what stands under no other tab: title, path, and what it is about."""
+    paths = section_paths(report)
+    below = [
+        (words, paths[name], about) for name, (words, about) in SECTIONS.items() if name in paths
+    ]
+    return [
+        *below,
+        ("Build on it", BUILD, "Badges, feeds, calendars, downloads, the API, a box to embed."),
+        ("Documentation", "about/index.html", "How results are made, and how to use compat."),
+    ]
 
 
 def embed_box(report: MatrixReport) -> Doc:
