@@ -6,6 +6,7 @@ import time
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,7 +41,7 @@ from compat.draft.draft import (
     own_suite,
     trial_text,
 )
-from compat.errors import NothingToDo, UsageError
+from compat.errors import BuildFailed, CompatError, UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import CheckoutCells
 from compat.fleet.floor import (
@@ -266,7 +267,7 @@ def _trial(
                     break
                 suite = mended
             note(f"the tests have no result with the newest versions on {why}")
-        raise NothingToDo.of(
+        raise CompatError.of(
             f"the tests of {package} say nothing about its minimums: {why}",
             hint=f"compat init {package} writes a matrix, whose suite you can declare",
         )
@@ -315,12 +316,12 @@ def _built(
             pythons=(patch_of(series),),
             platform=provisional.matrix.platform,
         )
-        return built_checkout(
-            order,
-            place / f"build{number}",
-            lambda patch: workshop_of(provisional, patch, level),
-            environ(),
-        )
+        shop = partial(workshop_of, provisional, level=level)
+        try:
+            return built_checkout(order, place / f"build{number}", shop, environ())
+        except BuildFailed as error:
+            # It ends with 1 elsewhere, which here says that a minimum is false.
+            raise CompatError(*error.faults) from error
 
     checkout = built(fitting[-1])
     if not checkout.folder:
@@ -343,7 +344,7 @@ def _own_suite(checkout: BuiltCheckout, root: Path, words: list[str]) -> SuiteDr
         module = module_of(wheel.name, archive.namelist())
     tests = own_tests(root)
     if not tests:
-        raise NothingToDo.of(f"{wheel.name} has no tests that pytest collects", hint="")
+        raise CompatError.of(f"{wheel.name} has no tests that pytest collects", hint="")
     return own_suite(project, module, tests, words, named=False)
 
 

@@ -415,17 +415,23 @@ class MinimumSearch:
             self._search(names[0], tried)
 
     def _working(self, name: str, installed: Version) -> Minimum:
+        """What a passing run with a lowered dependency says: nothing of a declared minimum that the
+        requirements of the tests keep out.
+        """
         lowest, known = lowest_of(self._asked[name].specifier), self._versions(name)
+        state: MinimumState = "works"
         because = ""
         if known and installed > known[0]:
             because = f"{installed} is the lowest that the minimums of the others let in"
+            exact = self._lock({name: self._floor(name, f"=={known[0]}")})
+            if isinstance(exact, Refusal) and exact.cause == "suite-fault":
+                state, because = "untested", exact.subject
         elif lowest is not None and installed > lowest:
             because = f"{installed} is the lowest release that can be installed here"
-        declared = _declared(self._asked[name])
         return Minimum(
             package=name,
-            declared=declared,
-            state="works",
+            declared=_declared(self._asked[name]),
+            state=state,
             lowest=lowest,
             works=installed,
             because=because,
