@@ -31,8 +31,9 @@ from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
 from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine
 from compat.declare.patches import patch_of
-from compat.declare.project import extras_in
+from compat.declare.project import Project, extras_in
 from compat.draft.draft import (
+    OLDEST_PYTHON,
     SuiteDraft,
     axis_name,
     bringing,
@@ -242,8 +243,8 @@ def _trial(
     scratch, interruption = Scratch(folder), Interruption()
     try:
         checkout, pythons = _built(source, python, scratch.folder, level)
-        package, root = checkout.wheels[0].name, Path(checkout.folder or source)
-        suite = _own_suite(checkout, root, words)
+        package, root = checkout.wheels[0].name, Path(checkout.folder)
+        suite = _own_suite(checkout, words)
         why = ""
 
         def is_stopped() -> str:
@@ -258,17 +259,20 @@ def _trial(
                 trouble = search.baseline()
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
-                if trouble is None:
-                    yield checkout, search, suite
-                    return
-                why = f"Python {series}: {trouble.because}"
-                mended = _mended(suite, trouble, root)
+                lacking = trouble or Untestable(because="", modules=search.missing)
+                mended = _mended(suite, lacking, _project(checkout))
                 if mended == suite:
                     break
                 suite = mended
-            note(f"the tests have no result with the newest versions on {why}")
+            if trouble is None:
+                yield checkout, search, suite
+                return
+            why = f"on Python {series}: {trouble.because}"
+            note(f"the tests have no result with the newest versions {why}")
+            if trouble.modules:
+                break  # no other Python brings them
         raise CompatError.of(
-            f"the tests of {package} say nothing about its minimums: {why}",
+            f"the tests of {package} say nothing about its minimums {why}",
             hint=f"compat init {package} writes a matrix, whose suite you can declare",
         )
     finally:
@@ -295,7 +299,8 @@ def _built(
 ) -> tuple[BuiltCheckout, list[Version]]:
     """Build the wheel of a project, and return it with the Pythons to try, oldest first."""
     required = project_in(Path(source)).requires_python if Path(source).is_dir() else None
-    here = [s.version for s in PYTHONS if interpreter(s.version) is not None]
+    series = [s.version for s in PYTHONS if s.version >= OLDEST_PYTHON]
+    here = [version for version in series if interpreter(version) is not None]
     if python and Version(python) not in here:
         raise UsageError.of(f"this machine has no Python {python}", path="--python")
     here = [v for v in here if not python or v == Version(python)]
@@ -335,22 +340,25 @@ def _built(
     return checkout, fitting
 
 
-def _own_suite(checkout: BuiltCheckout, root: Path, words: list[str]) -> SuiteDraft:
-    wheel = checkout.wheels[0]
-    project = project_in(root)
+def _project(checkout: BuiltCheckout) -> Project:
+    """What the files of a project say of it, with the extras that its wheel has."""
+    wheel, project = checkout.wheels[0], project_in(Path(checkout.folder))
     extras = extras_in(wheel.published.requires_dist) | dict(project.extras)
-    project = msgspec.structs.replace(project, name=wheel.name, extras=extras)
+    return msgspec.structs.replace(project, name=wheel.name, extras=extras)
+
+
+def _own_suite(checkout: BuiltCheckout, words: list[str]) -> SuiteDraft:
+    wheel = checkout.wheels[0]
     with zipfile.ZipFile(wheel.path) as archive:
         module = module_of(wheel.name, archive.namelist())
-    tests = own_tests(root)
+    tests = own_tests(Path(checkout.folder))
     if not tests:
         raise CompatError.of(f"{wheel.name} has no tests that pytest collects", hint="")
-    return own_suite(project, module, tests, words, named=False)
+    return own_suite(_project(checkout), module, tests, words, named=False)
 
 
-def _mended(suite: SuiteDraft, trouble: Untestable, root: Path) -> SuiteDraft:
+def _mended(suite: SuiteDraft, trouble: Untestable, project: Project) -> SuiteDraft:
     """Return the suite with what a run showed that it lacks; the same where nothing is known."""
-    project = project_in(root)
     every = dict.fromkeys(bringing(module, project) for module in trouble.modules)
     added = tuple(name for name in every if name and name not in suite.requirements)
     builds = tuple(text for text in trouble.builds if text not in suite.builds)

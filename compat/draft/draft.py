@@ -219,7 +219,7 @@ def import_suite(module: str, title: str, because: str) -> SuiteDraft:
     )
 
 
-_OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have in 2026
+OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have in 2026
 
 
 class KnownLibrary(Value, frozen=True, kw_only=True):
@@ -279,7 +279,7 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Kno
 def pythons(library: KnownLibrary, day: datetime.date) -> tuple[tuple[Version, ...], str]:
     """Return the series of Python that a library admits and that are out, and the reason."""
     admitted = library.requires_python
-    out = [s.version for s in PYTHONS if s.released <= day and s.version >= _OLDEST_PYTHON]
+    out = [s.version for s in PYTHONS if s.released <= day and s.version >= OLDEST_PYTHON]
     series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
     if not series:
         message = f"{library.source} requires Python {admitted}, and no series of today is that"

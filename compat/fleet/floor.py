@@ -29,7 +29,7 @@ from compat.plan.requirements import Asked, parsed
 from compat.results.answer import Answer
 from compat.results.record import Record
 from compat.run.outcome import Failed, Passed, is_spurious, parse_outcome
-from compat.run.suitefault import lost_modules
+from compat.run.suitefault import lost_modules, missing_in
 from compat.search.boundary import Boundary, BoundarySearch, Probe
 from compat.search.trials import SearchStopped, may_be_chance
 from compat.site.wording import cause_sentence, count
@@ -303,6 +303,8 @@ class MinimumSearch:
         self._held: dict[str, str] = {}
         self._found: dict[str, Minimum] = {}
         self.runs = 0
+        # Modules that tests lack which fail with the newest versions, too.
+        self.missing: tuple[str, ...] = ()
 
     def baseline(self) -> Untestable | None:
         """Run the tests with the newest versions; return why they say nothing, None where they
@@ -332,6 +334,8 @@ class MinimumSearch:
         if not any(c.status == "yes" for c in record.capabilities):
             return Untestable(because=cause_sentence(record.outcome))
         self._base, self._green = record, newest
+        lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
+        self.missing = tuple(dict.fromkeys(m for text in lost for m in missing_in(text)))
         self._tried[newest.digest] = _Tried(probe="works", lock=newest)
         return None
 
