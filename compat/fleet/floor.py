@@ -302,6 +302,7 @@ class MinimumSearch:
         self._base: Record | None = None
         self._held: dict[str, str] = {}
         self._found: dict[str, Minimum] = {}
+        self._confirmed: set[str] = set()
         self.runs = 0
         # Modules that tests lack which fail with the newest versions, too.
         self.missing: tuple[str, ...] = ()
@@ -451,11 +452,15 @@ class MinimumSearch:
         pins = {} if self._green is None else {p.name: p.version for p in self._green.pins}
         if pins.get(name) in versions[1:]:
             search.observe(versions.index(pins[name]), "works")
-        while (position := search.next()) is not None:
-            version = versions[position]
-            tried = self._try(f"{name}-{version}", {name: self._floor(name, f"=={version}")})
-            reasons[position] = tried.because
-            search.observe(position, tried.probe)
+        stopped = None
+        try:
+            while (position := search.next()) is not None:
+                version = versions[position]
+                tried = self._try(f"{name}-{version}", {name: self._floor(name, f"=={version}")})
+                reasons[position] = tried.because
+                search.observe(position, tried.probe)
+        except SearchStopped as stop:
+            stopped = stop
         boundary, lowest = search.result, lowest_of(self._asked[name].specifier)
         works = None if boundary.works is None else versions[boundary.works]
         state: MinimumState = "open" if works is None else "false"
@@ -472,6 +477,8 @@ class MinimumSearch:
             because=reasons.get(position, first.because),
             known=versions,
         )
+        if stopped is not None:
+            raise stopped
         if works is not None:
             lowered = {name: self._floor(name, f">={works}")}
             tried = self._try(f"{name}-{works}", lowered)
@@ -504,24 +511,24 @@ class MinimumSearch:
     def _judged(self, label: str, lock: Lock) -> _Tried:
         """Run a lock. What may have failed by chance is run again: twice red is red."""
         probes: list[tuple[Probe, str]] = []
-        for _ in range(3):
+        known: list[Probe] = []
+        # Two of three decide; one is enough where it cannot be chance, or was seen twice before.
+        while len(known) < 4 and known.count("works") < 2 and known.count("fails") < 2:
             result = self._ran(label, lock)
             record = self._record(label, lock)
             if result.suite_faults or record is None:
-                return _Tried(
-                    probe="untestable",
-                    because="; ".join(map(str, result.suite_faults)) or "it has no result",
-                    lock=lock,
-                )
+                because = "; ".join(map(str, result.suite_faults)) or "it has no result"
+                return _Tried(probe="untestable", because=because, lock=lock)
             probes.append(self._probe(record))
-            known = [probe for probe, _ in probes]
-            if probes[-1][0] != "fails" and "fails" not in known:
-                break
-            if max(known.count("fails"), known.count("works")) > 1:
+            known.append(probes[-1][0])
+            if "fails" not in known or probes[-1][1].partition(": ")[0] in self._confirmed:
                 break
         probe, because = max(probes, key=lambda each: known.count(each[0]))
-        # What failed twice is sure enough for the search not to ask again.
-        return _Tried(probe="refuses" if probe == "fails" else probe, because=because, lock=lock)
+        if probe == "fails":
+            self._confirmed.add(because.partition(": ")[0])
+            # What failed twice is sure enough for the search not to ask again.
+            probe = "refuses"
+        return _Tried(probe=probe, because=because, lock=lock)
 
     def _probe(self, record: Record) -> tuple[Probe, str]:
         assert self._base is not None
