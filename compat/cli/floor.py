@@ -38,6 +38,7 @@ from compat.draft.draft import (
     axis_name,
     bringing,
     import_suite,
+    imported_alone,
     module_of,
     own_suite,
     trial_text,
@@ -260,7 +261,7 @@ def _trial(
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
                 lacking = trouble or Untestable(because="", modules=search.missing)
-                mended = _mended(suite, lacking, _project(checkout))
+                mended = _mended(suite, lacking, _project(checkout), workspace.suite_texts)
                 if mended == suite:
                     break
                 suite = mended
@@ -357,7 +358,9 @@ def _own_suite(checkout: BuiltCheckout, words: list[str]) -> SuiteDraft:
     return own_suite(_project(checkout), module, tests, words, named=False)
 
 
-def _mended(suite: SuiteDraft, trouble: Untestable, project: Project) -> SuiteDraft:
+def _mended(
+    suite: SuiteDraft, trouble: Untestable, project: Project, texts: Mapping[str, str]
+) -> SuiteDraft:
     """Return the suite with what a run showed that it lacks; the same where nothing is known."""
     every = dict.fromkeys(bringing(module, project) for module in trouble.modules)
     added = tuple(name for name in every if name and name not in suite.requirements)
@@ -366,9 +369,15 @@ def _mended(suite: SuiteDraft, trouble: Untestable, project: Project) -> SuiteDr
         note(f"the tests import {listed(trouble.modules)}; added: {listed(added)}")
     if builds:
         note(f"built from source: {listed(builds)}")
+    kept = suite.requirements
+    if trouble.is_refused:
+        kept = imported_alone(suite.requirements, texts)
+        if kept != suite.requirements:
+            gone = sorted({*suite.requirements} - {*kept})
+            note(f"left out, as no test imports it: {listed(gone)}")
     return msgspec.structs.replace(
         suite,
-        requirements=(*suite.requirements, *added),
+        requirements=(*kept, *added),
         builds=(*suite.builds, *builds),
     )
 

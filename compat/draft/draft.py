@@ -48,13 +48,13 @@ def axis_name(package: str, taken: Collection[str] = ()) -> str:
 
 
 def short_name(package: str, taken: Collection[str]) -> str:
-    """Return a short name made of the letters of a package's name, none of those that are taken."""
-    letters = re.sub(r"[^a-z]", "", canonicalize_name(package)) or "dep"
-    return next(
-        name
-        for length in range(_LONGEST)
-        if (name := letters[: _LONGEST - length] + "x" * length) not in taken
-    )
+    """Return as many words of a package's name as fit, none of the names that are taken."""
+    words = re.findall("[a-z]+", canonicalize_name(package)) or ["dep"]
+    fitting = ["".join(words[: n + 1]) for n in range(len(words))]
+    whole = [name for name in reversed(fitting) if len(name) <= _LONGEST]
+    letters = "".join(words)
+    cut = (letters[: _LONGEST - length] + "x" * length for length in range(_LONGEST))
+    return next(name for name in (*whole, *cut) if name not in taken)
 
 
 def module_of(package: str, paths: Iterable[str]) -> str:
@@ -194,6 +194,20 @@ def bringing(module: str, project: Project) -> str:
                 if module in modules_of(canonicalize_name(requirement.name)):
                     return f"{requirement.name}{requirement.specifier}"
     return distribution_of(module)
+
+
+def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return pytest, its plugins by name, and what these files import: a group for developers asks
+    for linters and runners, too.
+    """
+    imports = (re.findall(r"^\s*(?:from|import)\s+(\w+)", t, re.MULTILINE) for t in texts.values())
+    imported = {module for modules in imports for module in modules}
+
+    def is_needed(text: str) -> bool:
+        name = canonicalize_name(Requirement(text).name)
+        return name.startswith("pytest") or not imported.isdisjoint(modules_of(name))
+
+    return tuple(filter(is_needed, requirements))
 
 
 def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement]:

@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from compat.declare.faults import choice
 from compat.declare.matrix import Axis, Matrix
-from compat.errors import CompatError, NoPage, NothingToDo, UsageError
+from compat.errors import CompatError, NoPage, NothingToDo, ToolFailed, UsageError
 from compat.fleet.batch import BatchResult
 from compat.fleet.checkout_run import CheckoutCells
 from compat.index.release import Release
@@ -250,10 +250,11 @@ class Minimums(Value, frozen=True, kw_only=True):
 
 class Untestable(Value, frozen=True, kw_only=True):
     """Why the tests of a project say nothing on a Python: `modules` that they lack, and `builds`
-    without which there is no lock.
+    without which there is no lock. `is_refused` says that what the tests ask for has none.
     """
 
     because: str
+    is_refused: bool = False
     modules: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
 
@@ -315,15 +316,16 @@ class MinimumSearch:
         missing = [text for text in builds if text not in self._cells.workspace.matrix.builds]
         if missing:
             return Untestable(because="no wheel of the minimum", builds=tuple(missing))
-        for lowered in ({}, {name: self._floor(name) for name in self._bounded()}):
-            refusal = lock = self._lock(lowered)
+        try:
+            newest = self._lock({})
+            lowest = self._lock({name: self._floor(name) for name in self._bounded()})
+        except ToolFailed as error:
+            return Untestable(because=error.faults[0].message, is_refused=True)
+        for refusal in (newest, lowest):
             if isinstance(refusal, Refusal) and refusal.cause == "source-only":
                 return Untestable(because=refusal.because, builds=(refusal.subject,))
-            if isinstance(refusal, Refusal) and not lowered:
-                return Untestable(because=f"{refusal.subject}: {refusal.because}")
-            if not lowered:
-                newest = lock
-        assert isinstance(newest, Lock)
+        if isinstance(newest, Refusal):
+            return Untestable(because=f"{newest.subject}: {newest.because}", is_refused=True)
         result = self._ran("newest", newest)
         faults = result.suite_faults
         if faults:
