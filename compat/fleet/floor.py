@@ -366,21 +366,19 @@ class MinimumSearch:
     def _every(self) -> Iterator[Minimum]:
         pins = {} if self._green is None else {p.name: p.version for p in self._green.pins}
         for name, asked in self._asked.items():
-            declared, pin = _declared(asked), pins.get(name)
-            if name in self._found:
-                yield self._found[name]
+            state: MinimumState = "unbounded"
+            why = "it declares no minimum"
+            if asked.url:
+                state, why = "elsewhere", "it is no release of an index"
             elif name in self._bounded():
-                lowest = lowest_of(asked.specifier)
-                yield Minimum(package=name, declared=declared, state="open", lowest=lowest)
-            elif asked.url or not str(asked.specifier):
-                state: MinimumState = "elsewhere" if asked.url else "unbounded"
-                why = "it is no release of an index" if asked.url else "it declares no minimum"
-                yield Minimum(package=name, declared=declared, state=state, works=pin, because=why)
-            else:
-                is_pinned = any(part.operator in ("==", "===") for part in asked.specifier)
-                state = "works" if is_pinned else "unbounded"
-                why = "it is pinned to one version" if is_pinned else "it declares no minimum"
-                yield Minimum(package=name, declared=declared, state=state, works=pin, because=why)
+                state, why = "open", ""
+            elif any(part.operator in ("==", "===") for part in asked.specifier):
+                state, why = "works", "it is pinned to one version"
+            known = Minimum(package=name, declared=_declared(asked), state=state, because=why)
+            works = None if state == "open" else pins.get(name)
+            lowest = lowest_of(asked.specifier)
+            unsearched = msgspec.structs.replace(known, works=works, lowest=lowest)
+            yield self._found.get(name, unsearched)
         for text in self._published:
             requirement = parsed(text)
             if requirement is None or "extra" in str(requirement.marker or ""):

@@ -102,7 +102,12 @@ def _helpers(
     own = {matrix.suite.module.partition(".")[0], matrix.subject_axis.normalised_name, "setup"}
     for name in sorted(names - own - {path.partition("/")[0] for path in contents}):
         folder = repository / name
-        for path in (repository / f"{name}.py", *sorted(folder.rglob("*.py"))):
+        has_code = next(folder.rglob("*.py"), None) is not None
+        below = sorted(folder.rglob("*")) if has_code else ()
+        for path in (repository / f"{name}.py", *below):
+            parts = path.relative_to(repository).parts
+            if any(part in _LEFT_OUT or part.startswith(".") for part in parts):
+                continue
             if path.is_file() and _is_in(path.resolve(), repository.resolve()):
                 yield path.relative_to(repository).as_posix(), files.read(path)
 
