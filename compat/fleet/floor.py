@@ -335,7 +335,9 @@ class MinimumSearch:
         if record is None:
             return Untestable(because="; ".join(result.untried.values()) or "no result")
         if not any(c.status == "yes" for c in record.capabilities):
-            return Untestable(because=cause_sentence(record.outcome))
+            errors = (line.strip() for line in record.log.splitlines() if "Error" in line)
+            why = (cause_sentence(record.outcome), *list(errors)[-1:])
+            return Untestable(because=" ".join(why)[:300])
         self._base, self._green = record, newest
         lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
         self.missing = tuple(dict.fromkeys(m for text in lost for m in missing_in(text)))
