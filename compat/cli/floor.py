@@ -196,13 +196,13 @@ def _answer_project(
     constraints: Path | None,
 ) -> None:
     with _trial(source, python, words, level, spent) as (checkout, search, suite):
-        found = search.minimums()
-    wrong = [minimum for minimum in found.minimums if minimum.state == "false"]
-    if found.lock is not None and constraints is not None:
-        files.write(constraints, _constraints_text(checkout, found.lock))
+        answered = search.minimums()
+    wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
+    if answered.lock is not None and constraints is not None:
+        files.write(constraints, _constraints_text(checkout, answered.lock))
     left: list[str] = []
     changed = _fixed(Path(source), wrong, left) if fix and wrong else {}
-    lock = found.lock
+    lock = answered.lock
     on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
     if given.as_json:
         envelope(
@@ -210,25 +210,25 @@ def _answer_project(
                 "checkout": checkout_row(checkout),
                 "python": on,
                 "tests": suite.because,
-                "passing": found.passing,
-                "failing": found.failing,
-                "runs": found.runs,
-                "stopped": found.stopped,
-                "minimums": [_row(minimum) for minimum in found.minimums],
+                "passing": answered.passing,
+                "failing": answered.failing,
+                "runs": answered.runs,
+                "stopped": answered.stopped,
+                "minimums": [_row(minimum) for minimum in answered.minimums],
                 "proven": {pin.name: pin.version for pin in lock.pins} if lock else {},
                 "changed": sorted(map(str, changed)),
                 "left_alone": left,
             }
         )
     else:
-        _print_minimums(checkout, found, on, suite)
+        _print_minimums(checkout, answered, on, suite)
         for path, (before, after) in changed.items():
             print(files.unified_diff(str(path), before, after), end="")
         if wrong and not fix:
             note("Next: --fix writes the true minimums.")
     for line in left:
         note(f"left alone: {line}")
-    is_open = found.stopped or any(minimum.state == "open" for minimum in found.minimums)
+    is_open = answered.stopped or any(minimum.state == "open" for minimum in answered.minimums)
     raise Exit((1 if wrong else 0) if check else 3 if is_open else 0)
 
 
@@ -301,11 +301,11 @@ def _built(
     """Build the wheel of a project, and return it with the Pythons to try, oldest first."""
     required = project_in(Path(source)).requires_python if Path(source).is_dir() else None
     series = [s.version for s in PYTHONS if s.version >= OLDEST_PYTHON]
-    here = [version for version in series if interpreter(version) is not None]
-    if python and Version(python) not in here:
+    available = [version for version in series if interpreter(version) is not None]
+    if python and Version(python) not in available:
         raise UsageError.of(f"this machine has no Python {python}", path="--python")
-    here = [v for v in here if not python or v == Version(python)]
-    fitting = [v for v in here if required is None or required.contains(patch_of(v))]
+    available = [v for v in available if not python or v == Version(python)]
+    fitting = [v for v in available if required is None or required.contains(patch_of(v))]
     if not fitting:
         raise UsageError.of(f"this machine has no Python that the project requires ({required})")
     provisional = _workspace(
@@ -369,15 +369,15 @@ def _mended(
         note(f"the tests import {listed(trouble.modules)}; added: {listed(added)}")
     if builds:
         note(f"built from source: {listed(builds)}")
-    kept = suite.requirements
+    remaining = suite.requirements
     if trouble.is_refused:
-        kept = imported_alone(suite.requirements, texts)
-        if kept != suite.requirements:
-            gone = sorted({*suite.requirements} - {*kept})
+        remaining = imported_alone(suite.requirements, texts)
+        if remaining != suite.requirements:
+            gone = sorted({*suite.requirements} - {*remaining})
             note(f"left out, as no test imports it: {listed(gone)}")
     return msgspec.structs.replace(
         suite,
-        requirements=(*kept, *added),
+        requirements=(*remaining, *added),
         builds=(*suite.builds, *builds),
     )
 
@@ -430,27 +430,29 @@ def _row(minimum: Minimum) -> dict[str, Any]:
 
 
 def _print_minimums(
-    checkout: BuiltCheckout, found: Minimums, python: str, suite: SuiteDraft
+    checkout: BuiltCheckout, answered: Minimums, python: str, suite: SuiteDraft
 ) -> None:
     name = checkout.wheels[0].name
-    say(f"{name} {checkout.words} on Python {python}: {count(found.passing, 'test')} of its own")
-    width = max((len(minimum.declared) for minimum in found.minimums), default=0)
-    for minimum in found.minimums:
+    say(f"{name} {checkout.words} on Python {python}: {count(answered.passing, 'test')} of its own")
+    width = max((len(minimum.declared) for minimum in answered.minimums), default=0)
+    for minimum in answered.minimums:
         say(f"  {minimum.declared:<{width}}  {_minimum_words(minimum)}")
-    if not found.minimums:
+    if not answered.minimums:
         say("  it requires nothing")
-    states = [minimum.state for minimum in found.minimums]
+    states = [minimum.state for minimum in answered.minimums]
     words = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
     counted = [f"{states.count(state)} {word}" for state, word in words.items() if state in states]
     if counted:
         say(f"Declared minimums: {', '.join(counted)}.")
-    note(f"{suite.because}; {count(found.runs, 'run')}")
-    if found.failing:
-        verb = "fails" if len(found.failing) == 1 else "fail"
-        some = listed(found.failing, 3)
-        note(f"{count(len(found.failing), 'test')} {verb} with the newest versions, too: {some}")
-    if found.stopped:
-        note(f"stopped: {found.stopped}")
+    note(f"{suite.because}; {count(answered.runs, 'run')}")
+    if answered.failing:
+        verb = "fails" if len(answered.failing) == 1 else "fail"
+        names = listed(answered.failing, 3)
+        note(
+            f"{count(len(answered.failing), 'test')} {verb} with the newest versions, too: {names}"
+        )
+    if answered.stopped:
+        note(f"stopped: {answered.stopped}")
 
 
 def _minimum_words(minimum: Minimum) -> str:

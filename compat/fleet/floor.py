@@ -492,7 +492,7 @@ class MinimumSearch:
         """Try each minimum that failed beside newer versions once more beside the minimums of all
         others: there it may work.
         """
-        for name in [n for n, found in self._found.items() if found.state == "false"]:
+        for name in [n for n, known in self._found.items() if known.state == "false"]:
             tried = self._try(name, {name: self._floor(name)})
             if tried.probe == "works" and tried.lock is not None:
                 self._green = tried.lock
