@@ -383,12 +383,12 @@ def proposed(
         after = matrix_after(after, proposal, proposal.because)
     matrix_file = f"matrices/{workspace.name}/matrix.toml"
     moved = {workspace.matrix_path: RepositoryFile(path=matrix_file, before=before, after=after)}
+    moves = [_move(snapshot, proposal) for proposal in opened]
     for target in targets:
         text = read(target).decode(errors="replace")
-        after = _rewritten(snapshot, str(target), text, opened, left)
+        after = rewritten_by(str(target), text, moves, left)
         inside = _below(target, workspace.folder.parents[1])
         moved[target] = RepositoryFile(path=inside, before=text, after=after)
-    moves = [_move(snapshot, proposal) for proposal in opened]
     passed = {path.resolve() for path in moved}
     for folder in folders if moves else ():
         from compat.rewrite.file import mentions
@@ -458,13 +458,12 @@ def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
     )
 
 
-def _rewritten(
-    snapshot: Snapshot, path: str, text: str, opened: Sequence[Proposal], left: list[str]
-) -> str:
+def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -> str:
+    """Return a library's own file after moves; `left` hears what was left alone, and why."""
     from compat.rewrite.file import nearest_floor, rewritten
     from compat.rewrite.ranges import Unsatisfiable
 
-    for move in (_move(snapshot, proposal) for proposal in opened):
+    for move in moves:
         outcome = rewritten(path, text, move)
         if isinstance(outcome, Unsatisfiable):
             nearest = nearest_floor(path, text, move)

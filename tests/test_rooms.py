@@ -114,6 +114,7 @@ EDGES = {
     "compat/cli/blame.py": {"time"},
     "compat/cli/doctor.py": {"os", "pathlib"},
     "compat/cli/environment.py": {"os", "pathlib"},
+    "compat/cli/floor.py": {"pathlib", "time"},
     "compat/cli/init.py": {"pathlib"},
     "compat/cli/intake.py": {"os", "pathlib"},
     "compat/cli/installs.py": {"pathlib"},

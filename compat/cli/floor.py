@@ -1,25 +1,104 @@
-"""The command that finds the lowest or highest version on an axis that works."""
+"""The command that finds the lowest versions that work: of an axis of a matrix, or of each direct
+dependency of a project.
+"""
 
-from collections.abc import Mapping
-from typing import Annotated
+import time
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
 
-from compat.cli.arguments import Exit, Option, given
+import msgspec
+from packaging.version import Version
+
+from compat import files, pipeline
+from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.budget import budget_seconds
+from compat.cli.diff import checkout_row
+from compat.cli.init import init_command, machine_platform, own_tests, project_in
+from compat.cli.lockers import workshop_of
+from compat.cli.machine import cache_folder, environ, interpreter, level_of, now, sandbox_folder
+from compat.cli.machine import today as this_day
 from compat.cli.options import (
     At,
     IsolationLevel,
-    MatrixName,
     kept_version,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.cli.this_machine import MachineSearch
-from compat.errors import UsageError
-from compat.fleet.batch import RunOptions
-from compat.fleet.floor import FloorAnswer, FloorQuestion, boundary_of, refuse_nothing
+from compat.cli.progress import Progress
+from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine
+from compat.declare.patches import patch_of
+from compat.declare.project import Project, extras_in
+from compat.draft.draft import (
+    OLDEST_PYTHON,
+    SuiteDraft,
+    axis_name,
+    bringing,
+    import_suite,
+    imported_alone,
+    module_of,
+    own_suite,
+    trial_text,
+)
+from compat.errors import BuildFailed, CompatError, UsageError
+from compat.fleet.batch import BatchResult, RunOptions
+from compat.fleet.checkout_run import CheckoutCells
+from compat.fleet.floor import (
+    FloorAnswer,
+    FloorQuestion,
+    Minimum,
+    Minimums,
+    MinimumSearch,
+    Untestable,
+    boundary_of,
+    refuse_nothing,
+)
+from compat.index.kept import encode_catalogue
+from compat.index.release import Catalogue, Package
+from compat.index.settings import IndexOptions
+from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Recipe
-from compat.site.wording import count
+from compat.plan.platform import admits
+from compat.policy.window import PYTHONS
+from compat.rewrite.ranges import Move
+from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
+from compat.run.evidence import Isolation
+from compat.run.scratch import Scratch, remove_dead_folders
+from compat.site.wording import count, listed
+from compat.workspace import Workspace
 
-AxisName = Annotated[str, Option("--axis", metavar="AXIS", help="The axis to search.")]
+Asked = Annotated[
+    str,
+    Argument(
+        metavar="[MATRIX]",
+        help="A folder of matrices/; without --axis a project: its folder, or git+https://...",
+    ),
+]
+AxisName = Annotated[
+    str, Option("--axis", metavar="AXIS", help="The axis of the matrix to search.")
+]
+PythonName = Annotated[
+    str, Option("--python", metavar="X.Y", help="Of a project: the Python; else the oldest here.")
+]
+Only = Annotated[str, Option("-k", metavar="EXPRESSION", help="Of a project: only these tests.")]
+Marked = Annotated[
+    str, Option("-m", metavar="MARKERS", help="Of a project: only tests with these markers.")
+]
+Budget = Annotated[
+    str, Option("--budget", metavar="10m", help="Of a project: stop after so much time.")
+]
+Check = Annotated[
+    bool, Option("--check", help="Of a project: end with 1 if a declared minimum is false.")
+]
+Fix = Annotated[bool, Option("--fix", help="Of a project: write the true minimums into its files.")]
+ConstraintsFile = Annotated[
+    Path | None,
+    Option("--constraints", metavar="FILE", help="Of a project: write the proven versions here."),
+]
+Write = Annotated[bool, Option("--write", help="Of a project: write a matrix, too.")]
 Highest = Annotated[bool, Option("--highest", help="The highest instead of the lowest.")]
 Needs = Annotated[
     list[str] | None,
@@ -31,23 +110,52 @@ RecipeName = Annotated[
 
 
 def floor_command(
-    matrix: MatrixName,
-    axis: AxisName,
+    matrix: Asked = "",
+    axis: AxisName = "",
     at: At = None,
     highest: Highest = False,
     need: Needs = None,
     recipe: RecipeName = "relaxed",
     isolation: IsolationLevel = "",
+    python: PythonName = "",
+    k: Only = "",
+    m: Marked = "",
+    budget: Budget = "",
+    check: Check = False,
+    fix: Fix = False,
+    constraints: ConstraintsFile = None,
+    write: Write = False,
 ) -> None:
-    """Find the lowest version on an axis that works.
+    """Find the lowest versions that work.
 
-    What the records know is not run again. Both ends and their neighbours are tried; a version that
-    cannot be installed, and a run that the network ended, move nothing. Each run is recorded.
+    Without --axis: run the tests of the project here with the lowest version that it declares of
+    each direct dependency, and search for the true one where they fail. Needs no matrix and keeps
+    nothing. Releases without a wheel are built. Ends with 0; with --check with 1 when a declared
+    minimum is false; with 3 when the tests say nothing, or without --check when a minimum stays
+    open.
 
-    Ends with 0 when the boundary is found, with 1 when nothing works, with 3 when it stays open.
+    With --axis: search an axis of a matrix. Results that are recorded are not run again; each run
+    is recorded. Ends with 0 when the boundary is found, with 1 when nothing works, with 3 when it
+    stays open.
 
-    Examples: compat floor tff --axis tf --at tff=0.33.0 --at python=3.9
+    Examples: compat floor; compat floor . --check --budget 10m; compat floor . --fix; compat floor
+    tff --axis tf --at tff=0.33.0 --at python=3.9
     """
+    if not axis:
+        if at or need or highest:
+            raise UsageError.of("--at, --need and --highest search a matrix", path="--axis")
+        source = matrix or "."
+        if not (Path(source).exists() or source.startswith("git+")):
+            hint = "--axis AXIS searches a matrix"
+            raise UsageError.of("there is no such project", path=source, hint=hint)
+        words = [*(["-k", k] if k else []), *(["-m", m] if m else [])]
+        spent = time.monotonic() + budget_seconds(budget) if budget else None
+        _answer_project(source, python, words, level_of(isolation), spent, check, fix, constraints)
+        if write:
+            init_command(root=Path(source))
+        return
+    if python or k or m or budget or check or fix or constraints or write:
+        raise UsageError.of("these options are of a project, which has no --axis", path="--axis")
     workspace = workspace_of(matrix)
     question = FloorQuestion(
         axis=axis,
@@ -71,6 +179,297 @@ def floor_command(
     else:
         print_answer(answer, question)
     raise Exit(_exit_code(answer))
+
+
+# How often a trial run may show something that the tests lack.
+_PROOFS = 20
+
+
+def _answer_project(
+    source: str,
+    python: str,
+    words: list[str],
+    level: Isolation,
+    spent: float | None,
+    check: bool,
+    fix: bool,
+    constraints: Path | None,
+) -> None:
+    with _trial(source, python, words, level, spent) as (checkout, search, suite):
+        answered = search.minimums()
+    wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
+    if answered.lock is not None and constraints is not None:
+        files.write(constraints, _constraints_text(checkout, answered.lock))
+    left: list[str] = []
+    changed = _fixed(Path(source), wrong, left) if fix and wrong else {}
+    lock = answered.lock
+    on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
+    if given.as_json:
+        envelope(
+            {
+                "checkout": checkout_row(checkout),
+                "python": on,
+                "tests": suite.because,
+                "passing": answered.passing,
+                "failing": answered.failing,
+                "runs": answered.runs,
+                "stopped": answered.stopped,
+                "minimums": [_row(minimum) for minimum in answered.minimums],
+                "proven": {pin.name: pin.version for pin in lock.pins} if lock else {},
+                "changed": sorted(map(str, changed)),
+                "left_alone": left,
+            }
+        )
+    else:
+        _print_minimums(checkout, answered, on, suite)
+        for path, (before, after) in changed.items():
+            print(files.unified_diff(str(path), before, after), end="")
+        if wrong and not fix:
+            note("Next: --fix writes the true minimums.")
+    for line in left:
+        note(f"left alone: {line}")
+    is_open = answered.stopped or any(minimum.state == "open" for minimum in answered.minimums)
+    raise Exit((1 if wrong else 0) if check else 3 if is_open else 0)
+
+
+@contextmanager
+def _trial(
+    source: str, python: str, words: list[str], level: Isolation, spent: float | None
+) -> Iterator[tuple[BuiltCheckout, MinimumSearch, SuiteDraft]]:
+    """Build a project and yield the search for its minimums, whose tests have run with the newest
+    versions on the oldest Python here that the project requires and that can say something.
+    """
+    folder = sandbox_folder(level) / "checkouts"
+    remove_dead_folders(folder)
+    scratch, interruption = Scratch(folder), Interruption()
+    try:
+        checkout, pythons = _built(source, python, scratch.folder, level)
+        package, root = checkout.wheels[0].name, Path(checkout.folder)
+        suite = _own_suite(checkout, words)
+        why = ""
+
+        def is_stopped() -> str:
+            late = spent is not None and time.monotonic() > spent
+            return "interrupted" if interruption.signal else "out of time" if late else ""
+
+        for series in pythons:
+            for _ in range(_PROOFS):
+                workspace = _workspace(root, package, [series], suite)
+                cells = CheckoutCells(workspace, checkout, now(), keep=False)
+                search = _search(cells, level, interruption, is_stopped)
+                trouble = search.baseline()
+                if interruption.signal:
+                    raise Exit(128 + interruption.signal)
+                lacking = trouble or Untestable(because="", modules=search.missing)
+                mended = _mended(suite, lacking, _project(checkout), workspace.suite_texts)
+                if mended == suite:
+                    break
+                suite = mended
+            if trouble is None:
+                yield checkout, search, suite
+                return
+            why = f"on Python {series}: {trouble.because}"
+            note(f"the tests have no result with the newest versions {why}")
+            if trouble.modules:
+                break  # no other Python brings them
+        raise CompatError.of(
+            f"the tests of {package} say nothing about its minimums {why}",
+            hint=f"compat init {package} writes a matrix, whose suite you can declare",
+        )
+    finally:
+        scratch.close()
+
+
+def _search(
+    cells: CheckoutCells,
+    level: Isolation,
+    interruption: Interruption,
+    is_stopped: Callable[[], str],
+) -> MinimumSearch:
+    machine, options = ThisMachine(cells.workspace, level, (cells.shown,)), RunOptions()
+
+    def run(locks: Mapping[str, Lock]) -> BatchResult:
+        with Progress(dict.fromkeys(locks), 1) as progress:
+            return cells.run_locks(locks, machine, options, interruption.cancel, progress)
+
+    return MinimumSearch(cells, machine.locker(), run, is_stopped)
+
+
+def _built(
+    source: str, python: str, place: Path, level: Isolation
+) -> tuple[BuiltCheckout, list[Version]]:
+    """Build the wheel of a project, and return it with the Pythons to try, oldest first."""
+    required = project_in(Path(source)).requires_python if Path(source).is_dir() else None
+    series = [s.version for s in PYTHONS if s.version >= OLDEST_PYTHON]
+    available = [version for version in series if interpreter(version) is not None]
+    if python and Version(python) not in available:
+        raise UsageError.of(f"this machine has no Python {python}", path="--python")
+    available = [v for v in available if not python or v == Version(python)]
+    fitting = [v for v in available if required is None or required.contains(patch_of(v))]
+    if not fitting:
+        raise UsageError.of(f"this machine has no Python that the project requires ({required})")
+    provisional = _workspace(
+        place / "none", "project", fitting[-1:], import_suite("project", "project", "")
+    )
+    number = 0
+
+    def built(series: Version) -> BuiltCheckout:
+        nonlocal number
+        number += 1
+        order = CheckoutOrder(
+            source=source,
+            package="",
+            pythons=(patch_of(series),),
+            platform=provisional.matrix.platform,
+        )
+        shop = partial(workshop_of, provisional, level=level)
+        try:
+            return built_checkout(order, place / f"build{number}", shop, environ())
+        except BuildFailed as error:
+            # It ends with 1 elsewhere, which here says that a minimum is false.
+            raise CompatError(*error.faults) from error
+
+    checkout = built(fitting[-1])
+    if not checkout.folder:
+        raise UsageError.of("is no folder of a project, whose tests could run", path=source)
+    wheel = checkout.wheels[0]
+    admitted = wheel.published.requires_python
+    fitting = [v for v in fitting if admits(admitted, patch_of(v))] or fitting[-1:]
+    if all("any" not in tag.platform for tag in wheel.tags):
+        # Compiled for one Python: the oldest is built for alone.
+        return built(fitting[0]), fitting[:1]
+    return checkout, fitting
+
+
+def _project(checkout: BuiltCheckout) -> Project:
+    """What the files of a project say of it, with the extras that its wheel has."""
+    wheel, project = checkout.wheels[0], project_in(Path(checkout.folder))
+    extras = extras_in(wheel.published.requires_dist) | dict(project.extras)
+    return msgspec.structs.replace(project, name=wheel.name, extras=extras)
+
+
+def _own_suite(checkout: BuiltCheckout, words: list[str]) -> SuiteDraft:
+    wheel = checkout.wheels[0]
+    with zipfile.ZipFile(wheel.path) as archive:
+        module = module_of(wheel.name, archive.namelist())
+    tests = own_tests(Path(checkout.folder))
+    if not tests:
+        raise CompatError.of(f"{wheel.name} has no tests that pytest collects", hint="")
+    return own_suite(_project(checkout), module, tests, words, named=False)
+
+
+def _mended(
+    suite: SuiteDraft, trouble: Untestable, project: Project, texts: Mapping[str, str]
+) -> SuiteDraft:
+    """Return the suite with what a run showed that it lacks; the same where nothing is known."""
+    every = dict.fromkeys(bringing(module, project) for module in trouble.modules)
+    added = tuple(name for name in every if name and name not in suite.requirements)
+    builds = tuple(text for text in trouble.builds if text not in suite.builds)
+    if added:
+        note(f"the tests import {listed(trouble.modules)}; added: {listed(added)}")
+    if builds:
+        note(f"built from source: {listed(builds)}")
+    remaining = suite.requirements
+    if trouble.is_refused:
+        remaining = imported_alone(suite.requirements, texts)
+        if remaining != suite.requirements:
+            gone = sorted({*suite.requirements} - {*remaining})
+            note(f"left out, as no test imports it: {listed(gone)}")
+    return msgspec.structs.replace(
+        suite,
+        requirements=(*remaining, *added),
+        builds=(*suite.builds, *builds),
+    )
+
+
+def _workspace(root: Path, package: str, pythons: list[Version], suite: SuiteDraft) -> Workspace:
+    folder = root / "matrices" / axis_name(package)
+    text = trial_text(package, pythons, machine_platform(), suite)
+    files.write(folder / "matrix.toml", text)
+    options = IndexOptions(
+        index_url=given.index_url,
+        extra_index_urls=tuple(given.extra_index_url or ()),
+        refresh=given.refresh,
+    )
+    workspace = Workspace(folder, this_day(), cache_folder, index=options, notify=note)
+    name = workspace.matrix.subject_axis.normalised_name
+    empty = Catalogue(packages=(Package(name=name, releases=()),))
+    files.write(folder / "catalogue.json", encode_catalogue(empty, workspace.matrix))
+    return workspace
+
+
+def _fixed(folder: Path, wrong: list[Minimum], left: list[str]) -> dict[Path, tuple[str, str]]:
+    """Write the true minimums into the files of a project; return each that changed."""
+    from compat.cli.propose import project_files
+
+    moves = [
+        Move(package=m.package, floor=m.works, before=m.lowest, known=m.known)
+        for m in wrong
+        if m.works is not None
+    ]
+    changed: dict[Path, tuple[str, str]] = {}
+    for path in project_files([folder]):
+        before = files.read(path).decode(errors="replace")
+        after = pipeline.rewritten_by(str(path), before, moves, left)
+        if after != before:
+            files.write(path, after)
+            changed[path] = before, after
+    return changed
+
+
+def _constraints_text(checkout: BuiltCheckout, lock: Lock) -> str:
+    name, python = checkout.wheels[0].name, lock.inputs.python
+    head = f"# The lowest versions with which the tests of {name} {checkout.words} pass on Python"
+    pins = (f"{pin.name}=={pin.version}\n" for pin in lock.library_pins if pin.name != name)
+    return f"{head} {python.major}.{python.minor}.\n{''.join(pins)}"
+
+
+def _row(minimum: Minimum) -> dict[str, Any]:
+    row = msgspec.structs.asdict(minimum)
+    return {key: value for key, value in row.items() if key != "known"}
+
+
+def _print_minimums(
+    checkout: BuiltCheckout, answered: Minimums, python: str, suite: SuiteDraft
+) -> None:
+    name = checkout.wheels[0].name
+    say(f"{name} {checkout.words} on Python {python}: {count(answered.passing, 'test')} of its own")
+    width = max((len(minimum.declared) for minimum in answered.minimums), default=0)
+    for minimum in answered.minimums:
+        say(f"  {minimum.declared:<{width}}  {_minimum_words(minimum)}")
+    if not answered.minimums:
+        say("  it requires nothing")
+    states = [minimum.state for minimum in answered.minimums]
+    words = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
+    counted = [f"{states.count(state)} {word}" for state, word in words.items() if state in states]
+    if counted:
+        say(f"Declared minimums: {', '.join(counted)}.")
+    note(f"{suite.because}; {count(answered.runs, 'run')}")
+    if answered.failing:
+        verb = "fails" if len(answered.failing) == 1 else "fail"
+        names = listed(answered.failing, 3)
+        note(
+            f"{count(len(answered.failing), 'test')} {verb} with the newest versions, too: {names}"
+        )
+    if answered.stopped:
+        note(f"stopped: {answered.stopped}")
+
+
+def _minimum_words(minimum: Minimum) -> str:
+    because = f": {minimum.because}" if minimum.because else ""
+    match minimum.state:
+        case "works":
+            return f"true, {minimum.works} passes{because}"
+        case "false":
+            nearest = "" if minimum.fails is None else f"; {minimum.fails} fails"
+            return f"FALSE, {minimum.works} is the lowest that passes{nearest}{because}"
+        case "untested":
+            lowest = f"; {minimum.works} passes" if minimum.works else ""
+            return f"{minimum.lowest} cannot be installed here{lowest}{because}"
+        case "open":
+            return f"not decided{because}"
+        case _:
+            return minimum.because
 
 
 def _recipe(text: str) -> Recipe:

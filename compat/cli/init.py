@@ -15,7 +15,7 @@ from compat.cli.options import index_settings, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
 from compat.declare.matrix import Matrix
-from compat.declare.project import PYPROJECT, Project, project_of
+from compat.declare.project import PYPROJECT, Project, listed_in, name_in_setup, project_of
 from compat.draft.draft import (
     Draft,
     DraftRequest,
@@ -65,12 +65,12 @@ def init_command(
     folder = Path.cwd() if root is None else root
     if not folder.is_dir():
         raise UsageError.of("is not a directory", path=str(folder))
-    checkout = _project(folder)
-    package = package or ("" if checkout is None else checkout.name)
+    checkout = project_in(folder)
+    package = package or checkout.name
     if not package:
         message = f"name a package: there is no {PYPROJECT} with a project's name here"
         raise UsageError.of(message, hint="such as compat init attrs")
-    own = checkout if checkout and _same(checkout.name, package) else None
+    own = checkout if canonicalize_name(checkout.name) == canonicalize_name(package) else None
     matrix = folder / "matrices" / axis_name(package)
     if matrix.exists():
         message = "is there already, and nothing of it was changed"
@@ -82,7 +82,7 @@ def init_command(
     module = library.module or canonicalize_name(package).replace("-", "_")
     suite = _suite(folder, own, module, package)
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
-    request = DraftRequest(machine=_architecture(), here=series, day=today())
+    request = DraftRequest(platform=machine_platform(), here=series, day=today())
     draft = draft_of(library, request, suite, source)
     _write(matrix, draft)
     if own is not None and suite.is_own:
@@ -145,18 +145,37 @@ def _versions(cell: str, matrix: Matrix) -> tuple[Version, ...]:
     return tuple(place.version for place in parse_cell(cell, matrix).coordinates)
 
 
-def _project(folder: Path) -> Project | None:
+# Where a project lists what its tests need besides pyproject.toml.
+_LISTS = (
+    "tox.ini",
+    "*requirements*.txt",
+    "requirements/*.txt",
+    "requirements*/*.in",
+    "tests/*.txt",
+)
+
+
+def project_in(folder: Path) -> Project:
+    """Return what the files of a project say of it; nothing where there is no project."""
     content = files.read_if_there(folder / PYPROJECT)
-    return None if content is None else project_of(content)
-
-
-def _same(name: str, package: str) -> bool:
-    return canonicalize_name(name) == canonicalize_name(package)
+    project = Project() if content is None else project_of(content)
+    named = {
+        name: files.read(folder / name).decode(errors="replace")
+        for name in ("setup.cfg", "setup.py")
+        if (folder / name).is_file()
+    }
+    listed: dict[str, tuple[str, ...]] = {}
+    for path in sorted({path for pattern in _LISTS for path in folder.glob(pattern)}):
+        name = path.relative_to(folder).as_posix()
+        listed |= listed_in(name, files.read(path).decode(errors="replace"))
+    return msgspec.structs.replace(
+        project, name=project.name or name_in_setup(named), listed=listed
+    )
 
 
 def _suite(folder: Path, own: Project | None, module: str, package: str) -> SuiteDraft:
     """The project's own tests where they stand in a folder of their own, else an import test."""
-    tests = "" if own is None else _tests_folder(folder)
+    tests = "" if own is None else own_tests(folder)
     if own is not None and tests:
         return own_suite(own, module, tests)
     why = "there are no tests of the project here"
@@ -171,7 +190,7 @@ _DEPTH = 4
 _NOT_OURS = frozenset(("matrices", "node_modules", "build", "dist", "site-packages", "venv", "env"))
 
 
-def _tests_folder(folder: Path) -> str:
+def own_tests(folder: Path) -> str:
     """The folder of tests that the settings of pytest name, else the one that lies nearest to the
     top; empty where there is none.
     """
@@ -203,8 +222,9 @@ def _holds_tests(folder: Path) -> bool:
     return any(next(folder.rglob(name), None) for name in ("test_*.py", "*_test.py"))
 
 
-def _architecture() -> str:
-    return "aarch64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
+def machine_platform() -> str:
+    architecture = "aarch64" if platform.machine() in ("aarch64", "arm64") else "x86_64"
+    return f"{architecture}-manylinux_2_28"
 
 
 def _print(draft: Draft) -> None:

@@ -116,7 +116,7 @@ def propose_command(
         )
     targets = () if cells else target or ()
     folders = [path for path in targets if path.is_dir()]
-    moves = pipeline.proposed(workspace, when, _files(targets), folders)
+    moves = pipeline.proposed(workspace, when, project_files(targets), folders)
     if cells:
         needs = dict.fromkeys(need for proposal in moves.proposals for need in proposal.needs)
         print("".join(f"{cell}\n" for cell in needs), end="")
@@ -169,7 +169,7 @@ def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: 
         print_outcome(what, outcome)
 
 
-def _files(targets: Sequence[Path]) -> list[Path]:
+def project_files(targets: Sequence[Path]) -> list[Path]:
     if not targets:
         return []
     from compat.rewrite.file import PROJECT_FILES

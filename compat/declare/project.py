@@ -4,6 +4,9 @@ and of its tests.
 https://packaging.python.org/en/latest/specifications/pyproject-toml/
 """
 
+import ast
+import configparser
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -29,7 +32,8 @@ class Project(Value, frozen=True, kw_only=True):
 
     `dependencies` is None where the file leaves them to the build backend (`dynamic`), or has no
     table `[project]`; `requires_python` is None where it says nothing. `extras` are requirements as
-    they are written; `groups` is the table `[dependency-groups]`.
+    they are written; `groups` is the table `[dependency-groups]`. `listed` are requirements that
+    stand elsewhere (files of pip, environments of tox, the metadata of its wheel), by that place.
     """
 
     name: str = ""
@@ -37,6 +41,7 @@ class Project(Value, frozen=True, kw_only=True):
     dependencies: tuple[str, ...] | None = None
     extras: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     groups: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    listed: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
     def of_group(self, name: str) -> tuple[str, ...]:
         """Return the requirements of a dependency group, with those of what it includes (PEP 735);
@@ -106,6 +111,58 @@ def project_of(content: bytes, source: str = PYPROJECT) -> Project:
         )
     except ValueError as error:
         raise DeclarationError.of(str(error), path=source) from error
+
+
+def listed_in(name: str, text: str) -> dict[str, tuple[str, ...]]:
+    """Return the requirements in a file of pip or in a tox.ini, by the place that they stand at."""
+    if name != "tox.ini":
+        return {name: tuple(_lines(text))}
+    parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
+    with suppress(configparser.Error):
+        parser.read_string(text)
+    return {
+        f"{name} [{section}]": tuple(_lines(parser.get(section, "deps", fallback="") or ""))
+        for section in parser.sections()
+    }
+
+
+def name_in_setup(texts: Mapping[str, str]) -> str:
+    """Return the name that a setup.cfg or a setup.py gives a project; empty where none is plain."""
+    parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
+    with suppress(configparser.Error):
+        parser.read_string(texts.get("setup.cfg", ""))
+    if name := parser.get("metadata", "name", fallback=""):
+        return name
+    with suppress(SyntaxError, ValueError):
+        for node in ast.walk(ast.parse(texts.get("setup.py", ""))):
+            for keyword in node.keywords if isinstance(node, ast.Call) else ():
+                if keyword.arg == "name" and isinstance(keyword.value, ast.Constant):
+                    return str(keyword.value.value)
+    return ""
+
+
+def _lines(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        # An environment of tox asks under a factor, `py38: pytest`.
+        words = re.sub(r"^[\w{},.!-]+:\s+|\s+#.*|\s+--hash.*|\\$", "", line.strip())
+        with suppress(InvalidRequirement):
+            if Requirement(words).url is None:
+                yield words
+
+
+def extras_in(requires_dist: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return the requirements of each extra that built metadata has, their marker gone where it
+    holds for that extra on this Python.
+    """
+    extras: dict[str, list[str]] = {}
+    for text in requires_dist:
+        with suppress(InvalidRequirement):
+            requirement = Requirement(text)
+            marker, requirement.marker = requirement.marker, None
+            for name in re.findall(r"""extra == ["']([^"']+)["']""", str(marker or "")):
+                if marker is not None and marker.evaluate({"extra": name}):
+                    extras.setdefault(name, []).append(str(requirement))
+    return {name: tuple(texts) for name, texts in extras.items()}
 
 
 def _poetry_groups(document: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -47,13 +47,13 @@ def axis_name(package: str, taken: Collection[str] = ()) -> str:
 
 
 def short_name(package: str, taken: Collection[str]) -> str:
-    """Return a short name made of the letters of a package's name, none of those that are taken."""
-    letters = re.sub(r"[^a-z]", "", canonicalize_name(package)) or "dep"
-    return next(
-        name
-        for length in range(_LONGEST)
-        if (name := letters[: _LONGEST - length] + "x" * length) not in taken
-    )
+    """Return as many words of a package's name as fit, none of the names that are taken."""
+    words = re.findall("[a-z]+", canonicalize_name(package)) or ["dep"]
+    fitting = ["".join(words[: n + 1]) for n in range(len(words))]
+    whole = [name for name in reversed(fitting) if len(name) <= _LONGEST]
+    letters = "".join(words)
+    cut = (letters[: _LONGEST - length] + "x" * length for length in range(_LONGEST))
+    return next(name for name in (*whole, *cut) if name not in taken)
 
 
 def module_of(package: str, paths: Iterable[str]) -> str:
@@ -108,7 +108,8 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     """A suite as it is proposed: the first lines of `[suite]`, what it asks for besides, the lines
     after that, its files by their path below the matrix's folder, and why it is this one.
 
-    `is_own` says that it is the library's own tests, which are those of one release.
+    `is_own` says that it is the library's own tests, which are those of one release. `builds` are
+    releases, `NAME==VERSION`, that may be built from their source.
     """
 
     lines: tuple[str, ...]
@@ -117,6 +118,7 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     texts: Mapping[str, str]
     because: str
     is_own: bool = False
+    builds: tuple[str, ...] = ()
 
     def table(self, packages: Collection[str]) -> tuple[str, ...]:
         # Return all lines of `[suite]` in a matrix whose axes are these packages: a cell has a
@@ -127,28 +129,37 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
 
 
 # What projects call the dependencies of their tests, most usual first.
-_GROUPS = ("tests", "test", "testing", "dev")
+_GROUPS = ("tests", "test", "testing", "dev", "develop", "pytest")
 
 
-def own_suite(project: Project, module: str, tests: str) -> SuiteDraft:
-    """Return a suite of the project's own tests, with the first group or extra that brings pytest;
-    without one that brings it pytest alone is asked for.
+def own_suite(
+    project: Project, module: str, tests: str, arguments: Sequence[str] = (), *, named: bool = True
+) -> SuiteDraft:
+    """Return a suite of the project's own tests, with the first group or extra that brings pytest,
+    else what a requirements file or an environment of tox lists; without one that brings it pytest
+    alone is asked for.
+
+    With `named` groups and extras are named; else what they ask for is written out.
     """
-    groups = [name for name in _named(project.groups) if _brings_pytest(_of_group(project, name))]
-    extras = [name for name in _named(project.extras) if _brings_pytest(project.of_extra(name))]
-    texts: Sequence[str] = ()
-    where, lines = "", [toml_line("tests", tests), toml_line("module", module)]
-    named = {"groups": groups[:1], "extras": [] if groups else extras[:1]}
-    if groups:
-        where = f", with what the dependency group {groups[0]} asks for"
-        texts = _of_group(project, groups[0])
-    elif extras:
-        where = f", with what the extra {extras[0]} asks for"
-        texts = project.of_extra(extras[0])
-    lines += [toml_line(key, names) for key, names in named.items() if names]
+    lines, texts, where = [toml_line("tests", tests), toml_line("module", module)], [], ""
+    for key, what in (("groups", "dependency group"), ("extras", "extra"), ("listed", "file")):
+        table: Mapping[str, object] = getattr(project, key)
+        asked = {name: list(_requirements(project, key, name)) for name in _usual_first(table)}
+        names = [name for name, own in asked.items() if _brings_pytest(own)]
+        if names:
+            texts = asked[names[0]]
+            where = f", with what the {what} {names[0]} asks for"
+            if named and key != "listed":
+                lines.append(toml_line(key, names[:1]))
+            break
+    is_named = named and len(lines) > 2
+    has_pytest = any(canonicalize_name(r.name) == "pytest" for r in texts)
+    written = [] if is_named else [str(r) for r in texts if r.url is None]
+    if arguments:
+        lines.append(toml_line("arguments", arguments))
     return SuiteDraft(
         lines=tuple(lines),
-        requirements=() if "pytest" in _names(texts) else ("pytest",),
+        requirements=(*written, *(() if has_pytest else ("pytest",))),
         remarks=(
             "# Arguments of pytest, for example to leave tests out that need a network:",
             '# arguments = ["-m", "not network"]',
@@ -159,50 +170,52 @@ def own_suite(project: Project, module: str, tests: str) -> SuiteDraft:
     )
 
 
+def _usual_first(table: Mapping[str, object]) -> list[str]:
+    """The names that are usual for tests first, then all others that speak of tests."""
+    by_name = {str(canonicalize_name(name)): name for name in table}
+    usual = [by_name[name] for name in _GROUPS if name in by_name]
+    others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
+    return list(dict.fromkeys((*usual, *others)))
+
+
+def _brings_pytest(requirements: Iterable[Requirement]) -> bool:
+    return any(canonicalize_name(r.name).partition("-")[0] == "pytest" for r in requirements)
+
+
 def bringing(module: str, project: Project) -> str:
     """Return a requirement that brings a module: one of the project's groups and extras, else a
     distribution that is known to have it; empty where neither is. A module's name alone names none:
     the package that is called so on an index may be anybody's.
     """
-    for key, table in (("groups", project.groups), ("extras", project.extras)):
-        for name in table:
+    for key in ("groups", "extras", "listed"):
+        for name in getattr(project, key):
             for requirement in _requirements(project, key, name):
                 if module in modules_of(canonicalize_name(requirement.name)):
                     return f"{requirement.name}{requirement.specifier}"
     return distribution_of(module)
 
 
+def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Return pytest, its plugins by name, and what these files import: a group for developers asks
+    for linters and runners, too.
+    """
+    imports = (re.findall(r"^\s*(?:from|import)\s+(\w+)", t, re.MULTILINE) for t in texts.values())
+    imported = {module for modules in imports for module in modules}
+
+    def is_needed(text: str) -> bool:
+        name = canonicalize_name(Requirement(text).name)
+        return name.startswith("pytest") or not imported.isdisjoint(modules_of(name))
+
+    return tuple(filter(is_needed, requirements))
+
+
 def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement]:
-    try:
-        texts = project.of_extra(name) if key == "extras" else project.of_group(name)
-        for text in texts:
-            yield Requirement(text)
-    except (InvalidRequirement, ValueError):
-        return
-
-
-def _named(table: Mapping[str, object]) -> list[str]:
-    by_name = {str(canonicalize_name(name)): name for name in table}
-    return [by_name[name] for name in _GROUPS if name in by_name]
-
-
-def _of_group(project: Project, name: str) -> Sequence[str]:
-    try:
-        return project.of_group(name)
-    except ValueError:
-        return ()
-
-
-def _brings_pytest(texts: Sequence[str]) -> bool:
-    return any(name.partition("-")[0] == "pytest" for name in _names(texts))
-
-
-def _names(texts: Sequence[str]) -> set[str]:
-    names = set()
-    for text in texts:
-        with contextlib.suppress(InvalidRequirement):
-            names.add(str(canonicalize_name(Requirement(text).name)))
-    return names
+    with contextlib.suppress(InvalidRequirement, ValueError):
+        if key == "listed":
+            texts = project.listed[name]
+        else:
+            texts = project.of_extra(name) if key == "extras" else project.of_group(name)
+        yield from map(Requirement, texts)
 
 
 def import_suite(module: str, title: str, because: str) -> SuiteDraft:
@@ -219,7 +232,7 @@ def import_suite(module: str, title: str, because: str) -> SuiteDraft:
     )
 
 
-_OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have in 2026
+OLDEST_PYTHON = Version("3.8")  # the oldest that machines and tools still have in 2026
 
 
 class KnownLibrary(Value, frozen=True, kw_only=True):
@@ -279,7 +292,7 @@ def library_of(package: str, project: Project | None, source: PyPISource) -> Kno
 def pythons(library: KnownLibrary, day: datetime.date) -> tuple[tuple[Version, ...], str]:
     """Return the series of Python that a library admits and that are out, and the reason."""
     admitted = library.requires_python
-    out = [s.version for s in PYTHONS if s.released <= day and s.version >= _OLDEST_PYTHON]
+    out = [s.version for s in PYTHONS if s.released <= day and s.version >= OLDEST_PYTHON]
     series = [v for v in out if admitted is None or admitted.contains(patch_of(v))]
     if not series:
         message = f"{library.source} requires Python {admitted}, and no series of today is that"
@@ -546,6 +559,29 @@ class DraftMatrix(Value, frozen=True, kw_only=True):
     suite: tuple[str, ...]
     quick: tuple[str, ...] = ()
     relaxed: tuple[str, ...] = ()
+    builds: tuple[str, ...] = ()
+
+
+def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: SuiteDraft) -> str:
+    """Return the text of a matrix that a checkout alone is run in, and that nobody keeps."""
+    name = axis_name(package)
+    axis = DraftAxis(
+        name=name, short="p", package=package, selector=Selector(), because="The checkout"
+    )
+    return matrix_text(
+        DraftMatrix(
+            name=name,
+            title=package,
+            subject=name,
+            platform=platform,
+            pythons=tuple(pythons),
+            python_because="A Python that the project requires",
+            axes=(axis,),
+            suite=suite.table([package]),
+            builds=suite.builds,
+        ),
+        "this day",
+    )
 
 
 def matrix_text(matrix: DraftMatrix, day: str) -> str:
@@ -559,6 +595,7 @@ def matrix_text(matrix: DraftMatrix, day: str) -> str:
         "# Locks install on this and every newer glibc.",
         f"platform = {_quoted(matrix.platform)}",
         "margin_days = 30",
+        *([toml_line("builds", matrix.builds)] if matrix.builds else []),
         *(
             ["# The smoke cells of `compat run --quick`.", "quick = [", *quick, "]"]
             if quick
@@ -675,11 +712,11 @@ MOST_ASKED = 40  # dependencies whose page is asked for
 
 
 class DraftRequest(Value, frozen=True, kw_only=True):
-    """Where and when a draft is made: the architecture of this machine, the series of Python that
-    it has, and the day.
+    """Where and when a draft is made: the platform of this machine, the series of Python that it
+    has, and the day.
     """
 
-    machine: str
+    platform: str
     here: frozenset[Version]
     day: datetime.date
 
@@ -710,7 +747,7 @@ def draft_of(
     UsageError for a library that no Python of today can have.
     """
     series, python_because = pythons(library, request.day)
-    target = Target(series=series, platform=f"{request.machine}-manylinux_2_28")
+    target = Target(series=series, platform=request.platform)
     weights = sorted(_weights(library, source, target), key=lambda w: (-w.weight, w.name))
     subject_series = 1 if suite.is_own else MOST_SERIES_OF_SUBJECT
     chosen = _chosen(weights, len(series) * subject_series)

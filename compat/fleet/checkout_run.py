@@ -10,7 +10,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import cached_property
+from functools import cached_property, partial
+from typing import NoReturn
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -197,17 +198,43 @@ class CheckoutCells:
         """Run cells of the checkout; each is locked like the release's cell that stands beside it,
         where that has a lock which fits. An empty id stands for none.
         """
+        known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
+        locking = partial(self._locking, pairs, machine)
+        return self._batch(locking, machine, options, cancel, reporter).run(list(pairs), known)
+
+    def run_locks(
+        self,
+        locks: Mapping[str, Lock],
+        machine: Machine,
+        options: RunOptions,
+        cancel: threading.Event,
+        reporter: BatchReporter,
+    ) -> BatchResult:
+        """Run locks of the checkout under names that are no cells."""
+
+        def never() -> NoReturn:
+            raise AssertionError("what has a lock is not locked")
+
+        batch = self._batch(never, machine, options, cancel, reporter)
+        return batch.run(list(locks), locks)
+
+    def _batch(
+        self,
+        locking: Callable[[], Callable[[str], LockResult]],
+        machine: Machine,
+        options: RunOptions,
+        cancel: threading.Event,
+        reporter: BatchReporter,
+    ) -> Batch:
         wheels = tuple((wheel.sha256, wheel.path) for wheel in self.checkout.wheels)
-        options = msgspec.structs.replace(options, wheels=wheels)
         steps = BatchSteps(
-            locking=lambda: self._locking(pairs, machine),
+            locking=locking,
             keep_lock=self._keep_lock,
             record=lambda job, attempts: self._record(job, attempts, machine),
             record_refusal=lambda cell, refusal: self._refused(cell, refusal, machine),
         )
-        batch = Batch(self.workspace, machine, steps, options, cancel, reporter)
-        known = {cell: self.locks[cell] for cell in pairs if cell in self.locks}
-        return batch.run(list(pairs), known)
+        options = msgspec.structs.replace(options, wheels=wheels)
+        return Batch(self.workspace, machine, steps, options, cancel, reporter)
 
     def verdict(self, cell: Cell) -> Answer:
         """Return what the runs of a cell of the checkout add up to, without regard to others."""
@@ -259,7 +286,7 @@ class CheckoutCells:
             fate = fate_of(facts, cell)
             if isinstance(fate, Infeasible):
                 return fate
-            pin = self._pin(self._wheel(cell))
+            pin = self.pin_of(cell)
             released = self.workspace.lock(pairs[name]) if pairs[name] else None
             alike = (
                 None
@@ -272,11 +299,11 @@ class CheckoutCells:
 
         return lock
 
-    def _wheel(self, cell: Cell) -> CheckoutWheel:
+    def pin_of(self, cell: Cell) -> Pin:
         matrix = self.workspace.matrix
         tags = accepted_tags(cell.on(matrix.interpreters.name).version, matrix.platform)
         fitting = (wheel for wheel in self.checkout.wheels if not tags.isdisjoint(wheel.tags))
-        return next(fitting, self.checkout.wheels[0])
+        return self._pin(next(fitting, self.checkout.wheels[0]))
 
     def _pin(self, wheel: CheckoutWheel) -> Pin:
         name = self.workspace.matrix.subject_axis.normalised_name

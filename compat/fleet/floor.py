@@ -1,23 +1,38 @@
-"""Which version is the lowest or highest on an axis that works: cells in, a boundary out.
+"""Which version is the lowest that works: of an axis of a matrix, or of each direct dependency of a
+project that has none.
 
-What is known is not run again; what is tried is run and recorded like every other cell.
+In a matrix what is known is not run again; what is tried is run and recorded like every other cell.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Literal
 
+import msgspec
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.faults import choice
 from compat.declare.matrix import Axis, Matrix
-from compat.errors import NothingToDo, UsageError
+from compat.errors import CompatError, NoPage, NothingToDo, ToolFailed, UsageError
+from compat.fleet.batch import BatchResult
+from compat.fleet.checkout_run import CheckoutCells
+from compat.index.release import Release
+from compat.index.required import lowest_of
+from compat.lock.checkout_lock import CheckoutLocker
+from compat.lock.lockfile import Lock, Locker, Refusal
+from compat.lock.mixed import usable_wheel
+from compat.lock.recipe import inputs_of
 from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
-from compat.plan.plan import Infeasible, fate_of
+from compat.plan.plan import Infeasible, checkout_cells, fate_of
+from compat.plan.requirements import Asked, parsed
 from compat.results.answer import Answer
-from compat.run.outcome import Failed, is_spurious, parse_outcome
+from compat.results.record import Record
+from compat.run.outcome import Failed, Passed, is_spurious, parse_outcome
+from compat.run.suitefault import lost_modules, missing_in
 from compat.search.boundary import Boundary, BoundarySearch, Probe
-from compat.search.trials import may_be_chance
-from compat.site.wording import count
+from compat.search.trials import SearchStopped, may_be_chance
+from compat.site.wording import cause_sentence, count
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -192,3 +207,402 @@ def refuse_nothing(answer: FloorAnswer) -> None:
     if answer.boundary.works is None and answer.boundary.fails is None:
         reason = next(iter(answer.because.values()), "the axis has no version")
         raise NothingToDo.of(f"no cell of the question could be tried: {reason}", hint="")
+
+
+# `works`: the tests pass with the declared minimum. `false`: they do not. `untested`: it cannot be
+# installed here. `open`: the search was stopped. `unbounded`: none is declared. `elsewhere`: the
+# dependency is not asked for here.
+MinimumState = Literal["works", "false", "untested", "open", "unbounded", "elsewhere"]
+
+
+class Minimum(Value, frozen=True, kw_only=True):
+    """What is known of the minimum that a project declares of a direct dependency.
+
+    `works` is the lowest version that its tests passed with, `fails` the nearest below it that they
+    failed with; `because` says how, or why the declared one was not tested. `known` are the
+    versions that the search chose from.
+    """
+
+    package: str
+    declared: str
+    state: MinimumState
+    lowest: Version | None = None
+    works: Version | None = None
+    fails: Version | None = None
+    because: str = ""
+    known: tuple[Version, ...] = ()
+
+
+class Minimums(Value, frozen=True, kw_only=True):
+    """The minimum of each direct dependency, and the lock in which all that work stand together.
+
+    `passing` counts the tests that pass with the newest versions; those of `failing` do not, so
+    they say nothing of minimums.
+    """
+
+    minimums: tuple[Minimum, ...]
+    lock: Lock | None
+    passing: int
+    failing: tuple[str, ...]
+    runs: int
+    stopped: str = ""
+
+
+class Untestable(Value, frozen=True, kw_only=True):
+    """Why the tests of a project say nothing on a Python: `modules` that they lack, and `builds`
+    without which there is no lock. `is_refused` says that what the tests ask for has none.
+    """
+
+    because: str
+    is_refused: bool = False
+    modules: tuple[str, ...] = ()
+    builds: tuple[str, ...] = ()
+
+
+class _Tried(Value, frozen=True, kw_only=True):
+    probe: Probe
+    because: str = ""
+    lock: Lock | None = None
+
+
+class MinimumSearch:
+    """The search for the lowest versions with which the tests of a checkout pass.
+
+    All dependencies go to their declared minimum at once. If tests fail, one half goes, then the
+    other; of one that fails alone beside those that passed, the lowest version that works is
+    searched for. So what is found works together, and costs two runs where all minimums are true.
+    """
+
+    def __init__(
+        self,
+        cells: CheckoutCells,
+        locker: Locker,
+        run: Callable[[Mapping[str, Lock]], BatchResult],
+        is_stopped: Callable[[], str],
+    ) -> None:
+        """Take the only place of a checkout, and what runs its locks; `is_stopped` says why the
+        search must end.
+        """
+        self._cells, self._run, self._is_stopped = cells, run, is_stopped
+        facts = cells.facts
+        cell = next(c for c in checkout_cells(facts) if c.recipe == "fresh")
+        self._inputs = inputs_of(facts, cell)
+        self._locker = CheckoutLocker(locker, cells.pin_of(cell))
+        release = facts.subject_release(cell)
+        assert release is not None, "the checkout is the release"
+        python = cell.on(facts.matrix.interpreters.name).version
+        self._asked: dict[str, Asked] = {}
+        for asked in facts.requirements(release.version, python):
+            # Two lines about a package bound it together.
+            other = self._asked.get(asked.name, asked)
+            both = asked.specifier & other.specifier
+            self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
+        self._published = () if release.published is None else release.published.requires_dist
+        self._tried: dict[str, _Tried] = {}
+        self._green: Lock | None = None
+        self._base: Record | None = None
+        self._held: dict[str, str] = {}
+        self._found: dict[str, Minimum] = {}
+        self._confirmed: set[str] = set()
+        self.runs = 0
+        # Modules that tests lack which fail with the newest versions, too.
+        self.missing: tuple[str, ...] = ()
+
+    def baseline(self) -> Untestable | None:
+        """Run the tests with the newest versions; return why they say nothing, None where they
+        do.
+        """
+        builds = [f"{name}=={v}" for name in self._bounded() for v in self._source_only(name)]
+        missing = [text for text in builds if text not in self._cells.workspace.matrix.builds]
+        if missing:
+            return Untestable(because="no wheel of the minimum", builds=tuple(missing))
+        try:
+            newest = self._lock({})
+            lowest = self._lock({name: self._floor(name) for name in self._bounded()})
+        except ToolFailed as error:
+            return Untestable(because=error.faults[0].message, is_refused=True)
+        for refusal in (newest, lowest):
+            if isinstance(refusal, Refusal) and refusal.cause == "source-only":
+                return Untestable(because=refusal.because, builds=(refusal.subject,))
+        if isinstance(newest, Refusal):
+            return Untestable(because=f"{newest.subject}: {newest.because}", is_refused=True)
+        result = self._ran("newest", newest)
+        faults = result.suite_faults
+        if faults:
+            modules = tuple(module for fault in faults for module in lost_modules(fault))
+            return Untestable(because=str(faults[0]), modules=modules)
+        record = self._record("newest", newest)
+        if record is None:
+            return Untestable(because="; ".join(result.untried.values()) or "no result")
+        if not any(c.status == "yes" for c in record.capabilities):
+            errors = (line.strip() for line in record.log.splitlines() if "Error" in line)
+            why = (cause_sentence(record.outcome), *list(errors)[-1:])
+            return Untestable(because=" ".join(why)[:300])
+        self._base, self._green = record, newest
+        lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
+        self.missing = tuple(dict.fromkeys(m for text in lost for m in missing_in(text)))
+        self._tried[newest.digest] = _Tried(probe="works", lock=newest)
+        return None
+
+    def minimums(self) -> Minimums:
+        """Search for every minimum. Needs a `baseline`."""
+        assert self._base is not None, "the newest versions have run"
+        stopped = ""
+        try:
+            self._lower(self._bounded())
+            self._reprieve()
+        except SearchStopped as stop:
+            stopped = str(stop)
+        except CompatError as error:
+            stopped = "; ".join(fault.line() for fault in error.faults)
+        status = [(c.id, c.status) for c in self._base.capabilities]
+        return Minimums(
+            minimums=tuple(self._every()),
+            lock=self._green,
+            passing=sum(each == "yes" for _, each in status),
+            failing=tuple(name for name, each in status if each == "no"),
+            runs=self.runs,
+            stopped=stopped,
+        )
+
+    def _every(self) -> Iterator[Minimum]:
+        pins = {} if self._green is None else {p.name: p.version for p in self._green.pins}
+        for name, asked in self._asked.items():
+            state: MinimumState = "unbounded"
+            why = "it declares no minimum"
+            if asked.url:
+                state, why = "elsewhere", "it is no release of an index"
+            elif name in self._bounded():
+                state, why = "open", ""
+            elif any(part.operator in ("==", "===") for part in asked.specifier):
+                state, why = "works", "it is pinned to one version"
+            known = Minimum(package=name, declared=_declared(asked), state=state, because=why)
+            works = None if state == "open" else pins.get(name)
+            lowest = lowest_of(asked.specifier)
+            unsearched = msgspec.structs.replace(known, works=works, lowest=lowest)
+            yield self._found.get(name, unsearched)
+        for text in self._published:
+            requirement = parsed(text)
+            if requirement is None or "extra" in str(requirement.marker or ""):
+                continue
+            if canonicalize_name(requirement.name) not in self._asked:
+                why = f"it is asked for only where {requirement.marker}"
+                package = canonicalize_name(requirement.name)
+                yield Minimum(package=package, declared=text, state="elsewhere", because=why)
+
+    def _bounded(self) -> list[str]:
+        """The dependencies that declare a minimum."""
+        return sorted(
+            name
+            for name, asked in self._asked.items()
+            if not asked.url and lowest_of(asked.specifier) is not None
+        )
+
+    def _floor(self, name: str, bound: str = "") -> str:
+        asked = self._asked[name]
+        specifier = SpecifierSet(",".join(filter(None, (str(asked.specifier), bound))))
+        return _declared(msgspec.structs.replace(asked, specifier=specifier))
+
+    def _lower(self, names: Sequence[str]) -> None:
+        if not names:
+            return
+        label = names[0] if len(names) == 1 else "lowest"
+        tried = self._try(label, {name: self._floor(name) for name in names})
+        if tried.probe == "works" and tried.lock is not None:
+            self._green = tried.lock
+            pins = {pin.name: pin.version for pin in tried.lock.pins}
+            for name in names:
+                self._held[name] = self._floor(name)
+                self._found[name] = self._working(name, pins[name])
+        elif len(names) > 1:
+            middle = len(names) // 2
+            self._lower(names[:middle])
+            self._lower(names[middle:])
+        else:
+            self._search(names[0], tried)
+
+    def _working(self, name: str, installed: Version) -> Minimum:
+        """What a passing run with a lowered dependency says: nothing of a declared minimum that the
+        requirements of the tests keep out.
+        """
+        lowest, known = lowest_of(self._asked[name].specifier), self._versions(name)
+        state: MinimumState = "works"
+        because = ""
+        if known and installed > known[0]:
+            because = f"{installed} is the lowest that the minimums of the others let in"
+            exact = self._lock({name: self._floor(name, f"=={known[0]}")})
+            if isinstance(exact, Refusal) and exact.cause == "suite-fault":
+                state, because = "untested", exact.subject
+        elif lowest is not None and installed > lowest:
+            because = f"{installed} is the lowest release that can be installed here"
+        return Minimum(
+            package=name,
+            declared=_declared(self._asked[name]),
+            state=state,
+            lowest=lowest,
+            works=installed,
+            because=because,
+            known=known,
+        )
+
+    def _search(self, name: str, first: _Tried) -> None:
+        """Find the lowest version of one dependency that works beside what works already."""
+        versions = self._versions(name)
+        search = BoundarySearch(len(versions))
+        reasons = {0: first.because}
+        search.observe(0, first.probe)
+        pins = {} if self._green is None else {p.name: p.version for p in self._green.pins}
+        if pins.get(name) in versions[1:]:
+            search.observe(versions.index(pins[name]), "works")
+        stopped = None
+        try:
+            while (position := search.next()) is not None:
+                version = versions[position]
+                tried = self._try(f"{name}-{version}", {name: self._floor(name, f"=={version}")})
+                reasons[position] = tried.because
+                search.observe(position, tried.probe)
+        except SearchStopped as stop:
+            stopped = stop
+        boundary, lowest = search.result, lowest_of(self._asked[name].specifier)
+        works = None if boundary.works is None else versions[boundary.works]
+        state: MinimumState = "open" if works is None else "false"
+        if first.probe == "untestable" and boundary.fails is None:
+            state = "untested"
+        position = 0 if boundary.fails is None else boundary.fails
+        self._found[name] = Minimum(
+            package=name,
+            declared=_declared(self._asked[name]),
+            state=state,
+            lowest=lowest,
+            works=works,
+            fails=None if boundary.fails is None else versions[boundary.fails],
+            because=reasons.get(position, first.because),
+            known=versions,
+        )
+        if stopped is not None:
+            raise stopped
+        if works is not None:
+            lowered = {name: self._floor(name, f">={works}")}
+            tried = self._try(f"{name}-{works}", lowered)
+            if tried.probe == "works":
+                self._held |= lowered
+                self._green = tried.lock
+
+    def _reprieve(self) -> None:
+        """Try each minimum that failed beside newer versions once more beside the minimums of all
+        others: there it may work.
+        """
+        for name in [n for n, known in self._found.items() if known.state == "false"]:
+            tried = self._try(name, {name: self._floor(name)})
+            if tried.probe == "works" and tried.lock is not None:
+                self._green = tried.lock
+                pins = {pin.name: pin.version for pin in tried.lock.pins}
+                self._held[name] = self._floor(name)
+                self._found[name] = self._working(name, pins[name])
+
+    def _try(self, label: str, lowered: Mapping[str, str]) -> _Tried:
+        if why := self._is_stopped():
+            raise SearchStopped(why)
+        lock = self._lock({**self._held, **lowered})
+        if isinstance(lock, Refusal):
+            return _Tried(probe="untestable", because=lock.because)
+        if lock.digest not in self._tried:
+            self._tried[lock.digest] = self._judged(label, lock)
+        return self._tried[lock.digest]
+
+    def _judged(self, label: str, lock: Lock) -> _Tried:
+        """Run a lock. What may have failed by chance is run again: twice red is red."""
+        probes: list[tuple[Probe, str]] = []
+        known: list[Probe] = []
+        # Two of three decide; one is enough where it cannot be chance, or was seen twice before.
+        while len(known) < 4 and known.count("works") < 2 and known.count("fails") < 2:
+            result = self._ran(label, lock)
+            record = self._record(label, lock)
+            if result.suite_faults or record is None:
+                because = "; ".join(map(str, result.suite_faults)) or "it has no result"
+                return _Tried(probe="untestable", because=because, lock=lock)
+            probes.append(self._probe(record))
+            known.append(probes[-1][0])
+            if "fails" not in known or probes[-1][1].partition(": ")[0] in self._confirmed:
+                break
+        probe, because = max(probes, key=lambda each: known.count(each[0]))
+        if probe == "fails":
+            self._confirmed.add(because.partition(": ")[0])
+            # What failed twice is sure enough for the search not to ask again.
+            probe = "refuses"
+        return _Tried(probe=probe, because=because, lock=lock)
+
+    def _probe(self, record: Record) -> tuple[Probe, str]:
+        assert self._base is not None
+        outcome = record.outcome
+        if isinstance(outcome, Passed):
+            return "works", ""
+        if is_spurious(outcome):
+            return "untestable", cause_sentence(outcome)
+        passed = {c.id for c in self._base.capabilities if c.status == "yes"}
+        lost = [c for c in record.capabilities if c.status != "yes" and c.id in passed]
+        if lost:
+            # One exception breaks many tests: the first is named.
+            more = f" (and {count(len(lost) - 1, 'other test')})" if lost[1:] else ""
+            why = lost[0].subject or lost[0].cause or ", ".join(lost[0].missing)
+            return "fails", f"{lost[0].id} fails{more}: {why}"
+        if outcome.stage == "test" and isinstance(self._base.outcome, Failed):
+            return "works", ""
+        if outcome == self._base.outcome:
+            return "works", ""
+        return ("fails" if may_be_chance(outcome) else "refuses"), cause_sentence(outcome)
+
+    def _ran(self, label: str, lock: Lock) -> BatchResult:
+        if why := self._is_stopped():
+            raise SearchStopped(why)
+        self.runs += 1
+        return self._run({_cell(label, lock): lock})
+
+    def _record(self, label: str, lock: Lock) -> Record | None:
+        records = self._cells.records.get(_cell(label, lock))
+        return records[-1] if records else None
+
+    def _lock(self, lowered: Mapping[str, str]) -> Lock | Refusal:
+        floors = tuple(sorted(lowered.values()))
+        return self._locker.lock(msgspec.structs.replace(self._inputs, floors=floors))
+
+    def _versions(self, name: str) -> tuple[Version, ...]:
+        """The releases that a minimum may be: declared, final, and installable here."""
+        builds = self._cells.workspace.matrix.builds
+        python, platform = self._inputs.python, self._inputs.platform
+        return tuple(
+            release.version
+            for release in self._releases(name)
+            if f"{name}=={release.version}" in builds
+            or usable_wheel(release, python, platform) is not None
+        )
+
+    def _source_only(self, name: str) -> Iterator[Version]:
+        """The lowest release that is declared, where it has to be built."""
+        for release in self._releases(name)[:1]:
+            if usable_wheel(release, self._inputs.python, self._inputs.platform) is None:
+                yield release.version
+
+    def _releases(self, name: str) -> list[Release]:
+        try:
+            releases = self._cells.workspace.source.package(name).releases
+        except NoPage:
+            return []
+        specifier = self._asked[name].specifier
+        return [
+            release
+            for release in releases
+            if release.has_usable_file
+            and not release.yanked
+            and specifier.contains(release.version)
+        ]
+
+
+def _declared(asked: Asked) -> str:
+    extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
+    return f"{asked.name}{extras}{asked.specifier}"
+
+
+def _cell(label: str, lock: Lock) -> str:
+    python = lock.inputs.python
+    return f"py{python.major}.{python.minor}-{label}-{lock.digest[:8]}"

@@ -33,6 +33,7 @@ _DIGITS = 12
 class CheckoutWheel(Value, frozen=True, kw_only=True):
     """A wheel of this machine: its path, its sha256, its tags (PEP 425), and what it asks for."""
 
+    name: str
     path: str
     sha256: str
     version: Version
@@ -45,13 +46,14 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
     its version.
 
     `source` is what the user named. `commit` is empty outside of git; `is_changed` says that the
-    files differ from it.
+    files differ from it. `folder` is the copy that was built; empty for a wheel.
     """
 
     source: str
     commit: str
     is_changed: bool
     wheels: tuple[CheckoutWheel, ...]
+    folder: str = ""
 
     @property
     def version(self) -> Version:
@@ -77,8 +79,9 @@ class BuiltCheckout(Value, frozen=True, kw_only=True):
 
 
 class CheckoutOrder(Value, frozen=True, kw_only=True):
-    """What is to be built: a source, as `copied_source` takes it; the package that it must be; and
-    the Pythons and the platform that its wheels are for, the Python to begin with first.
+    """What is to be built: a source, as `copied_source` takes it; the package that it must be,
+    empty for any; and the Pythons and the platform that its wheels are for, the Python to begin
+    with first.
     """
 
     source: str
@@ -112,6 +115,7 @@ def built_checkout(
         commit=copy.commit,
         is_changed=copy.is_changed,
         wheels=tuple(wheels),
+        folder=str(copy.path) if copy.path.is_dir() else "",
     )
 
 
@@ -188,13 +192,14 @@ def _wheel(path: Path, order: CheckoutOrder) -> CheckoutWheel:
         name, version, _, tags = parse_wheel_filename(path.name)
     except (InvalidWheelFilename, InvalidVersion) as error:
         raise UsageError.of(f"{path.name!r} is not the name of a wheel", path=source) from error
-    if name != canonicalize_name(order.package):
+    if order.package and name != canonicalize_name(order.package):
         hint = "--subject-from names the project of the matrix's subject"
         message = f"is the project {name}, and the subject of the matrix is {order.package}"
         raise UsageError.of(message, path=source, hint=hint)
     if path.stat().st_size > _MOST_BYTES:
         raise UsageError.of(f"its wheel is larger than {_MOST_BYTES:,} bytes", path=source)
     return CheckoutWheel(
+        name=name,
         path=str(path),
         sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
         version=version,

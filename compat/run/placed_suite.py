@@ -7,6 +7,7 @@ package that import from above themselves become a part of the installed one.
 
 import contextlib
 import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
@@ -29,6 +30,7 @@ MOST_BYTES = 300_000_000
 _TEST_FOLDERS = ("test", "tests", "testing")
 _LEFT_OUT = ("__pycache__", "node_modules")
 INIT = "__init__.py"
+_IMPORTS = re.compile(rb"^(?:from|import) +(\w+)", re.MULTILINE)
 
 
 def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Path:
@@ -42,6 +44,7 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
         return folder / matrix.suite.path
     repository = folder.parents[1]
     contents = dict(_contents(repository, matrix))
+    contents |= dict(_helpers(repository, matrix, contents))
     names = asked_names(matrix)
     settings = cell_settings(
         project_settings(repository, matrix.suite.tests), matrix.suite.arguments, names
@@ -86,6 +89,27 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
             message = f"{matrix.suite.tests!r} holds more than {MOST_BYTES // 1_000_000} MB"
             raise _fault(matrix, message, "name a smaller folder")
         yield "/".join(parts), content
+
+
+def _helpers(
+    repository: Path, matrix: Matrix, contents: Mapping[str, bytes]
+) -> Iterator[tuple[str, bytes]]:
+    """Yield what tests import from beside themselves, at the top of the repository: it is no part
+    of the library, and a plain run finds it.
+    """
+    texts = [content for name, content in contents.items() if name.endswith(".py")]
+    names = {name.decode() for text in texts for name in _IMPORTS.findall(text)}
+    own = {matrix.suite.module.partition(".")[0], matrix.subject_axis.normalised_name, "setup"}
+    for name in sorted(names - own - {path.partition("/")[0] for path in contents}):
+        folder = repository / name
+        has_code = next(folder.rglob("*.py"), None) is not None
+        below = sorted(folder.rglob("*")) if has_code else ()
+        for path in (repository / f"{name}.py", *below):
+            parts = path.relative_to(repository).parts
+            if any(part in _LEFT_OUT or part.startswith(".") for part in parts):
+                continue
+            if path.is_file() and _is_in(path.resolve(), repository.resolve()):
+                yield path.relative_to(repository).as_posix(), files.read(path)
 
 
 def _top(repository: Path, tests: Path) -> Path:

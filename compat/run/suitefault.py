@@ -115,6 +115,11 @@ def lost_modules(outcome: Outcome) -> tuple[str, ...]:
     return tuple(re.split(r", | and ", words["names"])) if words else ()
 
 
+def missing_in(text: str) -> list[str]:
+    """Return the modules, by their topmost name, of which a text says that they are not there."""
+    return [name.partition(".")[0] for name in _NO_MODULE.findall(text)]
+
+
 def modules_words(names: Iterable[str]) -> str:
     """Return `module a`, or `modules a, b and c`, each once."""
     *others, last = dict.fromkeys(names)

@@ -398,3 +398,106 @@ def test_what_cannot_be_asked_is_said_in_one_line(
     code, _, err = zoo.run(*words)
     assert code == 2, err
     assert sentence in err
+
+
+DECLARED = f"""\
+[project]
+name = "{PACKAGE}"
+version = "1.1.dev0"
+dependencies = [
+    "other >= 1.0 ,<9",  # as of long ago
+    "another>=1.0",
+    "third>=1.0",
+]
+
+"""
+# It works with other 1.0 only beside another 1.0, which takes a third look to see.
+OWN_TESTS = """\
+from importlib.metadata import version
+
+
+def test_third():
+    assert int(version("third")[0]) >= 3
+
+
+def test_pair():
+    assert (version("other"), version("another")) != ("1.0", "3.0")
+
+
+def test_never():
+    assert 0
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repository:
+    """A project without a matrix, with tests of its own and three dependencies."""
+    versions = {f"{name}=={v}.0": "" for name in ("other", "another", "third") for v in range(1, 6)}
+    versions = {k: v for k, v in versions.items() if k not in ("other==4.0", "another==4.0")}
+    versions |= {"plain==1.0": "", "greedy==1.0": "third>=4"}
+    animal = Animal(name="good", story="It works.", outcome="pass", others=versions)
+    repository = Repository(tmp_path, cache, index, animal, tools)
+    shutil.rmtree(tmp_path / "matrices")
+    requires = ("other>=1.0,<9", "another>=1.0", "third>=1.0", "plain", "far>=1; sys_platform=='x'")
+    checkout(tmp_path, MODULE, "1.1.dev0", *(f"Requires-Dist: {text}" for text in requires))
+    (tmp_path / "pyproject.toml").write_text(DECLARED + PROJECT)
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_own.py").write_text(OWN_TESTS)
+    return repository
+
+
+def minimums(ran: tuple[int, str, str]) -> dict[str, dict[str, Any]]:
+    return {row["package"]: row for row in json.loads(ran[1])["data"]["minimums"]}
+
+
+def test_the_false_minimum_of_a_project_is_found_and_mended(project: Repository) -> None:
+    ran = project.run("floor", ".", "--python", SERIES, "--json", "--check")
+    found = minimums(ran)
+    assert ran[0] == 1, ran[2]
+    assert {name: (row["state"], row["works"], row["fails"]) for name, row in found.items()} == {
+        "other": ("works", "1.0", None),
+        "another": ("works", "1.0", None),
+        "third": ("false", "3.0", "2.0"),
+        "plain": ("unbounded", "1.0", None),
+        "far": ("elsewhere", None, None),
+    }
+    assert "tests/test_own.py::test_third fails" in found["third"]["because"]
+    assert "test_own.py:5" in found["third"]["because"]
+    assert json.loads(ran[1])["data"]["failing"] == ["tests/test_own.py::test_never"]
+    assert not (project.root / "matrices").exists()
+
+    code, out, err = project.run("floor", "--python", SERIES, "--fix", "--constraints", "low.txt")
+    assert code == 0, err
+    assert "FALSE, 3.0 is the lowest that passes; 2.0 fails: tests/test_own.py" in out
+    after = (project.root / "pyproject.toml").read_text()
+    assert after == (DECLARED + PROJECT).replace("third>=1.0", "third>=3.0")
+    pins = (project.root / "low.txt").read_text().splitlines()[1:]
+    assert pins == ["another==1.0", "other==1.0", "plain==1.0", "third==3.0"]
+
+
+def test_a_minimum_that_the_tests_keep_out_is_not_called_true(project: Repository) -> None:
+    (project.root / "pyproject.toml").write_text(
+        f'{DECLARED}[dependency-groups]\ntest = ["pytest", "greedy"]\n\n{PROJECT}'
+    )
+    ran = project.run("floor", ".", "--python", SERIES, "--json", "--check", "-k", "third")
+    found = minimums(ran)
+    assert ran[0] == 0, ran[2]
+    assert (found["third"]["state"], found["third"]["works"]) == ("untested", "4.0")
+    assert "your tests need" in found["third"]["because"]
+    # The tests that are left out have no say.
+    assert {found[name]["state"] for name in ("other", "another")} == {"works"}
+    data = json.loads(ran[1])["data"]
+    assert (data["passing"], data["failing"], data["runs"]) == (1, [], 2)
+
+
+def test_a_project_whose_tests_cannot_say_anything_ends_without_an_answer(
+    project: Repository,
+) -> None:
+    (project.root / "tests" / "test_own.py").write_text("import nowhere_to_be_had\n")
+    code, _, err = project.run("floor", ".", "--python", SERIES, "--check")
+    assert code == 3, err
+    assert "nowhere_to_be_had" in err
+    shutil.rmtree(project.root / "tests")
+    assert project.run("floor", ".", "--python", SERIES, "--check")[0] == 3
+    assert project.run("floor", "nothing")[0] == 2
+    assert project.run("floor", ".", "--axis", "python", "--fix")[0] == 2

@@ -15,6 +15,7 @@ from compat.cli.options import workspace_of
 from compat.draft.draft import (
     Target,
     axis_name,
+    imported_alone,
     minor_series_from,
     module_of,
     newest_series,
@@ -385,6 +386,14 @@ def test_names_fit_what_a_matrix_takes() -> None:
     assert short_name("py", {"py"}) == "pyx"
     assert short_name("py", {"py", "pyx"}) == "pyxx"
     assert short_name("7", set()) == "dep"
+    assert short_name("pydantic-settings", {"py"}) == "pydantic"
+    assert short_name("pydantic-settings", {"pydantic"}) == "pydanticsett"
+
+
+def test_what_only_people_run_is_left_out_of_tests() -> None:
+    asked = ("pytest>=8", "pytest-cov", "tox-uv", "pyyaml", "ruff==1.0", "webtest")
+    texts = {"tests/test_a.py": "import yaml\n\ndef test_a():\n    from webtest import App\n"}
+    assert imported_alone(asked, texts) == ("pytest>=8", "pytest-cov", "pyyaml", "webtest")
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.documents import MATRIX, TODAY, changed, toml
 from support.fake_index import FakeIndex
 from support.zoo import Animal, Repository, pytest_and_its_needs, serve, wheel
 
 from compat.cli.show import answer_lines
+from compat.declare.load import load
 from compat.results.record import Capability
+from compat.run.placed_suite import placed_suite
 
 HIDING = """
 ALIVE = True
@@ -504,3 +507,25 @@ def test_of_thousands_of_tests_each_file_is_one_line_and_each_failure_another() 
     assert list(answer_lines(few, {})) == [f"{answer.id}  yes" for answer in few]
     marked = [Capability(id=f"a.{number}", status="yes") for number in range(200)]
     assert len(list(answer_lines(marked, {}))) == 200
+
+
+def test_what_tests_import_from_the_top_of_the_repository_is_a_part_of_them(tmp_path: Path) -> None:
+    # As pre-commit-hooks has it: tests/ imports testing.util, which reads testing/resources/.
+    for name, text in {
+        "tests/test_a.py": "from helpers.util import a\nimport demo\nimport loose\nimport yaml\n",
+        "helpers/util.py": "",
+        "helpers/resources/a.txt": "a",
+        "helpers/.hidden": "",
+        "loose.py": "",
+        "demo/__init__.py": "",
+        "yaml/only.txt": "",
+        "unused.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    document = changed(MATRIX, ("suite",), {"tests": "tests", "module": "demo"})
+    matrix = load(toml(document), None, folder="demo", today=TODAY).matrix
+    place = placed_suite(tmp_path / "matrices" / "demo", matrix, lambda: tmp_path / "cache")
+    found = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
+    helpers = {"helpers/util.py", "helpers/resources/a.txt", "loose.py"}
+    assert found - {"pytest.ini"} == {"tests/test_a.py", *helpers}

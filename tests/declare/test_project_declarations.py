@@ -12,7 +12,7 @@ from compat.declare.collectable import collectable_tests
 from compat.declare.decode import decode_matrix
 from compat.declare.load import load
 from compat.declare.matrix import Matrix
-from compat.declare.project import project_of
+from compat.declare.project import extras_in, listed_in, name_in_setup, project_of
 from compat.declare.project_settings import cell_settings, noted_settings, settings_in
 from compat.declare.suite import suite_faults
 from compat.declare.suite_groups import with_groups
@@ -254,3 +254,20 @@ def test_what_keeps_a_project_suite_from_running_is_named_by_its_own_place() -> 
     )
     matrix = msgspec.structs.replace(matrix, suite=asked)
     assert lines({"tests/a.py": PLAIN, "pytest.ini": "[pytest]\nasyncio_mode = auto\n"}) == []
+
+
+def test_what_tests_need_is_read_from_lists_and_metadata() -> None:
+    text = "-r base.txt\npytest>=7  # as of now\nhttpx==1.0 --hash=sha256:0\n-e .\nx @ https://a/x.whl\n"
+    assert listed_in("requirements-dev.txt", text) == {
+        "requirements-dev.txt": ("pytest>=7", "httpx==1.0")
+    }
+    tox = "[testenv]\ndeps =\n    pytest\n    py38,py39: mock>=4\n    -r x.txt\n[testenv:docs]\n"
+    assert listed_in("tox.ini", tox) == {
+        "tox.ini [testenv]": ("pytest", "mock>=4"),
+        "tox.ini [testenv:docs]": (),
+    }
+    metadata = ('a>=1; extra == "test"', "b", 'c; python_version < "3" and extra == "test"')
+    assert extras_in(metadata) == {"test": ("a>=1",)}
+    assert name_in_setup({"setup.cfg": "[metadata]\nname = demo\n"}) == "demo"
+    assert name_in_setup({"setup.py": "setup(name='demo', version=v)"}) == "demo"
+    assert name_in_setup({"setup.py": "setup(name=NAME"}) == ""
