@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from compat.run import logfile
 from compat.run.cgroup import Group, tasks
-from compat.run.disk import MIB, Disk
+from compat.run.disk import IN_MEMORY, MIB, Disk
 from compat.run.evidence import DeadChild, EndedBy, Isolation, Limits, MemoryMeans
 from compat.run.isolation import Room, in_memory
 from compat.run.processes import Known, Process, family
@@ -29,7 +29,6 @@ _FEW = 16
 # Signals of a crash: the rest is sent by somebody.
 _FATAL = frozenset((signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV))
 _OF_A_NAME = frozenset(string.ascii_letters + string.digits + "_.+-")
-_IN_MEMORY = ("/memfd:", "/dev/shm/")
 # In /proc/PID/smaps: device and inode of a shared mapping, and its share of the memory.
 _SHARED = re.compile(
     rb"^[\da-f]+-[\da-f]+ ...s [\da-f]+ ([\da-f]+):([\da-f]+) (\d+).*\n(?:\w+:.*\n)*?Pss: +(\d+)",
@@ -121,7 +120,7 @@ class Meter:
             return "processes"
         if self._is_too_heavy():
             return "memory"
-        if self.disk.is_full():
+        if self.disk.is_full([member.pid for member in self.members]):
             return "disk"
         return "silence" if self._is_silent() else None
 
@@ -195,7 +194,7 @@ class Held:
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
                 path = f"{folder}/{name}"
-                if not os.readlink(path).startswith(_IN_MEMORY):
+                if not os.readlink(path).startswith(IN_MEMORY):
                     continue
                 status = os.stat(path)
                 if not self.has(status.st_dev, status.st_ino):
