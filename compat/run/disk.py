@@ -1,4 +1,6 @@
-"""The disk that a process tree takes: how much its folders grew, and how much is still free."""
+"""The disk that a process tree takes: how much its folders grew, how much is still free, and the
+log of a step, cut in its middle when it grew too large.
+"""
 
 import math
 import os
@@ -20,6 +22,8 @@ _WALK_SHARE = 0.02
 # Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older
 # than they are.
 _CLOCK_SECONDS = 1.0
+# So much of a log is moved at once.
+_CHUNK = 1 << 20
 _GONE = (FileNotFoundError, NotADirectoryError, ProcessLookupError)
 
 
@@ -136,3 +140,37 @@ def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_r
                         hidden.append(fault)
         except OSError as fault:
             hidden.append(fault)
+
+
+def open_log(path: Path) -> int:
+    """Return a descriptor of the empty log.
+
+    It only appends, so processes that share it do not overwrite each other.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o644)
+
+
+def cut_log(log: int, most: int) -> None:
+    """Keep the head and the tail of a log of more than `most` bytes, and between them a line that
+    says what is gone.
+
+    Works within the file and by pieces: on a full disk, and whatever its size.
+    """
+    whole = os.fstat(log).st_size
+    if whole <= most:
+        return
+    line = f"\n... {whole - most} bytes cut ...\n".encode()
+    head = max((most - len(line)) // 2, 0)
+    tail = max(most - len(line) - head, 0)
+    # A descriptor that only appends would append what is written to a place in the middle, see
+    # pwrite(2).
+    log = os.open(f"/proc/self/fd/{log}", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.pwrite(log, line[:most], head)
+        for begin in range(0, tail, _CHUNK):
+            piece = os.pread(log, min(_CHUNK, tail - begin), whole - tail + begin)
+            os.pwrite(log, piece, head + len(line) + begin)
+        os.ftruncate(log, min(most, head + len(line) + tail))
+    finally:
+        os.close(log)

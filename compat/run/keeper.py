@@ -245,10 +245,13 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, min(start.priority + (0 if is_ahead else _BEHIND), 19))
     if start.tasks:
         resource.setrlimit(resource.RLIMIT_NPROC, (start.tasks, start.tasks))
+    libc = ctypes.CDLL(None, use_errno=True)
     for capability in range(0 if is_init else _OF_FILES_AND_ACCOUNTS, 64):
-        ctypes.CDLL(None).prctl(_CAPBSET_DROP, capability, 0, 0, 0)
+        libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)
     if is_init:
-        _drop_capabilities()
+        libc.prctl(_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+        if libc.capset(struct.pack("Ii", _CAPABILITY_VERSION_3, 0), bytes(24)) != 0:
+            raise OSError(ctypes.get_errno(), "capset")
     _confine(start.writable)
     _filter_calls(is_strict=start.writable is None)
     os.execvpe(start.command[0], start.command, variables)
@@ -332,14 +335,6 @@ def _filter_calls(is_strict: bool) -> None:
     # 4: without a mitigation that would make the program slower (SECCOMP_FILTER_FLAG_SPEC_ALLOW).
     if ctypes.CDLL(None).syscall(seccomp, 1, 4, whole) != 0 and is_strict:
         raise OSError(0, "the kernel takes no filter of system calls")
-
-
-def _drop_capabilities() -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
-    header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
-    if libc.capset(header, bytes(24)) != 0:
-        raise OSError(ctypes.get_errno(), "capset")
 
 
 def _settle_in(level: str, network: str, shared_mb: str) -> None:

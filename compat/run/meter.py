@@ -8,7 +8,6 @@ import string
 import time
 from collections.abc import Iterable
 
-from compat.run import logfile
 from compat.run.cgroup import Group, tasks
 from compat.run.disk import IN_MEMORY, MIB, Disk
 from compat.run.evidence import DeadChild, EndedBy, Isolation, Limits, MemoryMeans
@@ -89,7 +88,7 @@ class Meter:
         return by
 
     def is_too_long(self) -> bool:
-        return logfile.size(self.log) > self.limits.output_mb * MIB
+        return os.fstat(self.log).st_size > self.limits.output_mb * MIB
 
     def dead_child(self) -> DeadChild | None:
         """Return the oldest process of the tree that a crash has ended and that nobody has asked
@@ -132,7 +131,7 @@ class Meter:
         return [each for each in processes if each.parent != self.root]
 
     def _is_silent(self) -> bool:
-        now, size = time.monotonic(), logfile.size(self.log)
+        now, size = time.monotonic(), os.fstat(self.log).st_size
         cpu = sum(member.ticks for member in self.members) / _CLOCK_TICKS
         if (
             size != self.size
