@@ -85,9 +85,7 @@ EDGES = {
     "compat/run/disk.py": {"os", "pathlib", "time"},
     "compat/run/isolation.py": {"pathlib", "shutil"},
     "compat/run/keeper.py": {"os", "socket", "time"},
-    "compat/run/logfile.py": {"os", "pathlib"},
     "compat/run/processes.py": {"os", "time"},
-    "compat/run/processor.py": {"pathlib"},
     "compat/run/meter.py": {"os", "time"},
     "compat/run/supervise.py": {"os", "pathlib", "subprocess", "tempfile", "time"},
     "compat/results/learnt.py": {"pathlib"},
@@ -97,7 +95,7 @@ EDGES = {
     "compat/results/answers.py": {"os", "pathlib", "sqlite3"},
     "compat/run/canary.py": {"pathlib"},
     "compat/run/events.py": {"pathlib"},
-    "compat/run/interpreter.py": {"subprocess"},
+    "compat/run/interpreter.py": {"pathlib", "subprocess"},
     "compat/run/unpacked.py": {"pathlib", "tempfile"},
     "compat/run/placed_suite.py": {"pathlib"},
     "compat/run/postpone.py": {"pathlib"},
@@ -139,7 +137,7 @@ EDGES = {
 }
 CLOCKS = {"now", "today", "utcnow", "environ", "getenv"}
 # Lines of compat/ that have landed. Lower it with each landing; it is never raised.
-CEILING = 66778
+CEILING = 64_693
 TEXTS = {path: path.read_text(encoding="utf-8") for path in sorted(HOUSE.rglob("*.py"))}
 
 

@@ -18,7 +18,6 @@ from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
 from compat.cli.init import init_command, machine_platform, own_tests, project_in
-from compat.cli.lockers import workshop_of
 from compat.cli.machine import cache_folder, environ, interpreter, level_of, now, sandbox_folder
 from compat.cli.machine import today as this_day
 from compat.cli.options import (
@@ -29,7 +28,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
-from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine
+from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
 from compat.declare.patches import patch_of
 from compat.declare.project import Project, extras_in
 from compat.draft.draft import (

@@ -263,7 +263,7 @@ def offered(share: int) -> dict[str, float]:
 def start_workers(
     where: ClusterAddress, workers: int, words: Sequence[str]
 ) -> list[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "compat", "worker", where.text, "--share", f"{workers}"]
+    command = [sys.executable, "-m", "compat", "fleet", "worker", where.text, f"--share={workers}"]
     command += [*_option("--tls", where.tls), *words]
     # A folder `compat` where this starts is not ours.
     variables = {**environ(), "PYTHONSAFEPATH": "1"}

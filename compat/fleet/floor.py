@@ -17,11 +17,10 @@ from compat.declare.matrix import Axis, Matrix
 from compat.errors import CompatError, NoPage, NothingToDo, ToolFailed, UsageError
 from compat.fleet.batch import BatchResult
 from compat.fleet.checkout_run import CheckoutCells
+from compat.index.discover import lowest_of
 from compat.index.release import Release
-from compat.index.required import lowest_of
-from compat.lock.checkout_lock import CheckoutLocker
 from compat.lock.lockfile import Lock, Locker, Refusal
-from compat.lock.mixed import usable_wheel
+from compat.lock.mixed import CheckoutLocker, usable_wheel
 from compat.lock.recipe import inputs_of
 from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, checkout_cells, fate_of

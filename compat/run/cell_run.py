@@ -14,23 +14,29 @@ from compat.files import remove_tree
 from compat.plan.platform import python_name
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
-from compat.run.events import EVENTS, LARGEST, SuiteReport, read_modules, read_probe, read_report
+from compat.run.events import (
+    EVENTS,
+    LARGEST,
+    SuiteReport,
+    read_modules,
+    read_probe,
+    read_report,
+    with_failed_files,
+)
 from compat.run.evidence import Evidence, Installed, Raised
-from compat.run.failed_files import with_failed_files
 from compat.run.foreign import read_bytes
 from compat.run.installation import Installation, own_copies
 from compat.run.installed import (
     Distribution,
     Environment,
-    Wrong,
     bringing,
     installed,
     renamed_modules,
     top_modules,
 )
+from compat.run.interpreter import processor_level
 from compat.run.job import Bench, Job
 from compat.run.postpone import postpone_in
-from compat.run.processor import processor_level
 from compat.run.steps import Enter, StepRunner
 from compat.run.suitefault import missing_module
 from compat.run.suitefiles import (
@@ -69,10 +75,7 @@ class CellRun:
         cancel: threading.Event,
         enter: Enter = lambda activity, cell: None,
     ) -> None:
-        self.job = job
-        self.bench = bench
-        self.started = started
-        self.cancel = cancel
+        self.job, self.bench, self.started, self.cancel = job, bench, started, cancel
         self.cell = Path(bench.sandbox) / "cells" / bench.worker / job.cell
         evidence = Path(bench.evidence) / job.matrix / job.cell / f"{started:%Y%m%dT%H%M%SZ}"
         self.steps = StepRunner(job, bench, self.cell, evidence, cancel, enter)
@@ -111,11 +114,8 @@ class CellRun:
         self.steps.make_folders()
         try:
             facts = self._facts()
-            if (
-                facts.imported
-                or facts.collect_errors
-                or any(trial.status == "failed" for trial in facts.tests)
-            ):
+            is_failed = any(trial.status == "failed" for trial in facts.tests)
+            if facts.imported or facts.collect_errors or is_failed:
                 facts = msgspec.structs.replace(facts, owners=renamed_modules(self._distributions))
             evidence = msgspec.structs.replace(
                 facts,
@@ -132,37 +132,32 @@ class CellRun:
                     remove_tree(self.cell)
 
     def _facts(self) -> Evidence:
+        job = self.job
         expected = tuple(
-            Installed(name=pin.name, version=str(pin.version)) for pin in self.job.lock.pins
+            Installed(name=pin.name, version=str(pin.version)) for pin in job.lock.pins
         )
-        asked = suite_digest(Path(self.job.suite_folder)) if self.job.suite_folder else ""
         facts = Evidence(
-            cell=self.job.cell,
-            matrix=self.job.matrix,
-            subject=self.job.subject,
-            lock_digest=self.job.lock.digest,
-            suite_digest=asked,
-            started=self.started,
-            seconds=0.0,
-            host=self.bench.host,
-            isolation=self.bench.level,
-            steps=(),
-            expected=expected,
-            module=self.job.module,
-            tier=self.job.tier,
-        )
+            cell=job.cell, matrix=job.matrix, subject=job.subject, lock_digest=job.lock.digest,
+            suite_digest=suite_digest(Path(job.suite_folder)) if job.suite_folder else "",
+            started=self.started, seconds=0.0, host=self.bench.host, isolation=self.bench.level,
+            steps=(), expected=expected, module=job.module, tier=job.tier,
+        )  # fmt: skip
         installation = Installation(self.environment, self.steps, self.bytecode)
         if not installation.install():
             return msgspec.structs.replace(facts, damaged=installation.damaged)
         self.runner = installation.runner
+        # Only for a project's own tests does pytest look for plugins.
+        loading = self._environments if self.job.suite.tests else ()
         facts = msgspec.structs.replace(
             facts,
             installed=installed(self._distributions),
             modules=top_modules(self.environment.distributions, self.job.subject),
             startup=tuple(text for each in self._environments for text in each.startup()),
-            plugins=self._plugins(),
+            plugins=tuple(text for each in loading for text in each.plugins()),
             refused=installation.refused,
-            misrecorded=tuple(map(_shown, installation.misrecorded)),
+            misrecorded=tuple(
+                f"{w.package or 'no package'}: {w.path}" for w in installation.misrecorded
+            ),
         )
         if set(facts.installed) != set(expected):
             return facts
@@ -191,11 +186,6 @@ class CellRun:
         )
         self._learn("events.jsonl")
         return self._after(facts)
-
-    def _plugins(self) -> tuple[str, ...]:
-        """Those of pytest that are loaded: only for a project's own tests does it look for any."""
-        environments = self._environments if self.job.suite.tests else ()
-        return tuple(text for each in environments for text in each.plugins())
 
     def _after(self, facts: Evidence) -> Evidence:
         """Say how much is installed, look again at it when it was changed, and name the tests that
@@ -325,14 +315,8 @@ class CellRun:
 
     def _import(self) -> tuple[float | None, Raised | None]:
         out = self.cell / "home" / "import.json"
-        command = [
-            str(self.python),
-            "-I",
-            "-B",
-            str(self.cell / "plugin" / "probe.py"),
-            str(out),
-            self.job.module,
-        ]
+        probe = self.cell / "plugin" / "probe.py"
+        command = [str(self.python), "-I", "-B", str(probe), str(out), self.job.module]
         self.steps.enter("import")
         self.steps.run("import", command, self._variables(), network=False)
         return read_probe(self.cell, "home/import.json")
@@ -356,18 +340,10 @@ class CellRun:
                 f"{name}={suite / path}" for name, path in packages.items()
             )
         command = [
-            str(self.python),
-            str(self.cell / "plugin" / "launch.py"),
-            "-p",
-            "compat_plugin",
-            "-p",
-            "no:cacheprovider",
-            "-q",
-            "--tb=short",
+            *(str(self.python), str(self.cell / "plugin" / "launch.py"), "-p", "compat_plugin"),
+            *("-p", "no:cacheprovider", "-q", "--tb=short"),
             *(["--continue-on-collection-errors"] if self._goes_on else []),
-            "-c",
-            str(suite / "pytest.ini"),
-            f"--rootdir={suite}",
+            *("-c", str(suite / "pytest.ini"), f"--rootdir={suite}"),
             *(f"--ignore={suite / name}" for name in self.job.newer if "::" not in name),
             str(suite / self.job.suite.tests),
         ]
@@ -398,7 +374,3 @@ class CellRun:
             "PYTHONUNBUFFERED": "1",
         }
         return base | dict(line.split("=", 1) for line in self.job.suite.environment)
-
-
-def _shown(wrong: Wrong) -> str:
-    return f"{wrong.package or 'no package'}: {wrong.path}"

@@ -4,7 +4,7 @@ import re
 import signal
 
 from compat.lock.refusals import tool_at_fault
-from compat.run.evidence import Evidence, Installed, Raised, Step, StepName, Trial
+from compat.run.evidence import Evidence, Installed, Raised, Step, StepName
 from compat.run.outcome import PLACED, Cause, Failed, Outcome, Passed, Stage
 from compat.run.signatures import DEATHS, EXCEPTIONS, INSTALL, match_signature
 from compat.run.suitefault import (
@@ -35,14 +35,24 @@ def classify(evidence: Evidence) -> Outcome:
 
     A run that was asked for no suite (a canary) passes with its import.
     """
-    judges = [_install, _as_asked, _untouched, _import]
-    if evidence.suite_digest:
-        judges += [_suite_end, _collection, _report, _tests, _still_as_asked]
-    for judge in judges:
-        failed = judge(evidence)
-        if failed is not None:
-            return failed
-    return Passed()
+    return (
+        _install(evidence)
+        or _difference("install", evidence.expected, evidence.installed)
+        or _untouched(evidence)
+        or _import(evidence)
+        or (_suite(evidence) if evidence.suite_digest else None)
+        or Passed()
+    )
+
+
+def _suite(evidence: Evidence) -> Failed | None:
+    return (
+        _suite_end(evidence)
+        or _collection(evidence)
+        or _report(evidence)
+        or _tests(evidence)
+        or _difference("test", evidence.installed, evidence.installed_after)
+    )
 
 
 def _install(evidence: Evidence) -> Failed | None:
@@ -60,10 +70,6 @@ def _install(evidence: Evidence) -> Failed | None:
     if tool:
         return Failed(stage="install", cause="build-tool", subject=subject, by=tool)
     return Failed(stage="install", cause=cause, subject=subject)
-
-
-def _as_asked(evidence: Evidence) -> Failed | None:
-    return _difference("install", evidence.expected, evidence.installed)
 
 
 def _untouched(evidence: Evidence) -> Failed | None:
@@ -105,8 +111,9 @@ def _suite_end(evidence: Evidence) -> Failed | None:
         return step
     broken = _OUR_PLUGIN.search(step.log) if step.ended.exit_code not in (0, 1) else None
     if broken is not None:
-        runner = _runner(evidence)
-        return Failed(stage="collect", cause="test-runner", subject=runner, at=broken["at"])
+        versions = (item.version for item in evidence.installed if item.name == "pytest")
+        what = f"pytest {next(versions, '')}".strip()
+        return Failed(stage="collect", cause="test-runner", subject=what, at=broken["at"])
     if (fault := internal_error(evidence)) is not None:
         return fault
     if evidence.collected is None and (
@@ -154,27 +161,19 @@ def _report(evidence: Evidence) -> Failed | None:
     code, failed = step.ended.exit_code, any(test.status == "failed" for test in evidence.tests)
     if step.ended.signal is not None:
         return _death("test", step, "after the last test")
-    contradictions = (
-        evidence.report_fault,
-        (
-            ""
-            if code == evidence.pytest_exit
-            else f"pytest says exit code {evidence.pytest_exit} but exits with {code}"
-        ),
-        (
-            ""
-            if failed is (code == 1)
-            else f"exit code {code} with {'a' if failed else 'no'} failed test"
-        ),
-        (
-            ""
-            if len(evidence.tests) == evidence.collected
-            else "another number of tests ended than were collected"
-        ),
-        f"{evidence.uncollected[0]} was not collected" if evidence.uncollected else "",
-        f"{evidence.unasked[0]} ran and is not of the core" if evidence.unasked else "",
-    )
-    fault = next(filter(None, contradictions), "")
+    fault = evidence.report_fault
+    if fault:
+        pass
+    elif code != evidence.pytest_exit:
+        fault = f"pytest says exit code {evidence.pytest_exit} but exits with {code}"
+    elif failed is not (code == 1):
+        fault = f"exit code {code} with {'a' if failed else 'no'} failed test"
+    elif len(evidence.tests) != evidence.collected:
+        fault = "another number of tests ended than were collected"
+    elif evidence.uncollected:
+        fault = f"{evidence.uncollected[0]} was not collected"
+    elif evidence.unasked:
+        fault = f"{evidence.unasked[0]} ran and is not of the core"
     return Failed(stage="test", cause="report-mismatch", subject=fault) if fault else None
 
 
@@ -186,24 +185,12 @@ def _tests(evidence: Evidence) -> Failed | None:
         fault = own_fault("test", evidence, test.raised) or undeclared_write("test", test.raised)
         if fault is not None:
             return fault
-    return failing_helper(evidence) or (_failed_test(failed[0]) if failed else None)
-
-
-def _still_as_asked(evidence: Evidence) -> Failed | None:
-    return _difference("test", evidence.installed, evidence.installed_after)
-
-
-def _runner(evidence: Evidence) -> str:
-    """What runs the tests, with its version."""
-    versions = (item.version for item in evidence.installed if item.name == "pytest")
-    return f"pytest {next(versions, '')}".strip()
-
-
-def _failed_test(test: Trial) -> Failed:
-    name = test.capability or test.test
-    if test.raised is None:
+    if (fault := failing_helper(evidence)) or not failed:
+        return fault
+    first, name = failed[0], failed[0].capability or failed[0].test
+    if first.raised is None:
         return Failed(stage="test", cause="error", subject=name)
-    return _raised("test", test.raised, name)
+    return _raised("test", first.raised, name)
 
 
 def _raised(stage: Stage, raised: Raised, name: str) -> Failed:

@@ -1,13 +1,18 @@
-"""The disk that a process tree takes: how much its folders grew, and how much is still free."""
+"""The disk that a process tree takes: how much its folders grew, how much is still free, and the
+log of a step, cut in its middle when it grew too large.
+"""
 
 import math
 import os
+import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 MIB = 1 << 20
+# How the kernel names a file that takes memory and no disk.
+IN_MEMORY = ("/memfd:", "/dev/shm/")
 # Below this the machine's own work is in danger, records included.
 FLOOR_BYTES = 256 * MIB
 # Folders are walked at least this often, as what others free may hide what is taken here.
@@ -17,6 +22,9 @@ _WALK_SHARE = 0.02
 # Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older
 # than they are.
 _CLOCK_SECONDS = 1.0
+# So much of a log is moved at once.
+_CHUNK = 1 << 20
+_GONE = (FileNotFoundError, NotADirectoryError, ProcessLookupError)
 
 
 class Disk:
@@ -29,14 +37,16 @@ class Disk:
         self.most = most_mb * MIB
         self.began = time.time() - _CLOCK_SECONDS
         self.highest = self._free()
-        self.grown = 0
+        self.grown, self.hides = 0, False
         self.cost = 0.0
         self.walked = time.monotonic()
         self.walk: threading.Thread | None = None
 
-    def is_full(self) -> bool:
-        """Return whether the folders grew by more than the limit, or hardly anything is free; waits
-        for no walk.
+    def is_full(self, pids: Sequence[int] = ()) -> bool:
+        """Return whether the folders, and files without a name that these processes have open,
+        grew by more than the limit, or hardly anything is free; waits for no walk.
+
+        Where something cannot be looked at, all that the disk lost counts.
         """
         free = self._free()
         self.highest = max(self.highest, free)
@@ -45,15 +55,16 @@ class Disk:
         since = time.monotonic() - self.walked
         is_due = self.highest - free > self.most or since > _WALK_SECONDS
         if is_due and since >= self.cost / _WALK_SHARE and not (self.walk and self.walk.is_alive()):
-            self.walk = threading.Thread(target=self._walk, daemon=True)
+            self.walk = threading.Thread(target=self._walk, args=(pids,), daemon=True)
             self.walk.start()
             # Most walks are short, and then the answer need not wait for the next look.
             self.walk.join(0.1)
-        return self.grown > self.most
+        return max(self.grown, self.highest - free if self.hides else 0) > self.most
 
-    def _walk(self) -> None:
-        begin = time.monotonic()
-        self.grown = taken(self.folders, self.began)
+    def _walk(self, pids: Sequence[int]) -> None:
+        begin, hidden = time.monotonic(), list[OSError]()
+        self.grown = taken(self.folders, self.began, hidden) + _nameless(pids, hidden)
+        self.hides = any(not isinstance(fault, _GONE) for fault in hidden)
         self.walked, self.cost = time.monotonic(), time.monotonic() - begin
 
     def _free(self) -> float:
@@ -71,7 +82,7 @@ class Disk:
         return min(free, default=math.inf)
 
 
-def taken(folders: Iterable[Path], since: float) -> int:
+def taken(folders: Iterable[Path], since: float, hidden: list[OSError]) -> int:
     """Return the bytes on disk of the files below the folders that were made or changed since a
     time.
 
@@ -80,7 +91,7 @@ def taken(folders: Iterable[Path], since: float) -> int:
     """
     total = 0
     links: dict[tuple[int, int], int] = {}
-    for status in (file for file in _files(folders) if file.st_ctime >= since):
+    for status in (file for file in _files(folders, hidden) if file.st_ctime >= since):
         if status.st_nlink > 1:
             if status.st_mtime < since:
                 continue
@@ -92,7 +103,29 @@ def taken(folders: Iterable[Path], since: float) -> int:
     return total
 
 
-def _files(folders: Iterable[Path]) -> Iterator[os.stat_result]:
+def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
+    """Return the bytes on disk of the files without a name that the processes have open."""
+    sizes: dict[tuple[int, int], int] = {}
+    waiting = [f"/proc/{pid}/fd" for pid in pids]
+    while waiting:
+        path = waiting.pop()
+        try:
+            if path.endswith("fd"):
+                waiting += (f"{path}/{name}" for name in os.listdir(path))
+                continue
+            status = os.stat(path)
+            if not status.st_nlink and stat.S_ISREG(status.st_mode):
+                is_memory = os.readlink(path).startswith(IN_MEMORY)
+                sizes[status.st_dev, status.st_ino] = 0 if is_memory else status.st_blocks * 512
+        except OSError as fault:
+            hidden.append(fault)
+    return sum(sizes.values())
+
+
+def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_result]:
+    """Yield the files below the folders; note what cannot be looked at: a folder without rights, a
+    path that is too long.
+    """
     waiting = [os.fspath(folder) for folder in folders]
     while waiting:
         try:
@@ -103,7 +136,41 @@ def _files(folders: Iterable[Path]) -> Iterator[os.stat_result]:
                             waiting.append(entry.path)
                         else:
                             yield entry.stat(follow_symlinks=False)
-                    except OSError:
-                        continue
-        except OSError:
-            continue
+                    except OSError as fault:
+                        hidden.append(fault)
+        except OSError as fault:
+            hidden.append(fault)
+
+
+def open_log(path: Path) -> int:
+    """Return a descriptor of the empty log.
+
+    It only appends, so processes that share it do not overwrite each other.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o644)
+
+
+def cut_log(log: int, most: int) -> None:
+    """Keep the head and the tail of a log of more than `most` bytes, and between them a line that
+    says what is gone.
+
+    Works within the file and by pieces: on a full disk, and whatever its size.
+    """
+    whole = os.fstat(log).st_size
+    if whole <= most:
+        return
+    line = f"\n... {whole - most} bytes cut ...\n".encode()
+    head = max((most - len(line)) // 2, 0)
+    tail = max(most - len(line) - head, 0)
+    # A descriptor that only appends would append what is written to a place in the middle, see
+    # pwrite(2).
+    log = os.open(f"/proc/self/fd/{log}", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.pwrite(log, line[:most], head)
+        for begin in range(0, tail, _CHUNK):
+            piece = os.pread(log, min(_CHUNK, tail - begin), whole - tail + begin)
+            os.pwrite(log, piece, head + len(line) + begin)
+        os.ftruncate(log, min(most, head + len(line) + tail))
+    finally:
+        os.close(log)

@@ -3,12 +3,13 @@ these files.
 """
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
-from compat.run.evidence import Metric, Raised, Trial
+from compat.run.evidence import Evidence, Metric, Raised, Trial
 from compat.run.foreign import open_plain, read_bytes
 from compat.value import Value
 
@@ -301,3 +302,31 @@ def _short(text: object) -> str:
     if not isinstance(text, str):
         return ""
     return text[:_LONGEST].encode("utf-8", errors="replace").decode()
+
+
+def with_failed_files(evidence: Evidence, asked: Collection[str]) -> Evidence:
+    """Return the evidence with the tests as failed of files that could not be collected; `asked`
+    are those that have to be. A release that is older than a project's tests may lack what one of
+    the files imports, which says nothing about the others.
+
+    It stays as it is where no other test passed, pytest did not go on to its end, or more tests are
+    lacking than those files have.
+    """
+    is_ended = evidence.pytest_exit == 1 and evidence.collected is not None
+    if not is_ended or not any(trial.status == "passed" for trial in evidence.tests):
+        return evidence
+    lacking = sorted(set(asked) - {trial.function for trial in evidence.tests})
+    failed: dict[str, Trial] = {}
+    for raised in evidence.collect_errors:
+        below = (f"{raised.file}::", f"{raised.file}/")
+        for test in [test for test in lacking if test.startswith(below)] or [raised.file]:
+            trial = Trial(test=test, capability="", status="failed", seconds=0.0, raised=raised)
+            failed.setdefault(test, trial)
+    if "" in failed or not failed.keys() >= set(lacking):
+        return evidence
+    return replace(
+        evidence,
+        collect_errors=(),
+        collected=(evidence.collected or 0) + len(failed),
+        tests=(*evidence.tests, *failed.values()),
+    )

@@ -5,6 +5,7 @@ import importlib.metadata
 import shutil
 import tempfile
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from uv import find_uv_bin
@@ -27,11 +28,9 @@ class Installation:
     def __init__(
         self, environment: Environment, steps: StepRunner, bytecode: BytecodeStore
     ) -> None:
-        self.environment = environment
-        self.steps = steps
+        self.environment, self.steps = environment, steps
         self.job, self.bench, self.cell = steps.job, steps.bench, steps.cell
-        self.misrecorded: tuple[Wrong, ...] = ()
-        self._misrecorded_beside: tuple[Wrong, ...] = ()
+        self.misrecorded = self._misrecorded_beside = tuple[Wrong, ...]()
         # What is not what the locked hash brought, and what no wheel may bring.
         self.damaged: tuple[str, ...] = ()
         self.refused: tuple[str, ...] = ()
@@ -69,15 +68,20 @@ class Installation:
         install = [
             *(uv, "pip", "install", "--no-config", "--no-progress", "--color=never", "--no-deps"),
             *("--only-binary=:all:", f"--python={self.cell / 'venv' / 'bin' / 'python'}"),
-            *self._link_mode(),
+            # Code of the cell that can write to the environment gets copies, never links.
+            *([] if self.bench.level == "L3" else ["--link-mode=copy"]),
         ]
-        hashed = [*install, "--require-hashes", *self._index_options()]
+        places = (
+            ["--no-index", f"--find-links={self.job.links}"]
+            if self.job.links
+            else index_arguments(self.bench.index, inputs.index)
+        )
+        hashed = [*install, "--require-hashes", *places]
         commands = [[*hashed, "-r", "pins.txt"]]
         if forced is not None and forced not in local_wheels:
             self._write_pins("given.txt", [forced])
-            commands.append(
-                [*hashed, f"--python-version={inputs.install_as_python}", "-r", "given.txt"]
-            )
+            admitted = f"--python-version={inputs.install_as_python}"
+            commands.append([*hashed, admitted, "-r", "given.txt"])
         local = [*install, "--no-index", "--offline"]
         built = [[*local, *map(str, wheels)]] if wheels else []
         built += [[*local, *self._write_local(local_wheels)]] if local_wheels else []
@@ -143,11 +147,7 @@ class Installation:
                 runner.cell = shelf
 
     def _install_checked(
-        self,
-        make: list[str],
-        commands: list[list[str]],
-        built: list[list[str]],
-        fetched: list[Pin],
+        self, make: list[str], commands: list[list[str]], built: list[list[str]], fetched: list[Pin]
     ) -> bool:
         """Install, and hold each file against its RECORD, and what was `fetched` against what it
         was when it came from the index.
@@ -211,12 +211,6 @@ class Installation:
             "install", cached, variables, network=False, is_trial=True
         ) or self.steps.run("install", command, variables, network=True)
 
-    def _link_mode(self) -> list[str]:
-        """Where code of the cell can write to the environment, its files are copies of the cache's,
-        never links.
-        """
-        return [] if self.bench.level == "L3" else ["--link-mode=copy"]
-
     def _source_pins(self) -> list[Pin]:
         """The pins to build: the lock found no wheel for them, and people named their builds."""
         named, lock = set(map(parse_release, self.job.builds)), self.job.lock
@@ -235,23 +229,13 @@ class Installation:
             limits=self.steps.limits("install"), readable=bench.readable,
             shelf=str(Path(bench.bytecode).with_name("builds")),
         )  # fmt: skip
-        return build_all(
-            orders,
-            self.cell / "builds",
-            log,
-            shop,
-            lambda ended: self.steps.note("install", ended, log),
-            self.steps.cancel,
-        )
+        note = partial(self.steps.note, "install", log=log)
+        return build_all(orders, self.cell / "builds", log, shop, note, self.steps.cancel)
 
     def _local_wheels(self) -> dict[Pin, Path]:
         paths = dict(self.job.wheels)
-        return {
-            pin: Path(paths[digest])
-            for pin in self.pins
-            for digest in pin.hashes
-            if digest in paths
-        }
+        local = ((pin, digest) for pin in self.pins for digest in pin.hashes if digest in paths)
+        return {pin: Path(paths[digest]) for pin, digest in local}
 
     def _write_local(self, local_wheels: dict[Pin, Path]) -> list[str]:
         """Write what asks for wheels of this machine, and return the options that install them; a
@@ -266,11 +250,6 @@ class Installation:
         python = self.job.lock.inputs.install_as_python
         as_python = [] if python is None else [f"--python-version={python}"]
         return ["--require-hashes", *as_python, "-r", "local.txt"]
-
-    def _index_options(self) -> list[str]:
-        if self.job.links:
-            return ["--no-index", f"--find-links={self.job.links}"]
-        return index_arguments(self.bench.index, self.job.lock.inputs.index)
 
     def _write_pins(self, name: str, pins: list[Pin]) -> None:
         (self.cell / name).write_text(

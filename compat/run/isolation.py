@@ -92,7 +92,11 @@ def wrapped(
             readable = (*room.readable, *([program] if program.is_absolute() else []))
             return [tool("bwrap"), *_bubblewrap(room, readable, inside), "--", *argv]
         case "L2":
-            return [tool("unshare"), *_unshare(room), "--", *argv]
+            # The keeper needs the capabilities of the new user namespace to bring up the loopback
+            # device and to mount shared memory; its command drops them.
+            words = ["--user", "--map-current-user", "--keep-caps", "--pid", "--fork", "--ipc"]
+            words += ["--kill-child=KILL", "--mount-proc", *([] if room.network else ["--net"])]
+            return [tool("unshare"), *words, "--", *argv]
         case _:
             return argv
 
@@ -141,15 +145,6 @@ def prefix_places(prefix: Path) -> tuple[Path, ...]:
         return (prefix,)
     names = ("bin", "include", "lib", "lib64", "libexec", "pyvenv.cfg", "share")
     return tuple(prefix / name for name in names)
-
-
-def _unshare(room: Room) -> Iterator[str]:
-    # The keeper needs the capabilities of the new user namespace to bring up the loopback device
-    # and to mount shared memory; its command drops them.
-    yield from ("--user", "--map-current-user", "--keep-caps", "--pid", "--fork", "--ipc")
-    yield from ("--kill-child=KILL", "--mount-proc")
-    if not room.network:
-        yield "--net"
 
 
 def _bubblewrap(room: Room, readable: Iterable[Path], inside: Inside) -> Iterator[str]:

@@ -13,6 +13,7 @@ stopped gives no order: so the keeper has the deadline too, and ends the command
 
 import contextlib
 import ctypes
+import errno
 import fcntl
 import os
 import resource
@@ -50,9 +51,10 @@ SETTLE_SECONDS = 0.25
 # <linux/prctl.h>, <linux/capability.h>, <linux/sockios.h>, <linux/if.h>, <linux/mount.h>
 _PDEATHSIG, _DUMPABLE, _CAPBSET_DROP, _SUBREAPER, _NO_NEW_PRIVS = 1, 4, 24, 36, 38
 _AMBIENT, _AMBIENT_CLEAR_ALL = 47, 4
-# CAP_SYS_ADMIN and CAP_PERFMON: with either, root reads the environment of every process, whatever
-# Landlock says.
-_OVERSEERS = (21, 38)
+# Outside of a namespace of its own, root keeps the rights over files and accounts alone. With
+# CAP_SYS_ADMIN or CAP_PERFMON it would read the environment of every process, whatever Landlock
+# says; with others set the clock or load a module.
+_OF_FILES_AND_ACCOUNTS = 8
 _CAPABILITY_VERSION_3 = 0x20080522
 _GET_FLAGS, _SET_FLAGS, _UP = 0x8913, 0x8914, 1
 _NO_SUID_NO_DEV = 6
@@ -68,6 +70,15 @@ _WRITABLE = (
     *("/tmp", "/var/tmp", "/dev/shm", "/dev/pts", "/dev/ptmx", "/dev/tty"),
     *("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"),
 )
+# <linux/audit.h>, <asm/unistd.h>, of each processor: its name for the kernel, the calls seccomp,
+# socket and prlimit64, and what is refused: add_key, request_key, keyctl, io_uring_setup, fsopen.
+_CALLS = {
+    "x86_64": (0xC000003E, 317, 41, 302, (248, 249, 250, 425, 430)),
+    "aarch64": (0xC00000B7, 277, 198, 261, (217, 218, 219, 425, 430)),
+}
+# <linux/bpf_common.h>, <linux/seccomp.h>
+_LOAD, _EQUAL, _ABOVE, _END, _ALLOW, _FAIL = 0x20, 0x15, 0x35, 0x06, 0x7FFF0000, 0x50000
+_UNIX_IP_NETLINK = (1, 2, 10, 16)
 
 
 class Start:
@@ -103,7 +114,8 @@ class Keeper:
         self.bell, bell = os.pipe()
         os.set_blocking(bell, False)
         signal.set_wakeup_fd(bell)
-        for number in (signal.SIGCHLD, signal.SIGTERM):
+        # The kernel keeps from an init what it does not listen to: no cell ends it by a signal.
+        for number in (signal.SIGCHLD, *(() if self.is_init else (signal.SIGTERM,))):
             signal.signal(number, lambda *_: None)
         variables = _variables({MARK: str(os.getpid())} if level == "L0" else {})
         self.main = _started(start, variables, self.is_init)
@@ -233,11 +245,15 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
     os.setpriority(os.PRIO_PROCESS, 0, min(start.priority + (0 if is_ahead else _BEHIND), 19))
     if start.tasks:
         resource.setrlimit(resource.RLIMIT_NPROC, (start.tasks, start.tasks))
-    for capability in range(64) if is_init else _OVERSEERS:
-        ctypes.CDLL(None).prctl(_CAPBSET_DROP, capability, 0, 0, 0)
+    libc = ctypes.CDLL(None, use_errno=True)
+    for capability in range(0 if is_init else _OF_FILES_AND_ACCOUNTS, 64):
+        libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)
     if is_init:
-        _drop_capabilities()
+        libc.prctl(_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
+        if libc.capset(struct.pack("Ii", _CAPABILITY_VERSION_3, 0), bytes(24)) != 0:
+            raise OSError(ctypes.get_errno(), "capset")
     _confine(start.writable)
+    _filter_calls(is_strict=start.writable is None)
     os.execvpe(start.command[0], start.command, variables)
 
 
@@ -274,12 +290,51 @@ def _confine(writable: list[str] | None) -> None:
     os.close(rules)
 
 
-def _drop_capabilities() -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
-    header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
-    if libc.capset(header, bytes(24)) != 0:
-        raise OSError(ctypes.get_errno(), "capset")
+def _filter_calls(is_strict: bool) -> None:
+    """Refuse what no namespace holds apart: the keys of the user's session, limits of other
+    processes (the keeper's, too), and sockets of other families, such as those by which a virtual
+    machine speaks to its host.
+
+    The ring of io_uring would make such sockets unseen, and memory in a file system without a place
+    nobody counts. A 32-bit program has other numbers for all this, and gets nothing.
+    """
+    name, seccomp, socket, limit, refused = _CALLS.get(os.uname().machine, (0, 0, 0, 0, ()))
+    if not name or struct.calcsize("P") != 8:
+        return
+    # Each: its label, the code, its number, where it goes on when that fits and when not.
+    program = [
+        ("", _LOAD, 4, "", ""),
+        ("", _EQUAL, name, "", "unknown"),
+        ("", _LOAD, 0, "", ""),
+        ("", _ABOVE, 1 << 30, "unknown", ""),
+        *(("", _EQUAL, call, "unknown", "") for call in refused),
+        ("", _EQUAL, socket, "socket", ""),
+        ("", _EQUAL, limit, "", "allow"),
+        # The process, 0 for its own; and both halves of the address of a new limit.
+        ("", _LOAD, 16, "", ""),
+        ("", _EQUAL, 0, "allow", ""),
+        ("", _LOAD, 32, "", ""),
+        ("", _EQUAL, 0, "", "deny"),
+        ("", _LOAD, 36, "", ""),
+        ("", _EQUAL, 0, "allow", ""),
+        ("deny", _END, _FAIL | errno.EPERM, "", ""),
+        ("socket", _LOAD, 16, "", ""),
+        *(("", _EQUAL, family, "allow", "") for family in _UNIX_IP_NETLINK),
+        ("", _END, _FAIL | errno.EAFNOSUPPORT, "", ""),
+        ("unknown", _END, _FAIL | errno.ENOSYS, "", ""),
+        ("allow", _END, _ALLOW, "", ""),
+    ]
+    # No label is the next instruction.
+    labels = {label: n for n, (label, *_) in enumerate(program)}
+    code = b"".join(
+        struct.pack("HBBI", what, *(labels[to] - n - 1 if to else 0 for to in (yes, no)), number)
+        for n, (_, what, number, yes, no) in enumerate(program)
+    )
+    filled = ctypes.create_string_buffer(code)
+    whole = struct.pack("HP", len(program), ctypes.addressof(filled))
+    # 4: without a mitigation that would make the program slower (SECCOMP_FILTER_FLAG_SPEC_ALLOW).
+    if ctypes.CDLL(None).syscall(seccomp, 1, 4, whole) != 0 and is_strict:
+        raise OSError(0, "the kernel takes no filter of system calls")
 
 
 def _settle_in(level: str, network: str, shared_mb: str) -> None:

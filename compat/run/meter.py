@@ -8,9 +8,8 @@ import string
 import time
 from collections.abc import Iterable
 
-from compat.run import logfile
 from compat.run.cgroup import Group, tasks
-from compat.run.disk import MIB, Disk
+from compat.run.disk import IN_MEMORY, MIB, Disk
 from compat.run.evidence import DeadChild, EndedBy, Isolation, Limits, MemoryMeans
 from compat.run.isolation import Room, in_memory
 from compat.run.processes import Known, Process, family
@@ -29,7 +28,6 @@ _FEW = 16
 # Signals of a crash: the rest is sent by somebody.
 _FATAL = frozenset((signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV))
 _OF_A_NAME = frozenset(string.ascii_letters + string.digits + "_.+-")
-_IN_MEMORY = ("/memfd:", "/dev/shm/")
 # In /proc/PID/smaps: device and inode of a shared mapping, and its share of the memory.
 _SHARED = re.compile(
     rb"^[\da-f]+-[\da-f]+ ...s [\da-f]+ ([\da-f]+):([\da-f]+) (\d+).*\n(?:\w+:.*\n)*?Pss: +(\d+)",
@@ -90,7 +88,7 @@ class Meter:
         return by
 
     def is_too_long(self) -> bool:
-        return logfile.size(self.log) > self.limits.output_mb * MIB
+        return os.fstat(self.log).st_size > self.limits.output_mb * MIB
 
     def dead_child(self) -> DeadChild | None:
         """Return the oldest process of the tree that a crash has ended and that nobody has asked
@@ -121,7 +119,7 @@ class Meter:
             return "processes"
         if self._is_too_heavy():
             return "memory"
-        if self.disk.is_full():
+        if self.disk.is_full([member.pid for member in self.members]):
             return "disk"
         return "silence" if self._is_silent() else None
 
@@ -133,7 +131,7 @@ class Meter:
         return [each for each in processes if each.parent != self.root]
 
     def _is_silent(self) -> bool:
-        now, size = time.monotonic(), logfile.size(self.log)
+        now, size = time.monotonic(), os.fstat(self.log).st_size
         cpu = sum(member.ticks for member in self.members) / _CLOCK_TICKS
         if (
             size != self.size
@@ -195,7 +193,7 @@ class Held:
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
                 path = f"{folder}/{name}"
-                if not os.readlink(path).startswith(_IN_MEMORY):
+                if not os.readlink(path).startswith(IN_MEMORY):
                     continue
                 status = os.stat(path)
                 if not self.has(status.st_dev, status.st_ino):

@@ -30,22 +30,12 @@ class StepRunner:
     """The steps of one cell so far, each the sum of its commands, and their logs in a folder."""
 
     def __init__(
-        self,
-        job: Job,
-        bench: Bench,
-        cell: Path,
-        evidence: Path,
-        cancel: threading.Event,
+        self, job: Job, bench: Bench, cell: Path, evidence: Path, cancel: threading.Event,
         enter: Enter,
-    ) -> None:
-        """Take the cell's folder and that of its evidence, and who hears what the cell is at;
-        nothing is touched yet.
-        """
-        self.job = job
-        self.bench = bench
-        self.cell = cell
-        self.evidence = evidence
-        self.cancel = cancel
+    ) -> None:  # fmt: skip
+        """Take the folders of cell and evidence, and who hears what the cell is at."""
+        self.job, self.bench, self.cell = job, bench, cell
+        self.evidence, self.cancel = evidence, cancel
         self.steps: list[Step] = []
         self.writable: tuple[Path, ...] = ()
         self.readable: tuple[Path, ...] = ()

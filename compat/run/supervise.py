@@ -14,8 +14,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compat.run import cgroup, keeper, logfile, processes
-from compat.run.disk import MIB
+from compat.run import cgroup, keeper, processes
+from compat.run.disk import MIB, cut_log, open_log
 from compat.run.evidence import DeadChild, Ended, EndedBy, Isolation, Limits
 from compat.run.isolation import (
     HIGHEST_FIRST,
@@ -72,7 +72,7 @@ def run_limited(
     shell. A log that outgrew its limit keeps head and tail. Raises OSError when the log cannot be
     written.
     """
-    log = logfile.open_log(room.log)
+    log = open_log(room.log)
     try:
         group = cgroup.Group(limits, cgroup.group_homes())
         try:
@@ -93,7 +93,7 @@ def run_limited(
         finally:
             group.close()
     finally:
-        logfile.cut(log, int(limits.output_mb * MIB))
+        cut_log(log, int(limits.output_mb * MIB))
         os.close(log)
 
 

@@ -7,8 +7,8 @@ import pytest
 from run.test_classify import GOOD, ran
 
 from compat.run.classify import classify
+from compat.run.events import with_failed_files
 from compat.run.evidence import Evidence, Raised
-from compat.run.failed_files import with_failed_files
 
 LOST = Raised(
     type="ImportError",

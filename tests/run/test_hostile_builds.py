@@ -7,6 +7,7 @@ import hashlib
 import io
 import sys
 import tarfile
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from packaging.version import Version
 from support.fake_index import FakeIndex, File, body, in_json
+from support.hostile import EACH_LEVEL, allowed, landlock
 
 from compat.declare.suite_table import Suite
 from compat.index.settings import IndexSettings
@@ -23,7 +25,6 @@ from compat.run.cell_run import CellRun
 from compat.run.classify import classify
 from compat.run.evidence import Isolation
 from compat.run.job import Bench, Job
-from compat.run.supervise import levels
 
 # The back end writes a mark into each victim, then makes an honest wheel.
 BACKEND = """\
@@ -138,11 +139,13 @@ class Machine:
 
 
 @pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Machine]:
+def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Machine]:
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.setenv(name, "127.0.0.1")
     index = FakeIndex()
-    yield Machine(index, tmp_path)
+    # In /tmp a build below L3 could write.
+    with tempfile.TemporaryDirectory(dir=Path.home()) as folder:
+        yield Machine(index, Path(folder))
     index.stop()
 
 
@@ -164,9 +167,10 @@ def test_an_install_runs_no_build_that_nobody_named(machine: Machine) -> None:
     assert str(classify(evidence)) == "install-fail:source-only(sly==1.0)"
 
 
-def test_a_named_build_writes_only_its_own_folder(machine: Machine) -> None:
-    if "L3" not in levels(machine.environ):
-        pytest.skip("this machine has no bubblewrap")
-    evidence = machine.run("L3", "sly==1.0").run()
+@pytest.mark.parametrize("level", EACH_LEVEL)
+def test_a_named_build_writes_only_its_own_folder(machine: Machine, level: Isolation) -> None:
+    if level not in allowed() or (level != "L3" and landlock() < 3):
+        pytest.skip(f"this machine does not keep a build from files elsewhere at {level}")
+    evidence = machine.run(level, "sly==1.0").run()
     assert [item.name for item in evidence.installed] == ["sly"], evidence.steps[-1].log
     assert machine.owned == []

@@ -7,8 +7,9 @@ import hashlib
 import io
 import re
 import sys
+import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,17 +31,25 @@ RED = "import animal\n\ndef test_red():\n    assert False, 'this is red'\n"
 GREEN = "import animal\n\ndef test_green():\n    assert animal.ALIVE\n"
 
 
-@pytest.fixture(
-    params=[
-        pytest.param(level, marks=[] if level == "L3" else pytest.mark.slow) for level in LEVELS
+def at(*levels: str) -> list[Any]:
+    return [
+        pytest.param(level, marks=() if level == "L3" else pytest.mark.slow) for level in levels
     ]
+
+
+@pytest.fixture(params=at(*LEVELS))
+def lair(request: pytest.FixtureRequest, tools: list[tuple[str, str, bytes]]) -> Iterator[Lair]:
+    """Below L3 Landlock keeps a cell from files elsewhere, but not in /tmp ("open")."""
+    level, _, is_open = request.param.partition("-")
+    if level not in allowed():
+        pytest.skip(f"this machine does not allow {level}")
+    with tempfile.TemporaryDirectory(dir="/tmp" if is_open else Path.home()) as folder:
+        yield Lair(Path(folder), level, tools)
+
+
+WHERE_IT_CAN_WRITE_TOO = pytest.mark.parametrize(
+    "lair", at(*LEVELS, "L2-open", "L1-open"), indirect=True
 )
-def lair(
-    request: pytest.FixtureRequest, tmp_path: Path, tools: list[tuple[str, str, bytes]]
-) -> Lair:
-    if request.param not in allowed():
-        pytest.skip(f"this machine does not allow {request.param}")
-    return Lair(tmp_path, request.param, tools)
 
 
 def wrong_hash(after: str) -> Callable[[str, bytes], bytes]:
@@ -118,24 +127,26 @@ class TestOneCellAndTheNext:
             "test-fail:assertion(test_a.py::test_red"
         )
 
+    @WHERE_IT_CAN_WRITE_TOO
     def test_an_import_that_rewrites_pytest_makes_no_later_cell_green(self, lair: Lair) -> None:
         first = lair.run(
             {"animal.py": EMPTIES_PYTEST + "raise RuntimeError('as if nothing was')\n"}, {}
         )
         expected = (
             "import-fail:error(animal.py"
-            if lair.level == "L3"
+            if lair.is_sealed
             else "import-fail:environment-mismatch(wrote to "
         )
         assert outcome(first).startswith(expected)
         later = lair.run({}, {"test_a.py": RED})
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
 
+    @WHERE_IT_CAN_WRITE_TOO
     def test_a_suite_that_rewrites_pytest_makes_neither_itself_nor_a_later_cell_green(
         self, lair: Lair
     ) -> None:
         first = lair.run({}, {"test_a.py": EMPTIES_PYTEST + GREEN})
-        if lair.level == "L3":
+        if lair.is_sealed:
             assert outcome(first) == "pass"
         else:
             assert outcome(first) == "test-fail:environment-mismatch(wrote to _pytest/python.py)"
@@ -196,7 +207,7 @@ class TestOneCellAndTheNext:
                 f"{'n' * 250}.pth": writes,
             },
         )
-        assert not mark.exists() or lair.level != "L3"
+        assert not mark.exists() or not lair.is_sealed
         assert outcome(evidence) == "pass", evidence.steps[0].log
         told = f"before1: {place.removeprefix('data/')}"
         assert {*evidence.refused} == {told, f"before1: lib/{library}/encodings/__init__.py"}
@@ -230,8 +241,8 @@ class TestOneCellAndTheNext:
             {}, {"test_a.py": GREEN}, before={"aa.pth": writes, "sitecustomize.py": writes}
         )
         assert evidence.startup == ("before1: aa.pth", "before1: sitecustomize.py")
-        # Below L3 the import and the suite can write there themselves.
-        assert lair.level != "L3" or not mark.exists()
+        # Elsewhere the import and the suite can write there themselves.
+        assert not lair.is_sealed or not mark.exists()
 
     def test_what_a_wheel_has_beside_its_record_is_told_and_does_not_stop_it(
         self, lair: Lair
@@ -242,6 +253,7 @@ class TestOneCellAndTheNext:
         again = lair.run({}, {"test_a.py": GREEN}, remade=wrong_hash("animal.py,sha256="))
         assert outcome(again) == "pass"
 
+    @WHERE_IT_CAN_WRITE_TOO
     def test_bytecode_that_an_import_leaves_beside_a_source_is_never_loaded(
         self, lair: Lair
     ) -> None:
@@ -263,7 +275,7 @@ except OSError as error:
         red = "test-fail:assertion(test_a.py::test_red"
         # Between the steps it gets bytecode of ours there, so that it has something to write over.
         again = "test-fail:environment-mismatch(wrote to _pytest/__pycache__/python."
-        assert outcome(evidence).startswith(red if lair.level == "L3" else again)
+        assert outcome(evidence).startswith(red if lair.is_sealed else again)
         assert [trial.status for trial in evidence.tests] == ["failed"]
 
 
@@ -343,11 +355,12 @@ class TestItsOwnGreen:
         assert outcome(evidence).startswith("test-fail:assertion(test_a.py::test_red")
         assert evidence.startup == ("lair1: zz.pth",)
 
+    @WHERE_IT_CAN_WRITE_TOO
     def test_a_start_up_file_cannot_rewrite_the_suite_unseen(self, lair: Lair) -> None:
         evidence = lair.run({"zz.pth": REWRITES_SUITE}, {"test_a.py": RED})
         seen = ("import-fail:", "test-fail:")
         assert outcome(evidence).startswith(seen), outcome(evidence)
-        if lair.level != "L3":
+        if not lair.is_sealed:
             assert "environment-mismatch(wrote to suite/test_a.py)" in outcome(evidence)
 
     def test_a_test_that_is_left_out_is_missed(self, lair: Lair) -> None:

@@ -14,6 +14,7 @@ from support import hostile
 from support.hostile import PLENTY, Place
 
 from compat.cli.machine import readable_places
+from compat.run import keeper
 from compat.run.isolation import NETWORK, SYSTEM, made_up
 from compat.run.supervise import run_limited
 
@@ -46,6 +47,9 @@ def connects(family, address):
         client.settimeout(2)
         return tried(lambda: client.connect(address))
 
+def makes(family):
+    return any(tried(lambda: socket.socket(family, kind).close()) for kind in (1, 2, 3, 5))
+
 def writes(folder):
     path = folder + "/written" if os.path.isdir(folder) else folder
     return tried(lambda: open(path, "ab").close())
@@ -66,11 +70,12 @@ print(json.dumps({
     "links": links,
     "writable": writable,
     "written": sorted(each for each in folders - devices if writes(each)),
-    "settings": [path for path in settings() if tried(lambda: open(path, "r+b").close())],
+    "settings": [path for path in settings() if tried(lambda: os.open(path, os.O_WRONLY))],
     "sockets": subprocess.run(find, capture_output=True, text=True).stdout.split(),
     "paths": [path for path in outside if tried(lambda: os.stat(path))],
     "unix": [path for path in outside if connects(socket.AF_UNIX, path)],
     "abstract": connects(socket.AF_UNIX, "\0" + ports[1]),
+    "families": [family for family in range(64) if makes(family)],
     "loopback": connects(socket.AF_INET, ("127.0.0.1", ports[0])),
     "processes": sorted(int(name) for name in os.listdir("/proc") if name.isdigit()),
     "signalled": [each for each in (pid, 1) if tried(lambda: os.kill(each, 18))],
@@ -98,6 +103,8 @@ def test_the_page_prints_the_list_that_the_code_has(tmp_path: Path) -> None:
     assert listed("read with a network") == set(NETWORK)
     assert listed("made up") == set(made_up(room, 1000, 1000))
     assert listed("write") == {"/tmp", "/var/tmp", "/dev/shm"}
+    families = {socket.AddressFamily(each).name for each in keeper._UNIX_IP_NETLINK}
+    assert listed("sockets") == families
 
 
 @pytest.mark.parametrize("network", [False, True], ids=("without-network", "with-network"))
@@ -157,6 +164,7 @@ def test_a_cell_reaches_what_the_page_lists_and_nothing_else(
     assert (found["settings"], found["sockets"], found["unix"]) == ([], [], [])
     assert found["paths"] == []
     assert found["loopback"] is network
+    assert {socket.AddressFamily(each).name for each in found["families"]} <= listed("sockets")
     assert found["abstract"] is (network and hostile.landlock() < 6)
     assert found["processes"][0] == 1
     assert victim.pid not in found["processes"]

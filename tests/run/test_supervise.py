@@ -1,17 +1,19 @@
 import mmap
 import os
 import signal
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pytest
 from support import hostile
-from support.hostile import EACH_LEVEL, PATH, PLENTY, Place
+from support.hostile import CONTAINED, EACH_LEVEL, PATH, PLENTY, Place
 
+from compat.files import remove_tree
 from compat.run import cgroup, meter, processes
 from compat.run.disk import Disk, taken
-from compat.run.evidence import DeadChild
+from compat.run.evidence import DeadChild, Isolation
 from compat.run.supervise import levels, run_limited
 
 
@@ -397,6 +399,37 @@ class TestDisk:
         assert ended.by == "disk"
         assert (place.folder / "big").stat().st_size <= 200 << 20
 
+    @pytest.mark.parametrize("level", CONTAINED)
+    @pytest.mark.parametrize(
+        "hide",
+        [
+            "file = open('big', 'wb'); os.unlink('big')",
+            "file = open(os.open('.', os.O_TMPFILE | os.O_RDWR), 'wb')",
+            "for _ in range(99): os.mkdir('d' * 99), os.chdir('d' * 99)\n"
+            "                file = open('big', 'wb')",
+        ],
+        ids=("without-a-name", "never-named", "below-a-long-path"),
+    )
+    def test_files_that_are_hidden_count(self, tmp_path: Path, level: Isolation, hide: str) -> None:
+        if level not in hostile.allowed():
+            pytest.skip(f"this machine does not allow {level}")
+        # Its own /tmp would be memory; and only a disk has what free space shows.
+        with tempfile.TemporaryDirectory(dir=Path.home()) as folder:
+            ended = Place(Path(folder), level).run(
+                f"""
+                {hide}
+                for _ in range(200):
+                    file.write(os.urandom(1 << 20))
+                    file.flush()
+                    time.sleep(0.01)
+                time.sleep(20)
+                """,
+                disk_mb=50,
+            )
+            remove_tree(Path(folder))
+            Path(folder).mkdir()
+        assert ended.by == "disk"
+
     def test_hardly_anything_free_is_full_whoever_took_it(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -436,7 +469,7 @@ class TestDisk:
         os.link(cell / "new", cell / "again")
         (cell / "sparse").touch()
         os.truncate(cell / "sparse", 1 << 30)
-        assert taken([cell], since) == 2 << 20
+        assert taken([cell], since, []) == 2 << 20
 
 
 BOMB = """

@@ -1,3 +1,4 @@
+import ctypes
 import json
 import os
 import pwd
@@ -11,6 +12,7 @@ import pytest
 from support import hostile
 from support.hostile import EACH_LEVEL, NAMESPACED, PLENTY, Place
 
+from compat.run import keeper
 from compat.run.evidence import Isolation
 from compat.run.isolation import prefix_places
 from compat.run.supervise import run_limited
@@ -97,6 +99,23 @@ class TestTheKeeper:
             """)
         assert (ended.by, ended.exit_code) == ("exit", 1)
         assert namespaced.log.read_text() == "Permission denied\n" * 3
+
+    def test_gets_no_limit_and_no_signal_from_its_command(self, place: Place) -> None:
+        ended = place.run(f"""
+            import resource
+            pid = os.getppid()
+            for what in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS):
+                try:
+                    resource.prlimit(pid, what, (0, 0))
+                except OSError:
+                    pass
+            if {place.level in NAMESPACED}:
+                caught = [line for line in open("/proc/1/status") if line.startswith("SigCgt")]
+                print(int(caught[0].split()[1], 16) == 1 << signal.SIGCHLD - 1, flush=True)
+            os._exit(1)
+            """)
+        assert (ended.by, ended.exit_code) == ("exit", 1)
+        assert place.log.read_text() in ("", "True\n")
 
 
 class TestANamespace:
@@ -210,6 +229,49 @@ def test_a_cell_does_not_read_the_environment_of_compat(
                 print(fault.strerror)
         """)
     assert place.log.read_text() == "Permission denied\n" * 2
+
+
+@pytest.mark.parametrize("level", EACH_LEVEL)
+def test_what_no_namespace_holds_apart_is_refused_at_every_level(
+    level: Isolation, tmp_path: Path
+) -> None:
+    """The keys of a user's session, the sockets by which a virtual machine speaks to its host."""
+    if os.uname().machine not in keeper._CALLS:
+        pytest.skip("no filter of system calls for this processor")
+    add, request, act, ring, mount = keeper._CALLS[os.uname().machine][-1]
+    libc, own = ctypes.CDLL(None), Place(tmp_path, level)
+    name = own.mark.encode()
+    # A session of its own (1), with a key; under a container's filter there are none.
+    libc.syscall(act, 1, None)
+    libc.syscall(add, b"user", name, b"secret", 6, -3)
+    ended = own.run(f"""
+        import ctypes, resource, socket
+        libc = ctypes.CDLL(None)
+        print(libc.syscall({request}, b"user", {name!r}, None, 0), libc.syscall({act}, 0, -3, 0))
+        ring = libc.syscall({ring}, 8, ctypes.create_string_buffer(200))
+        print(ring, libc.unshare(0x10020000) and -1, libc.syscall({mount}, b"tmpfs", 0))
+        for family in range(64):
+            for kind in (1, 2, 3, 5):
+                try:
+                    socket.socket(family, kind).close()
+                    print(family)
+                except OSError:
+                    pass
+        resource.prlimit(0, resource.RLIMIT_NOFILE, (100, 100))
+        print(resource.prlimit(os.getpid(), resource.RLIMIT_NOFILE))
+        """)
+    assert ended.exit_code == 0
+    keys, made, *families, limits = own.log.read_text().splitlines()
+    assert (keys, made[:2], made[-2:], limits) == ("-1 -1", "-1", "-1", "(100, 100)")
+    assert {*families} <= {"1", "2", "10", "16"}  # Unix, both of IP, netlink
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root has such rights")
+@pytest.mark.parametrize("level", EACH_LEVEL)
+def test_root_keeps_no_right_over_the_machine(level: Isolation, tmp_path: Path) -> None:
+    own = Place(tmp_path, level)
+    own.run("print([l.split()[1] for l in open('/proc/self/status') if l.startswith('CapEff')][0])")
+    assert int(own.log.read_text(), 16) & ~0xFF == 0
 
 
 @pytest.mark.parametrize("level", EACH_LEVEL)

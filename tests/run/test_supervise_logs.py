@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.run import logfile
+from compat.run.disk import cut_log, open_log
 
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[int]:
-    descriptor = logfile.open_log(tmp_path / "log")
+    descriptor = open_log(tmp_path / "log")
     yield descriptor
     os.close(descriptor)
 
@@ -22,7 +22,7 @@ def whole(log: int) -> bytes:
 
 def test_a_cut_log_keeps_its_head_and_its_tail_and_says_what_is_gone(log: int) -> None:
     os.write(log, b"head" + b"x" * 1000 + b"tail")
-    logfile.cut(log, 100)
+    cut_log(log, 100)
     assert len(whole(log)) == 100
     assert whole(log).startswith(b"head")
     assert whole(log).endswith(b"tail")
@@ -31,7 +31,7 @@ def test_a_cut_log_keeps_its_head_and_its_tail_and_says_what_is_gone(log: int) -
 
 def test_a_cut_of_a_large_log_goes_by_pieces(log: int) -> None:
     os.write(log, b"a" * (8 << 20) + b"z" * (8 << 20))
-    logfile.cut(log, 6 << 20)
+    cut_log(log, 6 << 20)
     line = b"\n... 10485760 bytes cut ...\n"
     head, found, tail = whole(log).partition(line)
     assert found
@@ -43,10 +43,10 @@ def test_a_cut_of_a_large_log_goes_by_pieces(log: int) -> None:
 def test_a_log_is_never_longer_than_it_may_be_and_never_cut_without_need(
     text: bytes, most: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    log = logfile.open_log(tmp_path_factory.mktemp("logs") / "log")
+    log = open_log(tmp_path_factory.mktemp("logs") / "log")
     try:
         os.write(log, text)
-        logfile.cut(log, most)
+        cut_log(log, most)
         assert whole(log) == text if len(text) <= most else len(whole(log)) <= most
     finally:
         os.close(log)

@@ -17,6 +17,7 @@ from compat.run.cell_run import CellRun
 from compat.run.evidence import Evidence, Isolation
 from compat.run.interpreter import bytecode_of
 from compat.run.job import Bench, Job
+from support.hostile import landlock
 from support.zoo import wheel
 
 THEN = datetime.datetime(2026, 11, 22, tzinfo=datetime.timezone.utc)
@@ -32,6 +33,11 @@ class Lair:
     tools: list[tuple[str, str, bytes]]
     runs: int = 0
     disk_mb: int = 1000
+
+    @property
+    def is_sealed(self) -> bool:
+        """Whether nothing that a cell wrote outside of its home can be there."""
+        return self.level == "L3" or (landlock() >= 3 and self.folder.parts[1] != "tmp")
 
     def run(
         self,
