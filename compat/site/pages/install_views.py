@@ -44,8 +44,8 @@ def plain_page(report: MatrixReport) -> Doc:
     best = {(b.release, b.platform): b.install for b in on_platforms(snapshot.platform_installs)}
     rows: list[tuple[list[str], list[InstallState], list[Install]]] = []
     for release in reversed(releases):
-        there = [best[release, name] for name in matrix.platforms]
-        answers = [*(own[release, python] for python in pythons), *there]
+        elsewhere = [best[release, name] for name in matrix.platforms]
+        answers = [*(own[release, python] for python in pythons), *elsewhere]
         states = [install.state for install in answers]
         if rows and rows[-1][1] == states:
             rows[-1][0].append(release)

@@ -216,8 +216,8 @@ SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
 
 
 def _causes(report: MatrixReport) -> Iterator[Page]:
-    found = results_view.causes(report)
-    for cause in (*found.red, *found.undecided):
+    causes = results_view.causes(report)
+    for cause in (*causes.red, *causes.undecided):
         yield Page(
             path=page(report.name, "causes", cause.anchor),
             template="cause.html",

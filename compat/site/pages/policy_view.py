@@ -8,7 +8,12 @@ from compat.policy.calendar import Bar, missing_command
 from compat.policy.proposal import Kind, Proposal
 from compat.policy.propose import affected_words, floors
 from compat.rewrite.toml_values import matrix_after
-from compat.site.api.axis_documents import proposals_document, schedule_document
+from compat.site.api.axis_documents import (
+    Proposals,
+    ScheduleDocument,
+    proposals_document,
+    schedule_document,
+)
 from compat.site.edition import MatrixReport
 from compat.site.pages.charts_view import timeline
 from compat.site.pages.place_view import Doc, entry_page
@@ -55,6 +60,26 @@ def roadmap(report: MatrixReport) -> Doc:
     )
     heads = ("version", "released", "window ends", "upstream support ends", "")
     spans = [_span(bar, names[bar.axis]) for bar in bars]
+    return Doc(
+        has_policy=snapshot.ask.policy is not None,
+        floors=[
+            Doc(
+                outlook=outlook,
+                command=missing_command(report.name, outlook.needs) if outlook.needs else "",
+                arithmetic=arithmetic[outlook.axis],
+                why=_why_python(report)
+                if outlook.axis == snapshot.matrix.interpreters.name
+                else "",
+            )
+            for outlook in proposals.outlooks
+        ],
+        moves=_moves(document, proposals),
+        proposals=[proposal_view(report, proposal) for proposal in proposals.proposals],
+        chart=timeline(chart, spans, heads, rows, document.day) if spans else None,
+    )
+
+
+def _moves(document: ScheduleDocument, proposals: Proposals) -> list[Doc]:
     outlooks = {(outlook.axis, outlook.to): outlook for outlook in proposals.outlooks}
     by_target = {(p.axis, p.proposed): p for p in proposals.proposals}
     moves = []
@@ -76,23 +101,7 @@ def roadmap(report: MatrixReport) -> Doc:
                 axis=move.axis,
             )
         )
-    return Doc(
-        has_policy=snapshot.ask.policy is not None,
-        floors=[
-            Doc(
-                outlook=outlook,
-                command=missing_command(report.name, outlook.needs) if outlook.needs else "",
-                arithmetic=arithmetic[outlook.axis],
-                why=_why_python(report)
-                if outlook.axis == snapshot.matrix.interpreters.name
-                else "",
-            )
-            for outlook in proposals.outlooks
-        ],
-        moves=moves,
-        proposals=[proposal_view(report, proposal) for proposal in proposals.proposals],
-        chart=timeline(chart, spans, heads, rows, document.day) if spans else None,
-    )
+    return moves
 
 
 def clause(sentence: str) -> str:
