@@ -37,7 +37,7 @@ FIRST = {
         "doctor": ("doctor", "Explain a failing environment or error message, and what to change."),
     },
     "Find": {
-        "floor": ("floor", "Find the lowest version on an axis that works."),
+        "floor": ("floor", "Find the lowest versions that work."),
         "blame": ("blame", "Find the package release that makes a cell fail."),
     },
     "Publish": {

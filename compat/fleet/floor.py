@@ -431,7 +431,7 @@ class MinimumSearch:
             because = f"{installed} is the lowest that the minimums of the others let in"
             exact = self._lock({name: self._floor(name, f"=={known[0]}")})
             if isinstance(exact, Refusal) and exact.cause == "suite-fault":
-                state, because = "untested", exact.subject
+                state, because = "untested", _refused(exact)
         elif lowest is not None and installed > lowest:
             because = f"{installed} is the lowest release that can be installed here"
         return Minimum(
@@ -504,7 +504,7 @@ class MinimumSearch:
             raise SearchStopped(why)
         lock = self._lock({**self._held, **lowered})
         if isinstance(lock, Refusal):
-            return _Tried(probe="untestable", because=lock.because)
+            return _Tried(probe="untestable", because=_refused(lock))
         if lock.digest not in self._tried:
             self._tried[lock.digest] = self._judged(label, lock)
         return self._tried[lock.digest]
@@ -605,3 +605,8 @@ def _declared(asked: Asked) -> str:
 def _cell(label: str, lock: Lock) -> str:
     python = lock.inputs.python
     return f"py{python.major}.{python.minor}-{label}-{lock.digest[:8]}"
+
+
+def _refused(refusal: Refusal) -> str:
+    # Of a fault of the suite the subject says what the tests need, and through what.
+    return refusal.subject if refusal.cause == "suite-fault" else refusal.because

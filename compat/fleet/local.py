@@ -102,7 +102,7 @@ class Station:
     ) -> None:
         self._bench, self._canary, self._now = bench, canary, now
         self._attempts = attempts
-        self._run_cell = run_cell or (lambda *words: CellRun(*words).run())
+        self._run_cell = run_cell or _run_cell
         self._passed: dict[str, Path | None] = {}
 
     def trouble(self, job: Job, cancel: threading.Event) -> str:
@@ -154,6 +154,12 @@ class Station:
         self, job: Job, cancel: threading.Event, enter: Enter = lambda activity, cell: None
     ) -> JudgedRun:
         return judged(self._run_cell(job, self._bench(job), self._now(), cancel, enter))
+
+
+def _run_cell(
+    job: Job, bench: Bench, started: datetime.datetime, cancel: threading.Event, enter: Enter
+) -> Evidence:
+    return CellRun(job, bench, started, cancel, enter).run()
 
 
 class Breaker:

@@ -49,6 +49,7 @@ def test_a_site_of_somebody_else_holds_no_address_of_this_repository(
             "schedule",
         ),
         *("proposals", "reliability", "plain", "search", "build", "embed"),
+        *("more", "platforms", "roadmap"),
     }
 
 

@@ -15,7 +15,7 @@ from support.ran import Run
 
 from compat import pipeline
 from compat.errors import IndexUnreachable
-from compat.fleet import local, station
+from compat.fleet import local
 from compat.fleet.batch import LockResult
 from compat.lock import uv as tool
 from compat.lock.lockfile import Refusal
@@ -80,7 +80,7 @@ class Cells:
 def cells(monkeypatch: pytest.MonkeyPatch) -> Cells:
     """Run no cell, but say that each passes."""
     stub = Cells()
-    monkeypatch.setattr(station, "_run_cell", stub)
+    monkeypatch.setattr(local, "_run_cell", stub)
     return stub
 
 
@@ -203,7 +203,7 @@ def test_a_worker_that_was_lost_is_told_in_the_last_lines_and_ends_with_3(
         is_lost.wait(600)
         return cells(job, *more)
 
-    monkeypatch.setattr(station, "_run_cell", one_is_broken)
+    monkeypatch.setattr(local, "_run_cell", one_is_broken)
     found = run("run", "demo", CELL, RELAXED, "--jobs", "2")
     assert sorted(cells.ran) == sorted([CELL, RELAXED])
     assert found.code == 3

@@ -461,13 +461,13 @@ def test_no_other_byte_moves_in_any_style(
 
 
 def test_a_folder_stands_for_all_that_state_a_floor(tmp_path: Path) -> None:
-    from compat.cli.propose import _files
+    from compat.cli.propose import project_files
 
     (tmp_path / ".github" / "workflows").mkdir(parents=True)
     stated = ["pyproject.toml", "tox.ini", ".github/workflows/ci.yml", ".readthedocs.yml"]
     for name in (*stated, "requirements.txt"):
         (tmp_path / name).write_text("")
-    assert [path.relative_to(tmp_path).as_posix() for path in _files([tmp_path])] == stated
+    assert [path.relative_to(tmp_path).as_posix() for path in project_files([tmp_path])] == stated
 
 
 def added(version: str) -> Move:

@@ -260,10 +260,8 @@ def test_pages_name_the_tests_of_helpers_apart_and_count_the_others() -> None:
     shown = capability_list(volume)
     assert shown.count == sum(len(lines) for _, lines in shown.groups) == 2
     assert [one.id for one in shown.helpers] == ["sum"]
-    assert capability_view(volume, "sum", ()).of_helper
-    assert capability_view(volume, "sum", ()).statements == (
-        "Works in every release tested for it.",
-    )
+    assert capability_view(volume, "sum").of_helper
+    assert capability_view(volume, "sum").statements == ("Works in every release tested for it.",)
     assert "sum" in capability_ids(volume)
     text = capability_table(volume.snapshot, volume.capabilities)
     table, _, helpers = text.partition("Tests of the suite's own helpers")

@@ -129,8 +129,8 @@ def test_what_is_known_to_be_refused_is_nowhere_called_declared(shelf: Shelf) ->
         for row in rows:
             proven = [versions for style, versions in row.answers if style.state == "unknown"]
             assert at["dep"] not in proven
-        assert entry.verdict.kind == ("infeasible" if entry.obstacle else "broken")
-        assert any(str(entry.refusal.on) in reason for reason in entry.verdict.reasons)
+        assert entry.kind == ("infeasible" if entry.obstacle else "broken")
+        assert any(str(entry.refusal.on) in reason for reason in entry.reasons)
 
 
 @given(shelf=shelves())
