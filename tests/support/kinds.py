@@ -1,7 +1,5 @@
 """One page of each kind, of the site with every state and of the real one."""
 
-from support.real_site import DAY
-
 STATES = (
     "",
     "demo/",
@@ -21,8 +19,9 @@ STATES = (
     "demo/causes/",
     "demo/charts/",
     "demo/changes/",
-    "demo/schedule/",
-    "demo/proposals/",
+    "demo/roadmap/",
+    "demo/more/",
+    "demo/plain/",
     "demo/reliability/",
     "demo/release/2.0/",
     "demo/cell/py3.9-dep2-demo2.0/",
@@ -55,19 +54,19 @@ REAL = (
     "tff/grid/all/",
     "tff/cap/",
     "tff/cap/learning.fed-avg/",
-    "tff/cap/sparse.native+sparse.sum-dense/",
     "tff/causes/",
     "tff/charts/",
     "tff/changes/",
-    "tff/schedule/",
-    f"tff/schedule/{DAY.year + 1}-q1/",
-    "tff/proposals/",
+    "tff/roadmap/",
+    "tff/more/",
+    "tff/plain/",
+    "tff/advise/macos-arm64/",
     "tff/reliability/",
     "tff/release/0.48.0/",
     "tff/cell/py3.11-tf2.14-tff0.87.0+relaxed/",
     "tff/cell/py3.8-tf2.10-tff0.36.0+relaxed/",
     "pip-tools/",
-    "pip-tools/proposals/",
+    "pip-tools/roadmap/",
     "pip-tools/proposals/raise-python-3.9-to-3.11/",
     "pip-tools/grid/",
 )
