@@ -1,9 +1,6 @@
 """Texts that are changed where they stand, and nowhere else: requirements files, setup.cfg and
 setup.py, noxfile.py, tox.ini, workflows, classifiers, and the badges of a README. No code of them
 runs.
-
-ConfigUpdater and ruamel.yaml were weighed (November 2026): neither keeps each byte of a value over
-several lines that it changes, and both would still leave the items of a list to be found here.
 """
 
 import ast
