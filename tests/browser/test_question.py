@@ -133,7 +133,7 @@ def test_an_axis_goes_by_each_of_its_names(name: str, window: Open, real: str) -
     [
         (GONE, "The package index has no jaxlib==0.4.14, which tensorflow-federated 0.63.0", ""),
         (OTHER_PYTHON, "Read: Python 3.12.1.", "3.12"),
-        (UV, "Read: Python 3.12.3.", "3.12"),
+        (UV, "Read: Python 3.12.3, tensorflow-federated 0.87.0.", "3.12"),
         (RENAMED, "jaxlib.xla_client.get_local_backend is missing", "3.8"),
         (FREEZE, "What works with tensorflow-federated 0.20.0", ""),
         ("hello", "No version and no published cause was recognised.", ""),

@@ -82,29 +82,14 @@ def api_outlooks(site: Path, matrix: str) -> Iterator[Named]:
             yield move, known[move] if late else outlook["on"]
 
 
-def schedule_page(site: Path, matrix: str) -> Iterator[Named]:
-    source = (site / "public" / matrix / "schedule" / "index.html").read_text(encoding="utf-8")
-    table = source.partition("New minimum")[2].partition("</table>")[0]
+def roadmap_page(site: Path, matrix: str) -> Iterator[Named]:
+    source = (site / "public" / matrix / "roadmap" / "index.html").read_text(encoding="utf-8")
+    table = source.partition("First release after")[2].partition("</table>")[0]
     for row in table.split("<tr>")[1:]:
         cells = [" ".join(re.sub(r"<[^>]*>", " ", cell).split()) for cell in row.split("<td>")[1:]]
-        yield (cells[1].rpartition(" ")[0], cells[2]), iso(cells[0])
-
-
-def quarter_pages(site: Path, matrix: str) -> Iterator[Named]:
-    rise = rf"With the first release after {WORDED} the minimum (\S+) may rise to (\S+) \."
-    for shown in pages(site / "public" / matrix / "schedule").values():
-        for on, package, version in re.findall(rise, shown):
-            yield (package, version), iso(on)
-
-
-def proposals_page(site: Path, matrix: str) -> Iterator[Named]:
-    shown = text(site / "public" / matrix / "proposals" / "index.html")
-    waiting = (
-        rf"Earliest with a release after {WORDED} \."
-        r" Raise the floor of (\S+) from \S+ to (\d[\d.]*)"
-    )
-    for on, package, version in re.findall(waiting, shown):
-        yield (package, version), iso(on)
+        on = re.match(WORDED, cells[0])
+        assert on is not None, cells
+        yield (cells[1].rpartition(" ")[0], cells[2]), iso(on[0])
 
 
 def proposal_pages(site: Path, matrix: str) -> Iterator[Named]:
@@ -149,11 +134,10 @@ def command_line(site: Path, matrix: str) -> Iterator[Named]:
                 yield (proposal["package"], proposal["proposed"]), proposal["earliest"]
 
 
-WHOLE = (schedule_page, quarter_pages)
+WHOLE = (roadmap_page,)
 PARTS = (
     api_proposals,
     api_outlooks,
-    proposals_page,
     proposal_pages,
     diffs,
     calendars,
