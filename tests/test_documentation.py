@@ -249,7 +249,8 @@ def untold(page: str, printed: Printed) -> list[str]:
             turns[line] += 1
             pattern = re.escape(VARIES.sub("~", shown.strip())).replace(r"\.\.\.", ".*")
             pattern = pattern.replace(r"\n.*\n", r"\n(?:.*\n)?").replace("\n.*\n", "\n(?:.*\n)?")
-            texts = ended.stdout, ended.stderr, ended.stderr + ended.stdout
+            out, err = ended.stdout, ended.stderr
+            texts = out, err, err + out, out + err
             if not any(
                 re.fullmatch(pattern, VARIES.sub("~", text.strip()), re.DOTALL) for text in texts
             ):
