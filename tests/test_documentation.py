@@ -7,7 +7,8 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -199,7 +200,10 @@ WRITE = re.compile(
 )
 
 
-def followed(folder: Path, page: str) -> dict[str, subprocess.CompletedProcess[str]]:
+Printed = Mapping[str, list[subprocess.CompletedProcess[str]]]
+
+
+def followed(folder: Path, page: str) -> Printed:
     """Write the files of a page and type its commands, in their order; return what the commands
     came to, by line.
     """
@@ -209,7 +213,7 @@ def followed(folder: Path, page: str) -> dict[str, subprocess.CompletedProcess[s
         "PATH": os.pathsep.join([scripts, os.environ["PATH"]]),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    printed = {}
+    printed: dict[str, list[subprocess.CompletedProcess[str]]] = {}
     for step in WRITE.finditer(page):
         if step["line"]:
             ended = subprocess.run(
@@ -221,11 +225,45 @@ def followed(folder: Path, page: str) -> dict[str, subprocess.CompletedProcess[s
                 text=True,
             )
             assert ended.returncode in (0, 1), f"{step['line']}: {ended.stdout}{ended.stderr}"
-            printed.setdefault(step["line"], ended)
+            printed.setdefault(step["line"], []).append(ended)
         else:
             (folder / step["path"]).parent.mkdir(parents=True, exist_ok=True)
             (folder / step["path"]).write_text(step["content"], encoding="utf-8")
     return printed
+
+
+# What differs from day to day and from machine to machine: a day, how long it took, a digest.
+VARIES = re.compile(
+    r"\b(?:\d{4}-\d\d-\d\d|\d+(?:\.\d+)? (?:s|min|MB|files)|[0-9a-f]{12,}|isolation L\d)\b"
+)
+SHOWN_COMMAND = re.compile(r"^\$ ([^\n]+)\n((?:(?!\$ )[^\n]*\n)*)", re.MULTILINE)
+
+
+def untold(page: str, printed: Printed) -> list[str]:
+    """Return the commands that do not print what a page shows; `...` stands for anything."""
+    missed = []
+    turns: Counter[str] = Counter()
+    for block in blocks(page, "console"):
+        for line, shown in SHOWN_COMMAND.findall(block):
+            ended = printed[line][turns[line]]
+            turns[line] += 1
+            pattern = re.escape(VARIES.sub("~", shown.strip())).replace(r"\.\.\.", ".*")
+            pattern = pattern.replace(r"\n.*\n", r"\n(?:.*\n)?").replace("\n.*\n", "\n(?:.*\n)?")
+            out, err = ended.stdout, ended.stderr
+            texts = out, err, err + out, out + err
+            if not any(
+                re.fullmatch(pattern, VARIES.sub("~", text.strip()), re.DOTALL) for text in texts
+            ):
+                missed.append(f"{line}\n{ended.stderr}{ended.stdout}")
+    return missed
+
+
+def test_what_a_page_shows_and_a_command_does_not_print_is_found() -> None:
+    text = "one 12 s\ntwo\nthree\n"
+    ended = {"compat a": [subprocess.CompletedProcess("compat a", 0, text, "")]}
+    assert not untold("```console\n$ compat a\none 3 s\n...\nthree\n```\n", ended)
+    assert untold("```console\n$ compat a\none 3 s\n...\nfour\n```\n", ended)
+    assert untold("```console\n$ compat a\none 3 s\nthree\n```\n", ended)
 
 
 @pytest.mark.real_index
@@ -234,12 +272,14 @@ def test_an_empty_repository_comes_to_a_published_page_as_it_is_told(tmp_path: P
         pytest.fail("the page's cells run on Python 3.11, which this machine does not have")
     folder = tmp_path / "repository"
     folder.mkdir()
-    printed = followed(folder, text_of(ROOT / "docs" / "your-library.md"))
-    told = {line: ended.stdout + ended.stderr for line, ended in printed.items()}
+    page = text_of(ROOT / "docs" / "your-library.md")
+    printed = followed(folder, page)
+    told = {line: ended.stdout + ended.stderr for line, [ended, *_] in printed.items()}
     assert "Next: compat run marshmallow --quick" in told["compat init marshmallow"]
-    first = printed["compat run marshmallow --quick"]
+    assert not untold(page, printed)
+    first = printed["compat run marshmallow --quick"][0]
     assert first.returncode == 0, first.stderr
-    second = printed["compat run marshmallow 'py3.11-*' --junit junit.xml"]
+    second = printed["compat run marshmallow 'py3.11-*' --junit junit.xml"][0]
     assert second.returncode == 1
     assert "py3.11-marshmallow3.26  pass" in second.stderr
     assert re.search(r"py3\.11-marshmallow4\.\d+  test-fail:\S+\(missing", second.stderr)
@@ -267,17 +307,19 @@ def test_the_tutorial_does_what_it_shows(tmp_path: Path) -> None:
     """
     if interpreter(Version("3.11")) is None:
         pytest.fail("the tutorial's cells run on Python 3.11, which this machine does not have")
-    printed = followed(tmp_path, text_of(ROOT / "docs" / "tutorial.md"))
-    assert printed["compat check jinja2"].stdout == "sound: jinja2\n"
-    first = printed["compat run jinja2"]
+    page = text_of(ROOT / "docs" / "tutorial.md")
+    printed = followed(tmp_path, page)
+    assert not untold(page, printed)
+    assert printed["compat check jinja2"][0].stdout == "sound: jinja2\n"
+    first = printed["compat run jinja2"][0]
     assert first.returncode == 1
     assert (
         "import-fail:missing-attribute(markupsafe.soft_unicode; at jinja2/filters.py:"
         in first.stdout + first.stderr
     )
     assert "py3.11-ms2.1-jinja3.1  pass" in first.stdout + first.stderr
-    assert printed["compat advise jinja2"].returncode == 0
-    assert printed["compat site check public"].stdout.endswith(" 0 faults\n")
+    assert printed["compat advise jinja2"][0].returncode == 0
+    assert printed["compat site check public"][0].stdout.endswith(" 0 faults\n")
     assert (tmp_path / "public/jinja2/cell/py3.11-ms2.1-jinja2.11/index.html").is_file()
 
 

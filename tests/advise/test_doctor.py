@@ -349,6 +349,18 @@ def test_a_change_is_checked_or_the_reason_why_there_is_none_is_said(
     assert reason in first.advice
 
 
+def test_where_only_one_of_the_two_is_named_none_of_its_releases_is_advised() -> None:
+    text = (
+        '  File "/usr/lib/python3.12/site-packages/urllib3/connectionpool.py", line 551, in f\n'
+        "    response.version_string,\n"
+        "AttributeError: 'VCRHTTPResponse' object has no attribute 'version_string'\n"
+    )
+    for listed in ("", "vcrpy==6.0.2\nurllib3==2.3.0\n"):
+        [first, *_] = asked(text, "3.12", listed)
+        assert first.pin == ""
+        assert "newest" not in first.advice
+
+
 def test_every_fault_has_a_checked_change_or_says_why_there_is_none() -> None:
     for case in REAL:
         for finding in asked(case.get("message", ""), case.get("python", ""), case.get("list", "")):

@@ -294,11 +294,14 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
         if newest is not None and newest != case.versions.get(culprit):
             words = f"It is the newest of the day of {beside} {version} or before."
             return {"pin": f"{culprit}=={newest}", "advice": words}
-    asker = beside if beside and beside != PYTHON else culprit
+    if not beside:
+        # Newer may be what it does not fit: which of the two is too old, nobody has said.
+        return {}
+    asker, newest_of = (culprit, "Python") if beside == PYTHON else (beside, culprit)
     pin = case.pin(asker, ANY)
     if not pin or pin == f"{asker}=={case.versions.get(asker)}":
         return {}
-    return {"pin": pin, "advice": f"The newest {asker} is written for the newest {culprit}."}
+    return {"pin": pin, "advice": f"The newest {asker} is written for the newest {newest_of}."}
 
 
 # ---- 1: ranges that do not meet
