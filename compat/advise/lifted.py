@@ -135,7 +135,7 @@ def _python(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
 
 
 def _packages(facts: Feasibility, cell: Cell, lock: Lock) -> Iterator[Lifted]:
-    pins = {pin.name: pin.version for pin in lock.pins}
+    pins = lock.versions
     if lock.inputs.injected_pin is None:
         return
     python = cell.on(facts.matrix.interpreters.name).version

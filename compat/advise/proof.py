@@ -117,7 +117,7 @@ def proofs(
     """
 
     def of_lock(cell: str) -> dict[str, Version]:
-        return {pin.name: pin.version for pin in locks[cell].pins}
+        return locks[cell].versions
 
     read_versions = versions or of_lock
     packages = [_package(axis) for axis in snapshot.matrix.axes]

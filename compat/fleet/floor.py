@@ -5,7 +5,7 @@ In a matrix what is known is not run again; what is tried is run and recorded li
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from packaging.specifiers import SpecifierSet
@@ -21,7 +21,7 @@ from compat.index.discover import lowest_of
 from compat.index.release import Release
 from compat.lock.lockfile import Lock, Locker, Refusal
 from compat.lock.mixed import CheckoutLocker, usable_wheel
-from compat.lock.recipe import inputs_of
+from compat.lock.recipe import declared, has_floor, inputs_of
 from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, checkout_cells, fate_of
 from compat.plan.requirements import Asked, parsed
@@ -296,6 +296,8 @@ class MinimumSearch:
             other = self._asked.get(asked.name, asked)
             both = asked.specifier & other.specifier
             self._asked[asked.name] = msgspec.structs.replace(asked, specifier=both)
+        # The dependencies that declare a minimum.
+        self._bounded = sorted(name for name, asked in self._asked.items() if has_floor(asked))
         self._published = () if release.published is None else release.published.requires_dist
         self._tried: dict[str, _Tried] = {}
         self._green: Lock | None = None
@@ -311,13 +313,13 @@ class MinimumSearch:
         """Run the tests with the newest versions; return why they say nothing, None where they
         do.
         """
-        builds = [f"{name}=={v}" for name in self._bounded() for v in self._source_only(name)]
+        builds = [f"{name}=={v}" for name in self._bounded for v in self._source_only(name)]
         missing = [text for text in builds if text not in self._cells.workspace.matrix.builds]
         if missing:
             return Untestable(because="no wheel of the minimum", builds=tuple(missing))
         try:
             newest = self._lock({})
-            lowest = self._lock({name: self._floor(name) for name in self._bounded()})
+            lowest = self._lock({name: self._floor(name) for name in self._bounded})
         except ToolFailed as error:
             return Untestable(because=error.faults[0].message, is_refused=True)
         for refusal in (newest, lowest):
@@ -348,7 +350,7 @@ class MinimumSearch:
         assert self._base is not None, "the newest versions have run"
         stopped = ""
         try:
-            self._lower(self._bounded())
+            self._lower(self._bounded)
             self._reprieve()
         except SearchStopped as stop:
             stopped = str(stop)
@@ -365,42 +367,45 @@ class MinimumSearch:
         )
 
     def _every(self) -> Iterator[Minimum]:
-        pins = {} if self._green is None else {p.name: p.version for p in self._green.pins}
+        pins = {} if self._green is None else self._green.versions
         for name, asked in self._asked.items():
-            state: MinimumState = "unbounded"
-            why = "it declares no minimum"
-            if asked.url:
-                state, why = "elsewhere", "it is no release of an index"
-            elif name in self._bounded():
-                state, why = "open", ""
+            if name in self._found:
+                yield self._found[name]
+            elif name in self._bounded:
+                yield self._minimum(name, "open")
+            elif asked.url:
+                why = "it is no release of an index"
+                yield self._minimum(name, "elsewhere", why, works=pins.get(name))
             elif any(part.operator in ("==", "===") for part in asked.specifier):
-                state, why = "works", "it is pinned to one version"
-            known = Minimum(package=name, declared=_declared(asked), state=state, because=why)
-            works = None if state == "open" else pins.get(name)
-            lowest = lowest_of(asked.specifier)
-            unsearched = msgspec.structs.replace(known, works=works, lowest=lowest)
-            yield self._found.get(name, unsearched)
+                why = "it is pinned to one version"
+                yield self._minimum(name, "works", why, works=pins.get(name))
+            else:
+                why = "it declares no minimum"
+                yield self._minimum(name, "unbounded", why, works=pins.get(name))
         for text in self._published:
             requirement = parsed(text)
             if requirement is None or "extra" in str(requirement.marker or ""):
                 continue
-            if canonicalize_name(requirement.name) not in self._asked:
+            package = canonicalize_name(requirement.name)
+            if package not in self._asked:
                 why = f"it is asked for only where {requirement.marker}"
-                package = canonicalize_name(requirement.name)
                 yield Minimum(package=package, declared=text, state="elsewhere", because=why)
-
-    def _bounded(self) -> list[str]:
-        """The dependencies that declare a minimum."""
-        return sorted(
-            name
-            for name, asked in self._asked.items()
-            if not asked.url and lowest_of(asked.specifier) is not None
-        )
 
     def _floor(self, name: str, bound: str = "") -> str:
         asked = self._asked[name]
         specifier = SpecifierSet(",".join(filter(None, (str(asked.specifier), bound))))
-        return _declared(msgspec.structs.replace(asked, specifier=specifier))
+        return declared(msgspec.structs.replace(asked, specifier=specifier))
+
+    def _minimum(self, name: str, state: MinimumState, because: str = "", **known: Any) -> Minimum:
+        asked = self._asked[name]
+        return Minimum(
+            package=name,
+            declared=declared(asked),
+            state=state,
+            lowest=lowest_of(asked.specifier),
+            because=because,
+            **known,
+        )
 
     def _lower(self, names: Sequence[str]) -> None:
         if not names:
@@ -408,17 +413,19 @@ class MinimumSearch:
         label = names[0] if len(names) == 1 else "lowest"
         tried = self._try(label, {name: self._floor(name) for name in names})
         if tried.probe == "works" and tried.lock is not None:
-            self._green = tried.lock
-            pins = {pin.name: pin.version for pin in tried.lock.pins}
-            for name in names:
-                self._held[name] = self._floor(name)
-                self._found[name] = self._working(name, pins[name])
+            self._pass(names, tried.lock)
         elif len(names) > 1:
             middle = len(names) // 2
             self._lower(names[:middle])
             self._lower(names[middle:])
         else:
             self._search(names[0], tried)
+
+    def _pass(self, names: Sequence[str], lock: Lock) -> None:
+        self._green = lock
+        for name in names:
+            self._held[name] = self._floor(name)
+            self._found[name] = self._working(name, lock.versions[name])
 
     def _working(self, name: str, installed: Version) -> Minimum:
         """What a passing run with a lowered dependency says: nothing of a declared minimum that the
@@ -434,15 +441,7 @@ class MinimumSearch:
                 state, because = "untested", _refused(exact)
         elif lowest is not None and installed > lowest:
             because = f"{installed} is the lowest release that can be installed here"
-        return Minimum(
-            package=name,
-            declared=_declared(self._asked[name]),
-            state=state,
-            lowest=lowest,
-            works=installed,
-            because=because,
-            known=known,
-        )
+        return self._minimum(name, state, because, works=installed, known=known)
 
     def _search(self, name: str, first: _Tried) -> None:
         """Find the lowest version of one dependency that works beside what works already."""
@@ -450,7 +449,7 @@ class MinimumSearch:
         search = BoundarySearch(len(versions))
         reasons = {0: first.because}
         search.observe(0, first.probe)
-        pins = {} if self._green is None else {p.name: p.version for p in self._green.pins}
+        pins = {} if self._green is None else self._green.versions
         if pins.get(name) in versions[1:]:
             search.observe(versions.index(pins[name]), "works")
         stopped = None
@@ -462,20 +461,17 @@ class MinimumSearch:
                 search.observe(position, tried.probe)
         except SearchStopped as stop:
             stopped = stop
-        boundary, lowest = search.result, lowest_of(self._asked[name].specifier)
+        boundary = search.result
         works = None if boundary.works is None else versions[boundary.works]
         state: MinimumState = "open" if works is None else "false"
         if first.probe == "untestable" and boundary.fails is None:
             state = "untested"
-        position = 0 if boundary.fails is None else boundary.fails
-        self._found[name] = Minimum(
-            package=name,
-            declared=_declared(self._asked[name]),
-            state=state,
-            lowest=lowest,
+        self._found[name] = self._minimum(
+            name,
+            state,
+            reasons.get(boundary.fails or 0, first.because),
             works=works,
             fails=None if boundary.fails is None else versions[boundary.fails],
-            because=reasons.get(position, first.because),
             known=versions,
         )
         if stopped is not None:
@@ -494,10 +490,7 @@ class MinimumSearch:
         for name in [n for n, known in self._found.items() if known.state == "false"]:
             tried = self._try(name, {name: self._floor(name)})
             if tried.probe == "works" and tried.lock is not None:
-                self._green = tried.lock
-                pins = {pin.name: pin.version for pin in tried.lock.pins}
-                self._held[name] = self._floor(name)
-                self._found[name] = self._working(name, pins[name])
+                self._pass([name], tried.lock)
 
     def _try(self, label: str, lowered: Mapping[str, str]) -> _Tried:
         if why := self._is_stopped():
@@ -595,11 +588,6 @@ class MinimumSearch:
             and not release.yanked
             and specifier.contains(release.version)
         ]
-
-
-def _declared(asked: Asked) -> str:
-    extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
-    return f"{asked.name}{extras}{asked.specifier}"
 
 
 def _cell(label: str, lock: Lock) -> str:

@@ -147,7 +147,7 @@ def handed_lock(
     sources = [source, *([source.elsewhere(inputs.index)] if inputs.index else [])]
     named, pins = (
         set(map(parse_release, facts.matrix.builds)),
-        {p.name: p.version for p in lock.pins},
+        lock.versions,
     )
     strange = [name for name in lock.builds if (name, pins.get(name)) not in named]
     unnamed = f"builds {strange[0]}, and the matrix names no such build" if strange else ""

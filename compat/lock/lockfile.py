@@ -94,6 +94,10 @@ class Lock(Value, frozen=True):
     suite_only: tuple[str, ...] | None = None
 
     @property
+    def versions(self) -> dict[str, Version]:
+        return {pin.name: pin.version for pin in self.pins}
+
+    @property
     def library_pins(self) -> tuple[Pin, ...]:
         """What a user installs: the pins without the suite's; all where that is not known."""
         return tuple(pin for pin in self.pins if pin.name not in (self.suite_only or ()))

@@ -124,7 +124,7 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
 
 
 def tree_of(lock: Lock, roots: Iterable[str], asks: Asks) -> frozenset[str]:
-    versions = {pin.name: pin.version for pin in lock.pins}
+    versions = lock.versions
     brought: set[str] = set()
     waiting = [name for name in roots if name in versions]
     while waiting:
@@ -190,7 +190,7 @@ def _admits(asked: Asked, versions: Mapping[str, Version]) -> bool:
 
 
 def _versions(lock: Lock) -> dict[str, Version]:
-    return {pin.name: pin.version for pin in lock.pins} | {INTERPRETER: _series(lock.inputs.python)}
+    return lock.versions | {INTERPRETER: _series(lock.inputs.python)}
 
 
 def _series(python: Version) -> Version:

@@ -42,18 +42,24 @@ class LockedFloor(Value, frozen=True, kw_only=True):
         return self.installed == self.lowest
 
 
+def declared(asked: Asked) -> str:
+    """Return a requirement as it is written, without its marker."""
+    extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
+    return f"{asked.name}{extras}{asked.specifier}"
+
+
+def has_floor(asked: Asked) -> bool:
+    """Return whether a requirement declares a lowest version."""
+    return not asked.url and lowest_of(asked.specifier) is not None
+
+
 def floor_lines(asked: Iterable[Asked]) -> tuple[str, ...]:
     """Return the requirements that declare a lowest version, sorted; others are no floors."""
-    lines = {
-        f"{r.name}[{','.join(r.extras)}]{r.specifier}" if r.extras else f"{r.name}{r.specifier}"
-        for r in asked
-        if not r.url and lowest_of(r.specifier) is not None
-    }
-    return tuple(sorted(lines))
+    return tuple(sorted({declared(r) for r in asked if has_floor(r)}))
 
 
 def locked_floors(lock: Lock) -> tuple[LockedFloor, ...]:
-    pins = {pin.name: pin.version for pin in lock.pins}
+    pins = lock.versions
     floors = []
     for text in lock.inputs.floors:
         requirement = Requirement(text)
@@ -343,7 +349,7 @@ class _Relaxing:
         """Take a better lock. What it happens to meet of what is published needs no question."""
         # What the date hid from this lock, it would hide from the next ones.
         self._cutoffs = lock.inputs.cutoffs
-        pins = {pin.name: pin.version for pin in lock.pins}
+        pins = lock.versions
         # A rule may also lift what others ask of its package, or the date.
         alone = self._soft - self._facts.rules.relaxations(self._cell).keys() - self._free
         met = {n for n in alone if n in pins and _admits(self._published(n), pins[n])}
@@ -371,7 +377,7 @@ class _Relaxing:
         """The lock with the oldest releases of what was given up that are new enough."""
         lock = self._lock
         assert lock is not None, "a lock was found before it is improved"
-        pins = {pin.name: pin.version for pin in lock.pins}
+        pins = lock.versions
         floors = [
             f"{name}>={lowest}"
             for name in sorted(self._soft - self._kept)
@@ -389,7 +395,7 @@ class _Relaxing:
         """The lock with packages of one published version at one version again: they are released
         together, and may refuse each other's others at import.
         """
-        pins = {pin.name: pin.version for pin in lock.pins}
+        pins = lock.versions
         groups: dict[str, list[str]] = {}
         for name in sorted(((self._soft - self._kept) | self._avoided.keys()) & pins.keys()):
             groups.setdefault(",".join(map(str, self._published(name))), []).append(name)
@@ -410,7 +416,7 @@ class _Relaxing:
         published = self._published(name)
         operators = {clause.operator for specifier in published for clause in specifier}
         tightness = 0 if "==" in operators else 1 if "~=" in operators else 2
-        apart, pins = 0, {pin.name: pin.version for pin in self._lock.pins}
+        apart, pins = 0, self._lock.versions
         with suppress(NoPage):
             if name in pins:
                 finals = final_versions(self._package_of(name))

@@ -140,7 +140,7 @@ def _moved(
     facts: Feasibility, cell: Cell, lock: Lock, package_of: Callable[[str], Package]
 ) -> Iterator[MovedPackage]:
     """What the lock does not take as published, or not as of the cell's date."""
-    pins = {pin.name: pin.version for pin in lock.pins}
+    pins = lock.versions
     axes = {axis.normalised_name for axis in facts.matrix.packages}
     subject = pins[facts.matrix.subject_axis.normalised_name]
     asked = facts.requirements(subject, cell.on(facts.matrix.interpreters.name).version)
