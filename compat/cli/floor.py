@@ -149,10 +149,12 @@ def floor_command(
             raise UsageError.of("there is no such project", path=source, hint=hint)
         words = [*(["-k", k] if k else []), *(["-m", m] if m else [])]
         spent = time.monotonic() + budget_seconds(budget) if budget else None
-        _answer_project(source, python, words, level_of(isolation), spent, check, fix, constraints)
+        code = _answer_project(
+            source, python, words, level_of(isolation), spent, check, fix, constraints
+        )
         if write:
             init_command(root=Path(source))
-        return
+        raise Exit(code)
     if python or k or m or budget or check or fix or constraints or write:
         raise UsageError.of("these options are of a project, which has no --axis", path="--axis")
     workspace = workspace_of(matrix)
@@ -193,7 +195,7 @@ def _answer_project(
     check: bool,
     fix: bool,
     constraints: Path | None,
-) -> None:
+) -> int:
     with _trial(source, python, words, level, spent) as (checkout, search, suite):
         answered = search.minimums()
     wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
@@ -214,7 +216,7 @@ def _answer_project(
                 "runs": answered.runs,
                 "stopped": answered.stopped,
                 "minimums": [_row(minimum) for minimum in answered.minimums],
-                "proven": {pin.name: pin.version for pin in lock.pins} if lock else {},
+                "proven": lock.versions if lock else {},
                 "changed": sorted(map(str, changed)),
                 "left_alone": left,
             }
@@ -228,7 +230,7 @@ def _answer_project(
     for line in left:
         note(f"left alone: {line}")
     is_open = answered.stopped or any(minimum.state == "open" for minimum in answered.minimums)
-    raise Exit((1 if wrong else 0) if check else 3 if is_open else 0)
+    return (1 if wrong else 0) if check else 3 if is_open else 0
 
 
 @contextmanager

@@ -466,8 +466,10 @@ def test_the_false_minimum_of_a_project_is_found_and_mended(project: Repository)
     assert json.loads(ran[1])["data"]["failing"] == ["tests/test_own.py::test_never"]
     assert not (project.root / "matrices").exists()
 
-    code, out, err = project.run("floor", "--python", SERIES, "--fix", "--constraints", "low.txt")
+    fix = "--fix", "--write", "--constraints", "low.txt"
+    code, out, err = project.run("floor", "--python", SERIES, *fix)
     assert code == 0, err
+    assert (project.root / "matrices" / PACKAGE / "matrix.toml").is_file()
     assert "FALSE, 3.0 is the lowest that passes; 2.0 fails: tests/test_own.py" in out
     after = (project.root / "pyproject.toml").read_text()
     assert after == (DECLARED + PROJECT).replace("third>=1.0", "third>=3.0")
@@ -487,7 +489,8 @@ def test_a_minimum_that_the_tests_keep_out_is_not_called_true(project: Repositor
     # The tests that are left out have no say.
     assert {found[name]["state"] for name in ("other", "another")} == {"works"}
     data = json.loads(ran[1])["data"]
-    assert (data["passing"], data["failing"]) == (1, [])
+    # What the resolver refuses costs no run: newest, two halves, and the lowest that is let in.
+    assert (data["passing"], data["failing"], data["runs"]) == (1, [], 4)
 
 
 def test_a_project_whose_tests_cannot_say_anything_ends_without_an_answer(
