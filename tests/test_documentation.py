@@ -248,7 +248,6 @@ def untold(page: str, printed: Printed) -> list[str]:
             ended = printed[line][turns[line]]
             turns[line] += 1
             pattern = re.escape(VARIES.sub("~", shown.strip())).replace(r"\.\.\.", ".*")
-            pattern = pattern.replace(r"\n.*\n", r"\n(?:.*\n)?").replace("\n.*\n", "\n(?:.*\n)?")
             out, err = ended.stdout, ended.stderr
             texts = out, err, err + out, out + err
             if not any(

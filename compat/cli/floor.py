@@ -17,12 +17,13 @@ from compat import files, pipeline
 from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
-from compat.cli.init import init_command, machine_platform, own_tests, project_in
+from compat.cli.init import init_command, machine_platform, own_tests, project_in, with_modules
 from compat.cli.machine import cache_folder, environ, interpreter, level_of, now, sandbox_folder
 from compat.cli.machine import today as this_day
 from compat.cli.options import (
     At,
     IsolationLevel,
+    index_options,
     kept_version,
     workspace_of,
 )
@@ -35,7 +36,6 @@ from compat.draft.draft import (
     OLDEST_PYTHON,
     SuiteDraft,
     axis_name,
-    bringing,
     import_suite,
     imported_alone,
     module_of,
@@ -57,7 +57,6 @@ from compat.fleet.floor import (
 )
 from compat.index.kept import encode_catalogue
 from compat.index.release import Catalogue, Package
-from compat.index.settings import IndexOptions
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.platform import admits
@@ -363,11 +362,8 @@ def _mended(
     suite: SuiteDraft, trouble: Untestable, project: Project, texts: Mapping[str, str]
 ) -> SuiteDraft:
     """Return the suite with what a run showed that it lacks; the same where nothing is known."""
-    every = dict.fromkeys(bringing(module, project) for module in trouble.modules)
-    added = tuple(name for name in every if name and name not in suite.requirements)
+    suite = with_modules(suite, trouble.modules, project)
     builds = tuple(text for text in trouble.builds if text not in suite.builds)
-    if added:
-        note(f"the tests import {listed(trouble.modules)}; added: {listed(added)}")
     if builds:
         note(f"built from source: {listed(builds)}")
     remaining = suite.requirements
@@ -378,7 +374,7 @@ def _mended(
             note(f"left out, as no test imports it: {listed(gone)}")
     return msgspec.structs.replace(
         suite,
-        requirements=(*remaining, *added),
+        requirements=remaining,
         builds=(*suite.builds, *builds),
     )
 
@@ -387,12 +383,7 @@ def _workspace(root: Path, package: str, pythons: list[Version], suite: SuiteDra
     folder = root / "matrices" / axis_name(package)
     text = trial_text(package, pythons, machine_platform(), suite)
     files.write(folder / "matrix.toml", text)
-    options = IndexOptions(
-        index_url=given.index_url,
-        extra_index_urls=tuple(given.extra_index_url or ()),
-        refresh=given.refresh,
-    )
-    workspace = Workspace(folder, this_day(), cache_folder, index=options, notify=note)
+    workspace = Workspace(folder, this_day(), cache_folder, index=index_options(), notify=note)
     name = workspace.matrix.subject_axis.normalised_name
     empty = Catalogue(packages=(Package(name=name, releases=()),))
     files.write(folder / "catalogue.json", encode_catalogue(empty, workspace.matrix))

@@ -1,6 +1,7 @@
 """The command that proposes a first matrix: init."""
 
 import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -88,16 +89,24 @@ def init_command(
     if own is not None and suite.is_own:
         for _ in range(_PROOFS if draft.quick else 0):
             workspace = workspace_of(draft.name, folder)
-            lost = _lost_in_a_run(workspace, draft, run)
-            every = dict.fromkeys(bringing(module, own) for module in lost)
-            added = tuple(name for name in every if name and name not in suite.requirements)
-            if not added:
+            whole = with_modules(suite, _lost_in_a_run(workspace, draft, run), own)
+            if whole == suite:
                 break
-            note(f"the tests import {listed(lost)}; added: {listed(added)}")
-            suite = msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
+            suite = whole
             draft = draft_of(library, request, suite, source)
             _write(matrix, draft)
     _print(draft)
+
+
+def with_modules(suite: SuiteDraft, modules: Sequence[str], project: Project) -> SuiteDraft:
+    """Return a suite with the requirements that bring modules which a run of it lacked, and say
+    which; the same where nothing is known to bring them.
+    """
+    every = dict.fromkeys(bringing(module, project) for module in modules)
+    added = tuple(name for name in every if name and name not in suite.requirements)
+    if added:
+        note(f"the tests import {listed(modules)}; added: {listed(added)}")
+    return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
 
 
 # How often a draft is mended by what a run of its tests lacks: a module that is brought may show

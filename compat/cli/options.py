@@ -88,6 +88,15 @@ def needs_extra(extra: str, module: str) -> None:
         raise UsageError.of(f"this command needs {module}, which is not installed", hint=hint)
 
 
+def index_options() -> IndexOptions:
+    """Return the index options that stand anywhere on the command line."""
+    return IndexOptions(
+        index_url=given.index_url,
+        extra_index_urls=tuple(given.extra_index_url or ()),
+        refresh=given.refresh,
+    )
+
+
 def index_settings() -> IndexSettings:
     return settings(index_url=given.index_url, extra_index_urls=tuple(given.extra_index_url or ()))
 
@@ -133,12 +142,8 @@ def workspace_of(
         raise UsageError.of(
             f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}", hint=hint
         )
-    index = IndexOptions(
-        index_url=given.index_url,
-        extra_index_urls=tuple(given.extra_index_url or ()),
-        refresh=given.refresh,
-    )
-    return Workspace(matrices / name, today(), cache_folder, day=day, index=index, notify=note)
+    folder, index = matrices / name, index_options()
+    return Workspace(folder, today(), cache_folder, day=day, index=index, notify=note)
 
 
 def refuse_faulty_suite(workspace: Workspace) -> None:

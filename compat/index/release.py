@@ -14,14 +14,16 @@ from packaging.version import Version
 from compat.declare.matrix import PackageAxis
 from compat.declare.selector import Selector
 from compat.errors import NoPage
-from compat.value import Value
+from compat.value import StrictValue, Value
+
+
+class _Kept(StrictValue, frozen=True, omit_defaults=True):
+    """What a catalogue keeps: without the fields that say nothing."""
 
 
 class Artifact(
-    Value,
+    _Kept,
     frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
     rename={"filename": "name", "requires_python": "python"},
 ):
     """One file of a release: a wheel (with its tags, PEP 425) or an sdist (no tags).
@@ -53,10 +55,8 @@ class Artifact(
 
 
 class Published(
-    Value,
+    _Kept,
     frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
     rename={"requires_python": "python", "requires_dist": "requires"},
 ):
     """What a release's metadata requires: `Requires-Python` and `Requires-Dist` as written."""
@@ -66,10 +66,8 @@ class Published(
 
 
 class Release(
-    Value,
+    _Kept,
     frozen=True,
-    omit_defaults=True,
-    forbid_unknown_fields=True,
     rename={"artifacts": "files", "published": "asks"},
 ):
     """All artifacts of one version by file name; `published` of the subject and its pins only."""
@@ -97,7 +95,7 @@ class Release(
         return any(not artifact.yanked and not artifact.set_aside for artifact in self.artifacts)
 
 
-class Package(Value, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+class Package(_Kept, frozen=True):
     """All releases of a package (name as in PEP 503), oldest first; `stale_since` is the time of an
     older answer that serves while the index is unreachable.
     """

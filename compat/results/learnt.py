@@ -30,7 +30,6 @@ from compat.value import StrictValue, encode
 
 FORMAT = 1
 LOCKED = "locked"
-MOST_ANSWERS_BYTES = 20_000_000  # 0.3 KB an answer: 60,000 plain installs
 
 _Words = Annotated[str, msgspec.Meta(max_length=500)]
 

@@ -217,18 +217,18 @@ def _below(
 
 
 def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelow:
-    verdict, outcome = entry, entry.outcome
+    outcome = entry.outcome
     is_by_rule = False
     if entry.cell.recipe == "relaxed" and isinstance(outcome, Failed) and _is_unobtainable(outcome):
         free = snapshot.feasibility.rules.relaxations(entry.cell)
         is_by_rule = canonicalize_name(outcome.subject.split("==")[0]) in free
-    failing = verdict.failing("combination", "unexplained")
+    failing = entry.failing("combination", "unexplained")
     return CellBelow(
         cell=entry.cell.id,
         version=str(version),
-        kind=verdict.kind,
-        outcome="" if verdict.outcome is None else str(brief(verdict.outcome)),
-        failing=tuple(c for c in verdict.capabilities if c.id in failing),
+        kind=entry.kind,
+        outcome="" if outcome is None else str(brief(outcome)),
+        failing=tuple(c for c in entry.capabilities if c.id in failing),
         is_by_rule=is_by_rule,
     )
 

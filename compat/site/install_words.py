@@ -140,14 +140,6 @@ def install_reason(about: Install | InstallCause) -> str:
     return style.sentence
 
 
-def install_subject(install: Install) -> str:
-    """Return what a refusal is about, such as `dep==1.0`; empty where it names nothing."""
-    if "-fail:" not in install.outcome:
-        return ""
-    outcome = parse_outcome(install.outcome)
-    return outcome.subject if isinstance(outcome, Failed) else ""
-
-
 def install_line(install: Install) -> str:
     """Return an answer as one line of text: word, evidence with its day, and cause."""
     word, reason = INSTALL_STYLES[install.state].word, install_reason(install)

@@ -196,23 +196,23 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
 
 
 def cell_summary(report: MatrixReport, entry: Answer) -> CellSummary:
-    verdict, counted = entry, entry.counted
+    counted = entry.counted
     return CellSummary(
-        id=verdict.id,
+        id=entry.id,
         recipe=entry.cell.recipe,
-        verdict=verdict.kind,
+        verdict=entry.kind,
         state=cell_state(entry, report.places[place_of(entry.cell)]),
-        evidence=verdict.evidence,
-        outcome=None if verdict.outcome is None else str(verdict.outcome),
-        since=verdict.since,
-        latest=verdict.latest,
-        stale=verdict.stale,
+        evidence=entry.evidence,
+        outcome=None if entry.outcome is None else str(entry.outcome),
+        since=entry.since,
+        latest=entry.latest,
+        stale=entry.stale,
         tested=len(counted),
         passed=sum(all(isinstance(outcome, Passed) for outcome in run.outcomes) for run in counted),
         isolation=counted[-1].run.isolation if counted else None,
         planned=entry.planned,
-        blocked_by=verdict.blocked_by or None,
-        score=verdict.score,
+        blocked_by=entry.blocked_by or None,
+        score=entry.score,
     )
 
 
