@@ -294,14 +294,8 @@ def _of_metadata(snapshot: Snapshot, matching: Sequence[Answer], request: Reques
 
 def _beside(snapshot: Snapshot, request: Request, entry: Answer, obstacle: Obstacle) -> int:
     asked = {snapshot.matrix.subject, *(want.axis.name for want in request.wants)}
-    return sum(
-        next(
-            (coordinate.axis for coordinate in entry.cell.coordinates if coordinate.text == text),
-            None,
-        )
-        not in (None, *asked)
-        for text in obstacle.between
-    )
+    axes = {place.text: place.axis for place in reversed(entry.cell.coordinates)}
+    return sum(axes.get(text) not in (None, *asked) for text in obstacle.between)
 
 
 def _of_others(matching: Sequence[Answer], request: Request) -> Iterator[str]:

@@ -37,22 +37,17 @@ class Message(Value, frozen=True):
     versions: dict[str, Version]
 
     def names(self, name: str) -> bool:
-        return (
-            re.search(rf"(?<![\w-]){re.escape(flat(name))}(?![\w-])", flat(self.text)) is not None
-        )
+        sign = rf"(?<![\w-]){re.escape(flat(name))}(?![\w-])"
+        return re.search(sign, flat(self.text)) is not None
 
     def shows(self, signs_of_cause: tuple[Sign, ...]) -> bool:
         whole = flat(self.text)
-        return any(
-            all(
-                (
-                    re.search(rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)", whole, re.ASCII)
-                    is not None
-                )
-                for part in sign
-            )
-            for sign in signs_of_cause
-        )
+
+        def is_there(part: str) -> bool:
+            sign = rf"(?<![\w-]){re.escape(part)}(?![\w-]|\.\w)"
+            return re.search(sign, whole, re.ASCII) is not None
+
+        return any(all(map(is_there, sign)) for sign in signs_of_cause)
 
 
 def read_message(

@@ -121,13 +121,9 @@ def _pairs(text: str, python: Version | None) -> tuple[list[tuple[str, Version]]
     pairs: list[tuple[str, Version]] = []
     unread: list[str] = []
     for line in _joined(text):
-        if (
-            not line
-            or _RULE.fullmatch(line) is not None
-            or _HEADING.match(line) is not None
-            or _OPTION.match(line) is not None
-            or re.fullmatch(r"python(?: version)?:? ?v?3[\d.]*", line, re.IGNORECASE) is not None
-        ):
+        if not line or _RULE.fullmatch(line) or _HEADING.match(line) or _OPTION.match(line):
+            continue
+        if re.fullmatch(r"python(?: version)?:? ?v?3[\d.]*", line, re.IGNORECASE):
             continue
         pair = _pair(line, python)
         if pair is None:

@@ -124,7 +124,7 @@ def proofs(
     proven = [
         entry
         for entry in snapshot.known
-        if (entry.kind in ("works", "partial") and is_current(entry))
+        if entry.kind in ("works", "partial") and is_current(entry)
     ]
 
     def read() -> dict[str, _Locked]:
@@ -143,10 +143,8 @@ def proofs(
         for entry in snapshot.known
         if entry.overview is not None and entry.overview.asks_as_today
     }
-    locked, todays = (
-        snapshot.kept("locked", dict[str, _Locked], read),
-        frozenset(c.id for capabilities in by_identity.values() for c in capabilities),
-    )
+    locked = snapshot.kept("locked", dict[str, _Locked], read)
+    todays = frozenset(c.id for capabilities in by_identity.values() for c in capabilities)
     # Cells with the same results share one object, which the snapshot holds.
     capabilities = {id(e.capabilities): e.capabilities for e in proven}
     statuses = {key: _by_status(every) for key, every in capabilities.items()}

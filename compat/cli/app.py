@@ -60,24 +60,7 @@ def _done(words: list[str]) -> int:
         print(script(words[1] if words[1:] else ""))
         return 0
     if given.verbose:
-        # Set up the log: `-v` logs each process, request and cache decision, `-vv` also where an
-        # error comes from.
-        import logging
-        import re
-
-        from compat.errors import visible
-
-        class Safe(logging.Formatter):
-            """Log lines without the logins of URLs and without control characters."""
-
-            def format(self, record: logging.LogRecord) -> str:
-                text = re.sub(r"(?<=://)[^/@\s]+@", "", super().format(record))
-                return "\n".join(visible(line) for line in text.split("\n"))
-
-        handler = logging.StreamHandler()
-        handler.setFormatter(Safe("%(relativeCreated)7d ms %(levelname)s %(name)s: %(message)s"))
-        logging.basicConfig(handlers=[handler])
-        logging.getLogger("compat").setLevel(logging.DEBUG if given.verbose > 1 else logging.INFO)
+        _log(given.verbose)
     key, name, words = called(words)
     values = values_of(declared_by(key)[1], words, name)
     return _ended(function_of(key), values)
@@ -106,3 +89,23 @@ def _told(faults: Any, code: int) -> int:
     if given.as_json:
         envelope(None, faults)
     return code
+
+
+def _log(level: int) -> None:
+    # `-v` logs each process, request and cache decision, `-vv` also where an error comes from.
+    import logging
+    import re
+
+    from compat.errors import visible
+
+    class Safe(logging.Formatter):
+        """Log lines without the logins of URLs and without control characters."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            text = re.sub(r"(?<=://)[^/@\s]+@", "", super().format(record))
+            return "\n".join(visible(line) for line in text.split("\n"))
+
+    handler = logging.StreamHandler()
+    handler.setFormatter(Safe("%(relativeCreated)7d ms %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler])
+    logging.getLogger("compat").setLevel(logging.DEBUG if level > 1 else logging.INFO)

@@ -802,35 +802,32 @@ class Feasibility:
         rules = tuple(rule.name for rule in self.rules.relaxing(cell))
         key = (release.version, cell.recipe == "relaxed", rules, cell.coordinates)
         if self._latest is None or self._latest[0] != key:
-            relaxations = self.relaxations(cell)
-            python = cell.on(self._python).version
-            coordinates: dict[str, tuple[Version, ...]] = {
-                self._names[axis.name]: tuple(
-                    r.version
-                    for r in _within(
-                        self._asked_of(cell, axis, release, relaxations), self.usable(cell, axis)
-                    )
-                )
-                for axis in self._others
-            }
-            texts: dict[str, str] = {
-                self._names[axis.name]: cell.on(axis.name).text for axis in self.matrix.packages
-            }
-            coordinates[self._names[self._subject.name]] = (release.version,)
-            self._latest = (
-                key,
-                self._dependencies.obstacle(
-                    Question(
-                        subject=f"{self._subject.package} {release.version}",
-                        version=release.version,
-                        python=python,
-                        relaxations=relaxations,
-                        coordinates=coordinates,
-                        texts=texts,
-                    )
-                ),
-            )
+            self._latest = (key, self._dependencies.obstacle(self._pins_of(cell, release)))
         return self._latest[1]
+
+    def _pins_of(self, cell: Cell, release: Release) -> Question:
+        relaxations = self.relaxations(cell)
+        coordinates: dict[str, tuple[Version, ...]] = {
+            self._names[axis.name]: tuple(
+                r.version
+                for r in _within(
+                    self._asked_of(cell, axis, release, relaxations), self.usable(cell, axis)
+                )
+            )
+            for axis in self._others
+        }
+        coordinates[self._names[self._subject.name]] = (release.version,)
+        texts: dict[str, str] = {
+            self._names[axis.name]: cell.on(axis.name).text for axis in self.matrix.packages
+        }
+        return Question(
+            subject=f"{self._subject.package} {release.version}",
+            version=release.version,
+            python=cell.on(self._python).version,
+            relaxations=relaxations,
+            coordinates=coordinates,
+            texts=texts,
+        )
 
     def _lies_outside(
         self, subject: Version, python: Version, axis: str, coordinate: Version

@@ -537,11 +537,8 @@ def planned_cell(facts: Feasibility, cell_id: str) -> Cell | None:
     """Return the cell of an id if it stands in the plan; no other cell is looked at."""
     cell = readable_cell(cell_id, facts.matrix)
     if cell is not None and cell.is_in_lane:
-        return (
-            cell
-            if cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
-            else None
-        )
+        is_known = cell.id == cell_id and any(cell.id == known.id for known in lane_cells(facts))
+        return cell if is_known else None
     # 2.14 equals 2.14.0, and yet only one of them stands in an id.
     if cell is None or any(
         coordinate.text not in {known.text for known in axis_coordinates(axis, facts.catalogue)}

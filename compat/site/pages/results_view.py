@@ -142,11 +142,13 @@ def changes(report: MatrixReport) -> Doc:
         every = [*group]
         changed = sorted((e for e in every if e.change.kind != "new"), key=_order)
         days.append((day, [_news(report, e) for e in changed], len(every) - len(changed)))
-    news = [day for day in days if day[1]][:_MOST_DAYS]
+    news = [day for day in days if day[1]]
+    count = sum(len(changed) for _, changed, _ in news)
+    shown = news[:_MOST_DAYS]
     return Doc(
-        days=news,
-        count=sum(len(changed) for _, changed, _ in days),
-        left_out=sum(len(changed) for _, changed, _ in days) - sum(len(day[1]) for day in news),
+        days=shown,
+        count=count,
+        left_out=count - sum(len(changed) for _, changed, _ in shown),
         first=sum(first for _, _, first in days),
         firsts=[(day, first) for day, _, first in days if first][:_MOST_DAYS],
     )
