@@ -318,17 +318,6 @@ def decode_custom(kind: type, raw: Any) -> Any:
     raise NotImplementedError(kind)
 
 
-def encode_custom(value: Any) -> Any:
-    """Encode the types that msgspec does not know as they stand in the TOML; the `enc_hook` of
-    every declaration.
-    """
-    if isinstance(value, When):
-        return value.as_table()
-    if isinstance(value, SpecifierSet | Version):
-        return str(value)
-    raise NotImplementedError(type(value))
-
-
 def schema_custom(kind: type) -> dict[str, Any]:
     """Return the JSON schema of the types that msgspec does not know; the `schema_hook` of every
     declaration.

@@ -333,8 +333,12 @@ def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: Tr
                 locked.append(entry.cell)
             elif is_unasked(snapshot, entry):
                 unlocked.append(entry.cell)
-    kinds = map(tuple, (unlocked, locked, smoked, lockable))
-    return OpenWork(**dict(zip(OpenWork.__struct_fields__, kinds, strict=True)))
+    return OpenWork(
+        unlocked=tuple(unlocked),
+        locked=tuple(locked),
+        smoked=tuple(smoked),
+        lockable=tuple(lockable),
+    )
 
 
 def due_cells(snapshot: Snapshot, left: OpenWork) -> list[Cell]:

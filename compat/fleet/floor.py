@@ -299,6 +299,7 @@ class MinimumSearch:
         # The dependencies that declare a minimum.
         self._bounded = sorted(name for name, asked in self._asked.items() if has_floor(asked))
         self._published = () if release.published is None else release.published.requires_dist
+        self._locked: dict[tuple[str, ...], Lock | Refusal] = {}
         self._tried: dict[str, _Tried] = {}
         self._green: Lock | None = None
         self._base: Record | None = None
@@ -556,7 +557,10 @@ class MinimumSearch:
 
     def _lock(self, lowered: Mapping[str, str]) -> Lock | Refusal:
         floors = tuple(sorted(lowered.values()))
-        return self._locker.lock(msgspec.structs.replace(self._inputs, floors=floors))
+        if floors not in self._locked:
+            inputs = msgspec.structs.replace(self._inputs, floors=floors)
+            self._locked[floors] = self._locker.lock(inputs)
+        return self._locked[floors]
 
     def _versions(self, name: str) -> tuple[Version, ...]:
         """The releases that a minimum may be: declared, final, and installable here."""

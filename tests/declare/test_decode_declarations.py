@@ -23,7 +23,6 @@ from compat.declare.matrix import (
     Relaxation,
     Rule,
     When,
-    encode_custom,
     parse_condition,
     parse_pin,
 )
@@ -31,6 +30,7 @@ from compat.declare.policy import Hold, KnownBad, Policy, Window
 from compat.declare.selector import Selector
 from compat.declare.suite_table import Suite
 from compat.errors import DeclarationError, Fault
+from compat.value import encode_hook
 
 WRITTEN_MATRIX = b"""
 name = "demo"
@@ -391,7 +391,10 @@ def _without_nothing(value: Any) -> Any:
 
 
 def encoded(value: Matrix | Policy) -> bytes:
-    return toml(_without_nothing(msgspec.to_builtins(value, enc_hook=encode_custom)))
+    def as_written(inner: object) -> object:
+        return inner.as_table() if isinstance(inner, When) else encode_hook(inner)
+
+    return toml(_without_nothing(msgspec.to_builtins(value, enc_hook=as_written)))
 
 
 VERSIONS = st.lists(st.integers(0, 30), min_size=1, max_size=4).map(
