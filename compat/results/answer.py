@@ -182,7 +182,8 @@ class RunOverview(Value, frozen=True, array_like=True):
 
     `first` is when the oldest started, `newest` the day of the newest. Of that one `is_of_lock`
     says whether it was on the lock that the cell has now, `is_of_suite` whether it has nothing to
-    learn from today's suite, `counts` whether it is the newest that counts.
+    learn from today's suite, `settled` whether the same again would say the same: it counts, or its
+    outcome is lasting.
 
     Of those that count `outdated` says why they no longer answer, `is_whole` whether the whole
     suite could say no more, `asks_as_today` whether the newest was of today's suite, `has_failures`
@@ -193,7 +194,7 @@ class RunOverview(Value, frozen=True, array_like=True):
     newest: datetime.date
     is_of_lock: bool
     is_of_suite: bool
-    counts: bool
+    settled: bool
     outdated: tuple[str, ...]
     is_whole: bool
     asks_as_today: bool

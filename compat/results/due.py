@@ -119,7 +119,7 @@ def due_of(
         reason = "lock-changed"
     elif not overview.is_of_suite:
         reason = "suite-changed"
-    elif not overview.counts:
+    elif not overview.settled:
         reason = "spurious-last"
     elif (day - overview.newest).days >= AGAIN_DAYS and known.kind == "flaky":
         reason = "flaky"

@@ -47,6 +47,7 @@ from compat.run.outcome import (
     begins_with,
     brief,
     is_of_machine,
+    is_lasting,
     is_spurious,
     parse_outcome,
 )
@@ -186,8 +187,11 @@ def _untested(known: Answer, asked: frozenset[str]) -> Answer:
 def _outdated(
     history: History, present: EvaluationContext, lock_digest: str | None
 ) -> tuple[str, ...]:
-    """Why the newest run that counts no longer answers today's question; empty when it does."""
-    run, reasons = history.deciding[-1].run, []
+    """Why the newest run that counts no longer answers today's question; empty when it does.
+
+    Where none counts, the newest.
+    """
+    run, reasons = (history.deciding[-1].run if history.counted else history.ordered[-1]), []
     if lock_digest is not None and run.lock_digest != lock_digest:
         reasons.append("the cell's lock has changed since")
     if is_other_suite(run, present.suite_digest):
@@ -197,7 +201,8 @@ def _outdated(
             f"the newest run that counts is {days} days old, and fresh are at most"
             f" {present.fresh_days}"
         )
-    if history.unanswered is not None:
+    newer = history.unanswered
+    if history.counted and newer is not None and not all(map(is_lasting, newer.outcomes)):
         reasons.append(f"a newer run, {history.unanswering}")
     return tuple(reasons)
 
@@ -229,9 +234,9 @@ def _overview(
         newest=last.started.date(),
         is_of_lock=last.lock_digest == lock_digest,
         is_of_suite=not is_other_suite(last, present.suite_digest),
-        counts=bool(counted) and counted[-1].run is last,
-        outdated=_outdated(history, present, lock_digest) if counted else (),
-        is_whole=bool(counted) and is_whole(history.deciding[-1].run),
+        settled=(bool(counted) and counted[-1].run is last) or all(map(is_lasting, last.outcomes)),
+        outdated=_outdated(history, present, lock_digest),
+        is_whole=is_whole(history.deciding[-1].run if counted else last),
         asks_as_today=bool(counted) and not is_other_suite(counted[-1].run, present.suite_digest),
         has_failures=any(c.status == "no" for capabilities in distinct for c in capabilities),
         proof=proof,

@@ -181,6 +181,11 @@ def is_spurious(outcome: Outcome) -> bool:
     return isinstance(outcome, Failed) and outcome.cause in SPURIOUS
 
 
+def is_lasting(outcome: Outcome) -> bool:
+    """Return whether it says nothing of the versions, but stays until the index has other files."""
+    return isinstance(outcome, Failed) and outcome.cause == "source-only"
+
+
 def lacks_instruction(outcome: Outcome) -> bool:
     """Return whether the processor lacked an instruction, so that another one may come to more."""
     return isinstance(outcome, Failed) and outcome.cause == "illegal-instruction"

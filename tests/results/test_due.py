@@ -90,6 +90,13 @@ def test_a_refused_cell_is_due_only_when_it_is_stale() -> None:
     assert reasons(refused, lock=None, present=later) == ["stale"]
 
 
+def test_what_has_no_wheel_is_asked_again_when_it_is_stale_and_not_on_every_run() -> None:
+    refused = ran("lock-fail:source-only(pandocfilters==1.5)", lock="", suite="")
+    assert reasons(refused, lock=None) == []
+    later = EvaluationContext(suite_digest=OTHER_SUITE, day=TODAY + datetime.timedelta(days=100))
+    assert reasons(refused, lock=None, present=later) == ["stale"]
+
+
 def test_the_most_telling_cells_come_first() -> None:
     records = [
         ran("pass", cell="a-stale", day=-90),
