@@ -350,6 +350,12 @@ class Card(Value, frozen=True):
         return self.proof.lifted
 
 
+def asked_pins(lock: Lock, request: Request) -> dict[str, Version]:
+    """Return which versions the lock installs of the packages on no axis that are asked about."""
+    locked = {pin.name: pin.version for pin in lock.library_pins}
+    return {name: locked[name] for name, _ in request.packages if name in locked}
+
+
 class Alternative(Value, frozen=True):
     """Another proven combination, and in one sentence what it gains and loses against the
     recommended one.
@@ -415,7 +421,10 @@ class Advisor:
         """Return the best proven combination that meets the request, or what is in the way of
         one. Neither it nor an alternative is dominated by another that meets the request.
         """
-        matching, matrix = self._by_version.matching(request), self.snapshot.matrix
+        fitting, matrix = self._by_version.matching(request), self.snapshot.matrix
+        matching = [proof for proof in fitting if not self._other_pins(proof, request)]
+        if fitting and not matching:
+            return self._with_other_pins(fitting, request)
         if not matching:
             ways = obstructions(self.snapshot, request, self._by_id)
             if not self.proofs:
@@ -441,6 +450,44 @@ class Advisor:
                 )
                 for alternative in alternatives(matrix, best, others)
             ),
+        )
+
+    def locked_names(self) -> frozenset[str]:
+        """Return the packages of all locks, which takes reading each."""
+        return frozenset(pin.name for lock in self._locks.values() for pin in lock.pins)
+
+    def _other_pins(self, proof: TestedCombination, request: Request) -> dict[str, Version]:
+        if not request.packages:
+            return {}
+        pins, asked = asked_pins(self._locks[proof.id], request), dict(request.packages)
+        return {
+            name: version
+            for name, version in pins.items()
+            if not asked[name].contains(version, prereleases=True)
+        }
+
+    def _with_other_pins(self, fitting: list[TestedCombination], request: Request) -> Unproven:
+        """The answer where everything fits but packages that are on no axis."""
+        others = {proof.id: self._other_pins(proof, request) for proof in fitting}
+        nearest = min(
+            fitting, key=lambda each: (len(others[each.id]), self.ranks.order(each, request))
+        )
+        ways: list[str] = []
+        for name, _ in request.packages:
+            versions = sorted({pins[name] for pins in others.values() if name in pins})
+            if versions:
+                found = f"{versions[0]} to {versions[-1]}" if versions[1:] else f"{versions[0]}"
+                count = sum(name in pins for pins in others.values())
+                ways.append(f"{count:,} of {len(fitting):,} that fit otherwise have {name} {found}")
+        changes = [
+            f"use {name} {version} instead of {dict(request.packages)[name]}"
+            for name, version in others[nearest.id].items()
+        ]
+        return Unproven(
+            request=request,
+            in_the_way=tuple(ways),
+            nearest=self.card(nearest),
+            changes=(*self._changes(nearest, request), *changes),
         )
 
     def fitting(self, request: Request) -> list[TestedCombination]:

@@ -3,7 +3,8 @@ against a matrix.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Literal, get_args
 
@@ -65,11 +66,12 @@ class Want(Value, frozen=True):
 
 
 class Request(Value, frozen=True):
-    """What a user has (`wants`, at most one an axis, in axis order), which capabilities are needed,
-    and the goal.
+    """What a user has (`wants`, at most one an axis, in axis order; `packages`, of those on no
+    axis), which capabilities are needed, and the goal.
     """
 
     wants: tuple[Want, ...] = ()
+    packages: tuple[tuple[str, SpecifierSet], ...] = ()
     needs: tuple[str, ...] = ()
     goal: Goal = "best"
 
@@ -80,18 +82,27 @@ def request_of(
     capabilities: Sequence[str],
     needs: Iterable[str] = (),
     goal: Goal = "best",
+    locked: Callable[[], Collection[str]] = tuple,
 ) -> Request:
     """Return the request that the words make; an axis goes by its name, its short name or its
-    package's.
+    package's, with a version as in `python==3.10`, `python 3.10` or `python3.10`.
 
-    Raises UsageError for what is no requirement, and for an unknown axis or capability, with the
-    nearest known one.
+    `locked` returns the packages of all locks. Raises UsageError for what is no requirement, and
+    for an unknown package or capability, with the nearest known one.
     """
     asked: dict[str, SpecifierSet] = {}
-    for word in words:
+    beside: dict[str, SpecifierSet] = {}
+    axes: dict[str, Axis] = {}
+    for axis in matrix.axes:
+        spoken = (axis.name, axis.short, label(axis))
+        axes |= {canonicalize_name(spelling): axis for spelling in spoken}
+    for word in _joined(words, axes):
         requirement = _requirement(word)
-        axis = _axis(requirement.name, matrix)
-        asked[axis.name] = asked.get(axis.name, SpecifierSet()) & requirement.specifier
+        name = canonicalize_name(requirement.name)
+        into, key = (asked, axes[name].name) if name in axes else (beside, name)
+        into[key] = into.get(key, SpecifierSet()) & requirement.specifier
+    if beside:
+        _refuse_unknown(beside, {*axes, *locked()}, matrix)
     wants = tuple(
         Want(axis=axis, specifier=asked[axis.name]) for axis in matrix.axes if axis.name in asked
     )
@@ -103,6 +114,7 @@ def request_of(
             )
     return Request(
         wants=wants,
+        packages=tuple(beside.items()),
         needs=tuple(_need(need, capabilities) for need in dict.fromkeys(needs)),
         goal=goal,
     )
@@ -196,21 +208,30 @@ def _requirement(word: str) -> Requirement:
     return requirement
 
 
-def _axis(name: str, matrix: Matrix) -> Axis:
-    names: dict[str, Axis] = {}
-    for axis in matrix.axes:
-        spoken = (axis.name, axis.short, label(axis))
-        names |= {canonicalize_name(spelling): axis for spelling in spoken}
-    match = names.get(canonicalize_name(name))
-    if match is None:
-        near = difflib.get_close_matches(canonicalize_name(name), names, n=1)
-        hint = (
-            f"did you mean {near[0]}?"
-            if near
-            else f"it has {', '.join(label(axis) for axis in matrix.axes)}"
-        )
-        raise UsageError.of(f"matrix {matrix.name!r} has no axis {name!r}", hint=hint)
-    return match
+def _joined(words: Iterable[str], axes: Collection[str]) -> Iterator[str]:
+    """Yield the words, an axis with a version after it, in one word or two, as `axis==version`."""
+    names = "|".join(map(re.escape, sorted(axes, key=len, reverse=True)))
+    spoken = re.compile(rf"({names}) ?v?(\d[\w.]*)", re.IGNORECASE)
+    joined: list[str] = []
+    for word in words:
+        if joined and re.fullmatch(r"v?\d[\w.]*", word):
+            joined[-1] += f" {word}"
+        else:
+            joined.append(word)
+    for word in joined:
+        said = spoken.fullmatch(word)
+        yield f"{said[1]}=={said[2]}" if said else word
+
+
+def _refuse_unknown(names: Iterable[str], known: Collection[str], matrix: Matrix) -> None:
+    for name in names:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            axes = ", ".join(label(axis) for axis in matrix.axes)
+            hint = f"did you mean {near[0]}?" if near else f"its axes are {axes}"
+            raise UsageError.of(
+                f"matrix {matrix.name!r} has no axis and no lock with {name!r}", hint=hint
+            )
 
 
 def _need(need: str, capabilities: Sequence[str]) -> str:

@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any
 
-from compat.advise.answer import Advisor, Card, Recommended, Unproven, tested
+from compat.advise.answer import Advisor, Card, Recommended, Unproven, asked_pins, tested
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.proof import tested_capabilities
-from compat.advise.request import Goal, label, request_of
+from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.installs import advised_plain
 from compat.cli.options import MatrixName, OtherPlatform, workspace_of
@@ -20,7 +20,8 @@ from compat.workspace import Workspace
 Words = Annotated[
     list[str] | None,
     Argument(
-        metavar="[REQUIREMENT]...", help="What you have or must keep: python==3.10 'name<2.14'."
+        metavar="[REQUIREMENT]...",
+        help="What you have or must keep, on an axis or in a lock: python==3.10 'numpy<2'.",
     ),
 ]
 Needs = Annotated[
@@ -59,11 +60,16 @@ def advise_command(
     and ends with 1 where it does not install there.
 
     Examples: compat advise tff; compat advise tff python==3.10 'tf<2.14' --goal stable; compat
-    advise tff --need import; compat advise tff tff==0.87.0 --platform macos-arm64
+    advise tff 'numpy<2'; compat advise tff --need import; compat advise tff tff==0.87.0 --platform
+    macos-arm64
     """
     workspace = workspace_of(matrix)
-    asked = request_of(words or (), workspace.matrix, _capabilities(workspace), need or (), goal)
-    answer = advisor_of(workspace).answer(asked)
+    capabilities = _capabilities(workspace)
+    advisor = advisor_of(workspace)
+    asked = request_of(
+        words or (), workspace.matrix, capabilities, need or (), goal, advisor.locked_names
+    )
+    answer = advisor.answer(asked)
     lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
     lines = advised_plain(workspace, asked)
     elsewhere, without = _elsewhere(workspace, answer, platform)
@@ -71,11 +77,11 @@ def advise_command(
         beside = {"plain": lines, "platforms": elsewhere, "not_on": without}
         envelope(_payload(workspace, answer) | beside)
     elif isinstance(answer, Recommended):
-        _say_card(workspace, answer.best, answer.because)
+        _say_card(workspace, answer.best, asked, answer.because)
         for alternative in answer.alternatives:
             proof = alternative.card.proof
             say()
-            say(f"or {_named(workspace, alternative.card)}")
+            say(f"or {_named(workspace, alternative.card, asked)}")
             say(f"  {alternative.trade_off}")
             say(f"  {_evidence(workspace, alternative.card)}; {proof.id}")
     else:
@@ -153,11 +159,11 @@ def _explain(workspace: Workspace, answer: Unproven) -> None:
         return
     say(f"the nearest tested combination: {'; '.join(answer.changes)}")
     say()
-    _say_card(workspace, answer.nearest)
+    _say_card(workspace, answer.nearest, answer.request)
 
 
-def _say_card(workspace: Workspace, card: Card, because: str = "") -> None:
-    say(_named(workspace, card))
+def _say_card(workspace: Workspace, card: Card, request: Request, because: str = "") -> None:
+    say(_named(workspace, card, request))
     if because:
         say(f"  {because}")
     say(f"  {_evidence(workspace, card)}; {card.proof.id}")
@@ -183,9 +189,11 @@ def _say_card(workspace: Workspace, card: Card, because: str = "") -> None:
             say(f"    {step}")
 
 
-def _named(workspace: Workspace, card: Card) -> str:
+def _named(workspace: Workspace, card: Card, request: Request) -> str:
+    axes = workspace.snapshot.matrix.axes
+    versions = {label(axis): card.proof.version(axis.name) for axis in axes}
     return ", ".join(
-        f"{label(axis)} {card.proof.version(axis.name)}" for axis in workspace.snapshot.matrix.axes
+        f"{name} {v}" for name, v in (versions | asked_pins(card.lock, request)).items()
     )
 
 
@@ -214,6 +222,7 @@ def _payload(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, 
         "matrix": workspace.snapshot.matrix.name,
         "request": {
             "wants": {want.axis.name: str(want.specifier) for want in answer.request.wants},
+            "packages": {name: str(asked) for name, asked in answer.request.packages},
             "needs": answer.request.needs,
             "goal": answer.request.goal,
         },

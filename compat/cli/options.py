@@ -1,5 +1,6 @@
 """The options that several commands share, and the workspace that they name."""
 
+import contextlib
 import datetime
 import difflib
 import importlib.util
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import msgspec
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.cli.arguments import Argument, Option, given
@@ -53,7 +55,11 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
 
 LockerName = Literal["uv", "pip-tools"]
 MatrixName = Annotated[
-    str, Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")
+    str,
+    Argument(
+        metavar="MATRIX",
+        help="A folder of matrices/, for example tff; its title or package will do.",
+    ),
 ]
 CellNames = Annotated[list[str] | None, Argument(metavar="[CELL]...", help="Cell ids or globs.")]
 IsolationLevel = Annotated[
@@ -134,16 +140,30 @@ def workspace_of(
     root: Path | None = None,
     day: datetime.date | None = None,
 ) -> Workspace:
-    matrices = matrices_folder(root)
+    matrices, index = matrices_folder(root), index_options()
     known = matrix_names(matrices)
-    if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else ""
-        raise UsageError.of(
-            f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}", hint=hint
-        )
-    folder, index = matrices / name, index_options()
-    return Workspace(folder, today(), cache_folder, day=day, index=index, notify=note)
+
+    def made(name: str) -> Workspace:
+        return Workspace(matrices / name, today(), cache_folder, day=day, index=index, notify=note)
+
+    if name in known:
+        return made(name)
+    called: dict[str, list[str]] = {}
+    for each in known:
+        spellings = {each}
+        with contextlib.suppress(DeclarationError):  # told where it is asked about
+            matrix = made(each).matrix
+            spellings |= {matrix.title, matrix.subject, matrix.subject_axis.package}
+        for spelling in {canonicalize_name(text.replace(" ", "-")) for text in spellings}:
+            called.setdefault(spelling, []).append(each)
+    asked = canonicalize_name(name.replace(" ", "-"))
+    if len(called.get(asked, ())) == 1:
+        return made(called[asked][0])
+    near = [each for text in difflib.get_close_matches(asked, called, n=1) for each in called[text]]
+    raise UsageError.of(
+        f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}",
+        hint=f"did you mean {' or '.join(near)}?" if near else "",
+    )
 
 
 def refuse_faulty_suite(workspace: Workspace) -> None:

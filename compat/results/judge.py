@@ -46,8 +46,8 @@ from compat.run.outcome import (
     Passed,
     begins_with,
     brief,
-    is_of_machine,
     is_lasting,
+    is_of_machine,
     is_spurious,
     parse_outcome,
 )

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.version import Version
 from support.examples import examples
 from support.known import (
     CAPABILITIES,
@@ -18,7 +19,7 @@ from support.known import (
     statuses,
 )
 
-from compat.advise.answer import Advisor, Recommended, Unproven
+from compat.advise.answer import Advisor, Recommended, Unproven, asked_pins
 from compat.advise.proof import TestedCombination as Combination
 from compat.advise.request import GOALS, Goal, Request, request_of
 from compat.advise.rows import AdviceTable, ProofWords, advise_rows
@@ -41,6 +42,12 @@ def recommended(
     return answer
 
 
+def with_numpy(old: str, new: str, *words: str) -> Recommended | Unproven:
+    locks = [lock_of(OLD, numpy=old), lock_of(NEW, numpy=new)]
+    shelf = Shelf([ran(lock) for lock in locks], locks)
+    return advisor(shelf).answer(request_of(words, MATRIX, (), locked=lambda: ["numpy"]))
+
+
 def unproven(shelf: Shelf, *words: str, needs: tuple[str, ...] = ()) -> Unproven:
     answer = advisor(shelf).answer(asked(*words, needs=needs))
     assert isinstance(answer, Unproven)
@@ -54,6 +61,18 @@ class TestBest:
     def test_the_newest_release_of_the_subject_comes_first(self) -> None:
         answer = recommended(proven(OLD, NEW))
         assert answer.best.proof.cell.id == NEW
+
+    def test_a_package_on_no_axis_is_looked_for_in_the_locks(self) -> None:
+        answer = with_numpy("1.26", "2.1", "numpy<2")
+        assert isinstance(answer, Recommended)
+        assert answer.best.proof.cell.id == OLD
+        assert asked_pins(answer.best.lock, answer.request) == {"numpy": Version("1.26")}
+
+    def test_where_no_lock_has_it_so_the_nearest_says_what_it_has(self) -> None:
+        answer = with_numpy("1.26", "2.1", "numpy>=3")
+        assert isinstance(answer, Unproven)
+        assert answer.in_the_way == ("2 of 2 that fit otherwise have numpy 1.26 to 2.1",)
+        assert answer.changes == ("use numpy 2.1 instead of >=3",)
 
     def test_what_is_better_in_nothing_is_no_alternative(self) -> None:
         assert recommended(proven(OLD, NEW)).alternatives == ()

@@ -52,6 +52,24 @@ def test_an_axis_goes_by_each_of_its_names(name: str) -> None:
     assert (want.axis.name, str(want.specifier)) == ("python", "==3.9")
 
 
+@pytest.mark.parametrize(
+    "words", [["python 3.9"], ["python3.9"], ["Py", "3.9"], ["python", "v3.9"], ["py3.9"]]
+)
+def test_a_version_may_stand_beside_its_axis(words: list[str]) -> None:
+    assert request_of(words, MATRIX, []) == request_of(["python==3.9"], MATRIX, [])
+
+
+def test_a_package_on_no_axis_is_one_that_a_lock_has() -> None:
+    request = request_of(
+        ["Num_Py<2", "demo==1", "numpy>1"], MATRIX, [], locked=lambda: ["num-py", "numpy"]
+    )
+    assert [(name, str(asked)) for name, asked in request.packages] == [
+        ("num-py", "<2"),
+        ("numpy", ">1"),
+    ]
+    assert [want.axis.name for want in request.wants] == ["demo"]
+
+
 def test_two_words_about_an_axis_both_hold_and_axes_stand_in_their_order() -> None:
     request = request_of(["demo", "dep>=1", "dep<2"], MATRIX, ["sum"], needs=["sum", "sum"])
     assert [(want.axis.name, str(want.specifier)) for want in request.wants] == [
@@ -64,8 +82,10 @@ def test_two_words_about_an_axis_both_hold_and_axes_stand_in_their_order() -> No
 @pytest.mark.parametrize(
     ("word", "told"),
     [
-        ("pyton==3.9", "matrix 'demo' has no axis 'pyton' (did you mean python?)"),
-        ("zzz", "matrix 'demo' has no axis 'zzz' (it has Python, dep, demo)"),
+        ("pyton==3.9", "no axis and no lock with 'pyton' (did you mean python?)"),
+        ("zzz", "no axis and no lock with 'zzz' (its axes are Python, dep, demo)"),
+        ("3.9", "no axis and no lock with '3.9'"),
+        ("zzz 3.9", "'zzz 3.9' is not a requirement"),
         (
             "python=3.9",
             (

@@ -1,5 +1,6 @@
 """The commands as people and programs see them: words in; stdout, stderr and an exit code out."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -254,6 +255,14 @@ def test_wrong_words_are_one_line_and_exit_code_2(
     assert told in ran.err
     assert ran.err.startswith("error: ")
     assert ran.err.count("\n") == 1
+
+
+def test_a_matrix_is_found_by_its_title(run: Run, root: Path) -> None:
+    matrix = root / "matrices" / "demo" / "matrix.toml"
+    text = matrix.read_text()
+    name = re.compile(r"^title = .*$", re.MULTILINE)
+    matrix.write_text(name.sub('title = "Demo Library"', text))
+    assert run("plan", "demo-library").out == run("plan", "demo").out != ""
 
 
 def test_a_rule_that_no_cell_needs_is_told_beside_the_whole_plan(run: Run, root: Path) -> None:
