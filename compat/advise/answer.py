@@ -476,9 +476,9 @@ class Advisor:
         for name, _ in request.packages:
             versions = sorted({pins[name] for pins in others.values() if name in pins})
             if versions:
-                found = f"{versions[0]} to {versions[-1]}" if versions[1:] else f"{versions[0]}"
+                span = f"{versions[0]} to {versions[-1]}" if versions[1:] else f"{versions[0]}"
                 count = sum(name in pins for pins in others.values())
-                ways.append(f"{count:,} of {len(fitting):,} that fit otherwise have {name} {found}")
+                ways.append(f"{count:,} of {len(fitting):,} that fit otherwise have {name} {span}")
         changes = [
             f"use {name} {version} instead of {dict(request.packages)[name]}"
             for name, version in others[nearest.id].items()

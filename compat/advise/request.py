@@ -219,8 +219,8 @@ def _joined(words: Iterable[str], axes: Collection[str]) -> Iterator[str]:
         else:
             joined.append(word)
     for word in joined:
-        said = spoken.fullmatch(word)
-        yield f"{said[1]}=={said[2]}" if said else word
+        parts = spoken.fullmatch(word)
+        yield f"{parts[1]}=={parts[2]}" if parts else word
 
 
 def _refuse_unknown(names: Iterable[str], known: Collection[str], matrix: Matrix) -> None:
