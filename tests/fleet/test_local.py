@@ -229,6 +229,13 @@ def test_a_worker_whose_canary_dies_runs_nothing() -> None:
     assert stops == ["its canary cell came to install-fail:error"]
 
 
+def test_a_canary_that_met_no_fault_of_its_own_is_asked_once_more() -> None:
+    kept, left, stops = run(Runs({"canary-0": (offline, GOOD)}), ["a"])
+    assert (list(kept), left, stops) == (["a"], 0, [])
+    _, left, stops = run(Runs({"canary-0": (offline,)}), ["a"])
+    assert (left, stops) == (1, ["its canary cell came to install-fail:network"])
+
+
 def raising(cell: str) -> Evidence:
     raise OSError("the disk is gone")
 

@@ -6,8 +6,11 @@ import zipfile
 from pathlib import Path
 
 from packaging.version import Version
+from support.lair import PYTHON, THEN, Lair
 
 from compat.run.canary import canary
+from compat.run.cell_run import CellRun
+from compat.run.classify import classify
 
 WORKERS, TIMES = 4, 100
 
@@ -38,3 +41,12 @@ def test_the_wheel_is_a_whole_one(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert archive.testzip() is None
         assert "compat_canary.py" in archive.namelist()
+
+
+def test_it_passes_again_with_the_cache_that_the_first_left(tmp_path: Path) -> None:
+    # Each run writes its own wheel, and the installer notes the time of that file.
+    lair = Lair(tmp_path, "L0", [])
+    for day in ("first", "second"):
+        job = canary(tmp_path / day, PYTHON)
+        found = CellRun(job, lair.bench(tmp_path / f"home-{day}"), THEN, threading.Event()).run()
+        assert str(classify(found)) == "pass"
