@@ -361,7 +361,7 @@ def _found(finding: Finding, matrix: Matrix, rules: PublishedRules) -> Problem:
 
 
 def _gone(finding: Finding, rules: PublishedRules) -> str:
-    need = requirement_of(finding.wanted)
+    need = requirement_of(finding.absent)
     if need is None or not rules.covers(need):
         return ""
     fitting = [
@@ -370,7 +370,7 @@ def _gone(finding: Finding, rules: PublishedRules) -> str:
         if need.specifier.contains(version, prereleases=True)
     ]
     if not fitting:
-        return f"The index has no {finding.wanted} any more."
+        return f"The index has no {finding.absent} any more."
     if rules.python is not None and rules.has_file(fitting[-1]):
         return (
             f"The index has it for {rules.platform} on this Python: this machine is of another"
