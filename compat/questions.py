@@ -117,7 +117,7 @@ def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
 def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
     """Run: find what makes one cell or lock fail where another works."""
     from compat.search.blame import Blame, blame
-    from compat.search.trials import SearchStopped
+    from compat.search.blame import SearchStopped
 
     try:
         ends = laboratory.end(good), laboratory.end(bad)
