@@ -2,8 +2,8 @@
 loses against it, or the nearest one and what blocks the request.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 
 from packaging.version import Version
@@ -40,27 +40,17 @@ class ProofsByVersion:
         self.meeting = cache(self._meeting)
 
     def matching(self, request: Request) -> list[TestedCombination]:
-        numbers: Collection[int] = range(len(self._proofs))
-        for meeting in sorted(map(self.meeting, request.wants), key=len):
-            numbers = [number for number in numbers if number in meeting]
-        every = [self._proofs[number] for number in sorted(numbers)]
-        if request.goal == "published":
-            every = [proof for proof in every if is_goal_met(proof, request)]
-        return [proof for proof in every if not proof.lacking(request)] if request.needs else every
+        return [
+            proof
+            for proof, unmet in self.candidates(request)
+            if not unmet and is_goal_met(proof, request) and not proof.lacking(request)
+        ]
 
     def candidates(self, request: Request) -> Iterator[tuple[TestedCombination, tuple[Want, ...]]]:
-        """Yield the proofs among which the nearest to a request is, each with the wants that it
-        does not meet: where nothing but versions is asked for, those that meet the most.
-        """
-        numbers: Iterable[int] = range(len(self._proofs))
-        if not request.needs and request.goal != "published":
-            counts = Counter(number for want in request.wants for number in self.meeting(want))
-            most = max(counts.values(), default=0)
-            numbers = [number for number, count in counts.items() if count == most] or numbers
+        """Yield every proof with the wants of a request that it does not meet."""
         by_want = [(want, self.meeting(want)) for want in request.wants]
-        for number in numbers:
-            unmet = tuple(want for want, meeting in by_want if number not in meeting)
-            yield self._proofs[number], unmet
+        for number, proof in enumerate(self._proofs):
+            yield proof, tuple(want for want, meeting in by_want if number not in meeting)
 
     def _meeting(self, want: Want) -> frozenset[int]:
         axis = want.axis.name

@@ -10,9 +10,8 @@ from typing import Literal, get_args
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
-from compat.advise.doctor.facts import version_of
 from compat.declare.matrix import Axis, InterpreterAxis, Matrix
 from compat.declare.parsing import minor_series
 from compat.errors import UsageError
@@ -41,7 +40,7 @@ class Want(Value, frozen=True):
     @property
     def bounds(self) -> tuple[Version, ...]:
         """The versions that it names; what is no version, as `===` takes, is left out."""
-        named = (version_of(clause.version.removesuffix(".*")) for clause in self.specifier)
+        named = (_version(clause.version.removesuffix(".*")) for clause in self.specifier)
         return tuple(version for version in named if version is not None)
 
     @property
@@ -236,5 +235,12 @@ def _numbers(specifier: Specifier) -> int:
     """How many numbers a specifier's version has; what is no version, as `===` takes, has more than
     any.
     """
-    version = version_of(specifier.version.removesuffix(".*"))
+    version = _version(specifier.version.removesuffix(".*"))
     return 1_000 if version is None else len(version.release)
+
+
+def _version(text: str) -> Version | None:
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None

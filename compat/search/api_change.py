@@ -346,7 +346,7 @@ class _Release:
 
     def functions(self, top: str, wanted: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Each function of that name, or constructor of such a class: its dotted name, its file,
-        and its parameters as `api_surface` writes them.
+        and its parameters as `surface` writes them.
         """
         for module, file in self.modules(top):
             for name, parameters in self.surface(module, file).names.items():

@@ -503,11 +503,19 @@ class Trials:
         return False in with_cause or len(without) > 1
 
     def _measure(self, target: Failed) -> None:
-        goods, bads = self._run_ends(FIRST_RUNS if may_be_chance(target) else 1)
-        self._rates = _rates(goods, bads, target, self._is_doubted)
-        if not self._rates.is_steady:
-            goods, bads = self._run_ends(MORE_RUNS)
-            self._rates = _rates(goods, bads, target, is_doubted=True)
+        is_doubted = self._is_doubted
+        for least in (FIRST_RUNS if may_be_chance(target) else 1, MORE_RUNS):
+            goods, bads = self._run_ends(least)
+            self._rates = FailureRates(
+                good_fails=_count(goods, target),
+                good_runs=len(goods),
+                bad_fails=_count(bads, target),
+                bad_runs=len(bads),
+                is_doubted=is_doubted,
+            )
+            if self._rates.is_steady:
+                break
+            is_doubted = True
         self._usual = frozenset(s for run in goods for s in symptoms(run)) - {target}
         if not self._rates.is_told_apart:
             rates = self._rates
@@ -531,27 +539,16 @@ class Trials:
 
 
 def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:
-    shown = dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
-    return [
-        symptom for symptom in shown if _share(goods, symptom) < min(_share(bads, symptom), 1 / 2)
-    ]
+    """What the bad end shows more often than the good end does, and that in less than half."""
+    shares = {
+        symptom: [_count(runs, symptom) / len(runs) for runs in (goods, bads)]
+        for symptom in dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
+    }
+    return [symptom for symptom, (good, bad) in shares.items() if good < min(bad, 1 / 2)]
 
 
-def _share(runs: Sequence[Record], symptom: Failed) -> float:
-    return sum(symptom in symptoms(run) for run in runs) / len(runs)
-
-
-def _rates(
-    goods: Sequence[Record], bads: Sequence[Record], target: Failed, is_doubted: bool
-) -> FailureRates:
-    good_fails, bad_fails = (sum(target in symptoms(run) for run in runs) for runs in (goods, bads))
-    return FailureRates(
-        good_fails=good_fails,
-        good_runs=len(goods),
-        bad_fails=bad_fails,
-        bad_runs=len(bads),
-        is_doubted=is_doubted,
-    )
+def _count(runs: Sequence[Record], symptom: Failed) -> int:
+    return sum(symptom in symptoms(run) for run in runs)
 
 
 # ---- a working and a failing lock, and what lies between them: packages, then their releases
