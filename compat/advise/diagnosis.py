@@ -214,8 +214,8 @@ class _Question:
             if entry.cell.id in known.pins and is_current(entry)
         ]
         self.proof = next((s for s in self.sets if s.is_proof and self._is_same(s)), None)
-        found = [] if message is None else list(self._findings(message))
-        self.findings = [(finding, self._refutation(finding)) for finding in found]
+        placed = [] if message is None else list(self._findings(message))
+        self.findings = [(finding, self._refutation(finding)) for finding in placed]
 
     def answer(self) -> Diagnosis:
         proof, tried = self.proof, self._tried_versions()
@@ -721,15 +721,15 @@ class _Question:
                     continue
                 if self._is_broken_alike(name, package, present):
                     continue
-                there = f"and {package} {present} is installed"
+                present_as = f"and {package} {present} is installed"
                 if build is not None:
-                    there = f"and in its place {build} is installed"
+                    present_as = f"and in its place {build} is installed"
                 elif present is None:
-                    there = "which is not installed"
+                    present_as = "which is not installed"
                 yield Problem(
                     cause="missing-module" if present is None else "conflict",
                     packages=(package, name),
-                    sentence=f"{who} requires {package}{specifier}, {there}.",
+                    sentence=f"{who} requires {package}{specifier}, {present_as}.",
                     ground="metadata",
                     needs=f"{package}{specifier}",
                     is_mended_by_version=True,

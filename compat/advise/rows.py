@@ -10,7 +10,7 @@ all axes together; that order).
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 
 from compat.advise.answer import Advisor
@@ -136,38 +136,6 @@ def advise_rows(
         known = frozenset(has)
         return tuple(place for name, place in numbers.items() if name not in known)
 
-    def row(proof: TestedCombination) -> AdviceRow:
-        (uv, pip), called = lines(proof), words(proof)
-        return AdviceRow(
-            id=proof.id,
-            at=tuple(
-                advisor.ranks.positions[coordinate.axis][coordinate.version]
-                for coordinate in proof.cell.coordinates
-            ),
-            recipe=proof.cell.recipe,
-            verdict=proof.kind,
-            words=number(called.verdict),
-            score=number(proof.score.words),
-            failing=tuple(map(number, called.failing)),
-            tier=proof.tier,
-            outside=proof.outside,
-            changed=proof.changed,
-            versions=tuple(str(version) for _, version in proof.versions),
-            fails=tuple(numbers[name] for name in proof.fails),
-            faults=tuple(numbers[name] for name in proof.faults),
-            lacks=lacking(proof.has),
-            tested=proof.tested,
-            days=proof.days,
-            last=proof.last,
-            isolation=proof.isolation,
-            stale=tuple(map(number, proof.stale)),
-            lifted=tuple(number(lifted.sentence) for lifted in proof.lifted),
-            published=number(as_published(advisor.snapshot, proof.cell).sentence),
-            uv=tuple(map(number, uv)),
-            pip=tuple(map(number, pip)),
-            rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
-        )
-
     ordered = sorted(advisor.proofs, key=lambda proof: advisor.ranks.of(proof, "best"))
     return AdviceTable(
         matrix=snapshot.matrix.name,
@@ -191,6 +159,50 @@ def advise_rows(
             for axis in snapshot.matrix.axes
         ),
         capabilities=tuple(capabilities),
-        rows=tuple(map(row, ordered)),
+        rows=tuple(
+            _row(advisor, proof, lines(proof), words(proof), number, numbers, lacking(proof.has))
+            for proof in ordered
+        ),
         sentences=tuple(sentences),
+    )
+
+
+def _row(
+    advisor: Advisor,
+    proof: TestedCombination,
+    lines: ShellLines,
+    words: ProofWords,
+    number: Callable[[str], int],
+    numbers: Mapping[str, int],
+    lacks: tuple[int, ...],
+) -> AdviceRow:
+    uv, pip = lines
+    return AdviceRow(
+        id=proof.id,
+        at=tuple(
+            advisor.ranks.positions[coordinate.axis][coordinate.version]
+            for coordinate in proof.cell.coordinates
+        ),
+        recipe=proof.cell.recipe,
+        verdict=proof.kind,
+        words=number(words.verdict),
+        score=number(proof.score.words),
+        failing=tuple(map(number, words.failing)),
+        tier=proof.tier,
+        outside=proof.outside,
+        changed=proof.changed,
+        versions=tuple(str(version) for _, version in proof.versions),
+        fails=tuple(numbers[name] for name in proof.fails),
+        faults=tuple(numbers[name] for name in proof.faults),
+        lacks=lacks,
+        tested=proof.tested,
+        days=proof.days,
+        last=proof.last,
+        isolation=proof.isolation,
+        stale=tuple(map(number, proof.stale)),
+        lifted=tuple(number(lifted.sentence) for lifted in proof.lifted),
+        published=number(as_published(advisor.snapshot, proof.cell).sentence),
+        uv=tuple(map(number, uv)),
+        pip=tuple(map(number, pip)),
+        rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
     )

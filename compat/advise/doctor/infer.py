@@ -111,8 +111,8 @@ def _say(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Findi
     template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
     own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
     texts = {n: template[n] for n in ("sentence", "advice") if n in template}
-    said = {n: text.format(*named, "", **given) for n, text in texts.items()}
-    return Finding(packages=named, lines=tuple(dict.fromkeys(lines)), **(template | said | own))
+    filled = {n: text.format(*named, "", **given) for n, text in texts.items()}
+    return Finding(packages=named, lines=tuple(dict.fromkeys(lines)), **(template | filled | own))
 
 
 class Case:
@@ -320,12 +320,12 @@ def _apart(wishes: list[Wish]) -> tuple[Wish, Wish] | None:
         if not _meet(first.what, first.range, other.range):
             return first, other
     for ours, theirs in combinations(by_asker.values(), 2):
-        # A resolver tries first release of an asker after another: none of them may fit.
-        if not any(_meet(one.what, one.range, it.range) for one in ours for it in theirs):
+        # A resolver tries one release of an asker after another: none of them may fit.
+        if not any(_meet(a.what, a.range, b.range) for a in ours for b in theirs):
             return (theirs[0], ours[0]) if not theirs[0].who else (ours[0], theirs[0])
     for asker, own in by_asker.items():
         for first, other in combinations(own, 2):
-            # Two extras of first release, which uv writes under first name.
+            # Two extras of one release, which uv writes under one name.
             is_one = asker and first.line == other.line
             if is_one and not _meet(first.what, first.range, other.range):
                 return first, other
@@ -367,8 +367,8 @@ def _conflict(case: Case, one: Wish, other: Wish) -> Finding:
     theirs, way = case.title(other.who, other.version), _admits(case, other.who, what, one.range)
     if not one.who:
         toward, others = _direction(one.range, other.range), f", or for {way}" if way else ""
-        needs, given = f"{what}{wanted}", words | {"who": theirs, "others": others}
-        return _say("asked-otherwise", packages, *lines, direction=toward, needs=needs, **given)
+        words |= {"who": theirs, "others": others, "needs": f"{what}{wanted}"}
+        return _say("asked-otherwise", packages, *lines, direction=toward, **words)
     ways = list(dict.fromkeys(filter(None, (_admits(case, one.who, what, other.range), way))))
     advice = "Ask for " + " or for ".join(ways) if ways else "Drop the pin of one of the two"
     words |= {"who": case.title(one.who) or "Something", "other": theirs, "ways": advice}
@@ -818,8 +818,8 @@ def _candidate(
     named = [p for p in packages if re.search(rf"(?<![\w-]){p}(?![\w-])", case.text.flat)]
 
     def differing(names: Iterable[str]) -> list[Presence]:
-        found = (presence_of(known) for p in names if (known := api(p)) is not None)
-        return [presence for presence in found if presence is not None and presence.is_known]
+        presences = (presence_of(known) for p in names if (known := api(p)) is not None)
+        return [presence for presence in presences if presence is not None and presence.is_known]
 
     # To read a package's names takes time: one that the text names comes first, mostly alone.
     if len(named) == 1 and (sure := differing(named)):
