@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from compat.results.learnt import AuditedCell, Finding
     from compat.search.api_change import ApiChange
     from compat.search.blame import Blame
-    from compat.search.learning import RefusalLearner
-    from compat.search.probing import CellProber
+    from compat.search.learning import CellProber, RefusalLearner
     from compat.search.repair import Repair
 
 
@@ -116,8 +115,7 @@ def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
 
 def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
     """Run: find what makes one cell or lock fail where another works."""
-    from compat.search.blame import Blame, blame
-    from compat.search.trials import SearchStopped
+    from compat.search.blame import Blame, SearchStopped, blame
 
     try:
         ends = laboratory.end(good), laboratory.end(bad)
@@ -178,7 +176,7 @@ def changed_apis(
 
 def prober(workspace: Workspace, learner: RefusalLearner, locker: Locker) -> CellProber:
     """Lock: make what asks about cells, and tells of others what it heard. It keeps nothing."""
-    from compat.search.probing import CellProber
+    from compat.search.learning import CellProber
 
     facts = workspace.facts_of(workspace.kept_or_asked)
     known = CellProber(facts, learner, locker, workspace.source.package, workspace.day)
@@ -214,7 +212,7 @@ def audited(
 
 def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
     """Record: find which releases have the very files in which a run failed at import."""
-    from compat.search.same_files import file_clauses
+    from compat.search.learning import file_clauses
 
     package = workspace.source.package(workspace.matrix.subject_axis.normalised_name)
     # The kept catalogue has no addresses.

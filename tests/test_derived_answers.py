@@ -25,7 +25,7 @@ from support.known import (
     statuses,
 )
 
-from compat.advise.problem import files_of_known
+from compat.advise.diagnosis import files_of_known
 from compat.advise.proof import proofs
 from compat.files import write
 from compat.lock.lock_text import LocksByCell, encode_lock

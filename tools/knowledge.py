@@ -34,7 +34,7 @@ from remotezip import RemoteZip
 
 from compat.index.pypi import PyPISource
 from compat.index.settings import settings
-from compat.search.api_surface import Surface, module_of, surface
+from compat.search.api_change import Surface, module_of, surface
 
 FOLDER = Path(__file__).parent.parent / "compat" / "advise" / "doctor" / "data"
 SKIPPED = re.compile(

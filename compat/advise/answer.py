@@ -2,8 +2,8 @@
 loses against it, or the nearest one and what blocks the request.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 
 from packaging.version import Version
@@ -40,27 +40,17 @@ class ProofsByVersion:
         self.meeting = cache(self._meeting)
 
     def matching(self, request: Request) -> list[TestedCombination]:
-        numbers: Collection[int] = range(len(self._proofs))
-        for meeting in sorted(map(self.meeting, request.wants), key=len):
-            numbers = [number for number in numbers if number in meeting]
-        every = [self._proofs[number] for number in sorted(numbers)]
-        if request.goal == "published":
-            every = [proof for proof in every if is_goal_met(proof, request)]
-        return [proof for proof in every if not proof.lacking(request)] if request.needs else every
+        return [
+            proof
+            for proof, unmet in self.candidates(request)
+            if not unmet and is_goal_met(proof, request) and not proof.lacking(request)
+        ]
 
     def candidates(self, request: Request) -> Iterator[tuple[TestedCombination, tuple[Want, ...]]]:
-        """Yield the proofs among which the nearest to a request is, each with the wants that it
-        does not meet: where nothing but versions is asked for, those that meet the most.
-        """
-        numbers: Iterable[int] = range(len(self._proofs))
-        if not request.needs and request.goal != "published":
-            counts = Counter(number for want in request.wants for number in self.meeting(want))
-            most = max(counts.values(), default=0)
-            numbers = [number for number, count in counts.items() if count == most] or numbers
+        """Yield every proof with the wants of a request that it does not meet."""
         by_want = [(want, self.meeting(want)) for want in request.wants]
-        for number in numbers:
-            unmet = tuple(want for want, meeting in by_want if number not in meeting)
-            yield self._proofs[number], unmet
+        for number, proof in enumerate(self._proofs):
+            yield proof, tuple(want for want, meeting in by_want if number not in meeting)
 
     def _meeting(self, want: Want) -> frozenset[int]:
         axis = want.axis.name
@@ -87,7 +77,7 @@ def alternatives(
     for other in others:
         if len(chosen) == MOST_ALTERNATIVES:
             return tuple(chosen)
-        gained = set(better_in(matrix, other, best))
+        gained = {respect for respect, _, _ in better_in(matrix, other, best)}
         if gained - offered:
             chosen.append(other)
             offered |= gained
@@ -96,76 +86,40 @@ def alternatives(
 
 
 def trade_off(matrix: Matrix, best: TestedCombination, other: TestedCombination) -> str:
-    gained = ", ".join(_gain(matrix, other, respect) for respect in better_in(matrix, other, best))
-    worse = (respect for respect in better_in(matrix, best, other) if respect != "days")
-    lost = ", ".join(_loss(matrix, other, respect) for respect in worse)
-    sentence = (
-        f"{gained}, but {lost}"
-        if gained and lost
-        else gained or lost or "the same, locked another way"
-    )
+    gained = ", ".join(gain for _, gain, _ in better_in(matrix, other, best))
+    lost = ", ".join(loss for _, _, loss in better_in(matrix, best, other) if loss)
+    sentence = f"{gained}, but {lost}" if gained and lost else gained or lost
+    sentence = sentence or "the same, locked another way"
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
-def better_in(matrix: Matrix, one: TestedCombination, other: TestedCombination) -> tuple[str, ...]:
-    """Return in what the first is better: `kind`, `range`, `recipe`, `pins`, `stale`, `days`, or
-    the name of an axis.
+def better_in(
+    matrix: Matrix, one: TestedCombination, other: TestedCombination
+) -> Iterator[tuple[str, str, str]]:
+    """Yield in what the first is better: `kind`, `range`, `recipe`, `pins`, `stale`, `days`, or the
+    name of an axis; what it gains by that, and what the other loses.
     """
-    return tuple(_respects(matrix, one, other))
-
-
-def _respects(
-    matrix: Matrix, tested_combination: TestedCombination, other: TestedCombination
-) -> Iterator[str]:
-    if tested_combination.doubts < other.doubts:
-        yield "kind"
-    if tested_combination.outside < other.outside:
-        yield "range"
-    if tested_combination.is_published and not other.is_published:
-        yield "recipe"
-    elif tested_combination.changed < other.changed:
-        yield "pins"
+    if one.doubts < other.doubts:
+        gain = "less fails" if one.doubts else "nothing fails in this combination"
+        yield "kind", gain, _failures(other)
+    if one.outside < other.outside:
+        yield "range", "published for these versions", "not published for these versions"
+    if one.is_published and not other.is_published:
+        loss = "only with changed dependency pins"
+        yield "recipe", "as published, with nothing lifted", loss
+    elif one.changed < other.changed:
+        yield "pins", f"with only {_pins(one)}", f"with {_pins(other)}"
     companions = (axis for axis in matrix.packages if axis.name != matrix.subject)
     axes: tuple[Axis, ...] = (matrix.subject_axis, *companions, matrix.interpreters)
     for axis in axes:
-        if tested_combination.cell.on(axis.name).version > other.cell.on(axis.name).version:
-            yield axis.name
-    if other.stale and not tested_combination.stale:
-        yield "stale"
-    if tested_combination.days > other.days:
-        yield "days"
-
-
-def _gain(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
-    match respect:
-        case "kind":
-            return "less fails" if proof.doubts else "nothing fails in this combination"
-        case "range":
-            return "published for these versions"
-        case "recipe":
-            return "as published, with nothing lifted"
-        case "pins":
-            return f"with only {_pins(proof)}"
-        case "stale":
-            return "with fresh evidence"
-        case "days":
-            return f"tested on {proof.days} days"
-    return f"newer {_version(matrix, proof, respect)}"
-
-
-def _loss(matrix: Matrix, proof: TestedCombination, respect: str) -> str:
-    match respect:
-        case "kind":
-            return _failures(proof)
-        case "range":
-            return "not published for these versions"
-        case "recipe":
-            return "only with changed dependency pins"
-        case "pins":
-            return f"with {_pins(proof)}"
-        case "stale":
-            return "its evidence is stale"
-    return f"older {_version(matrix, proof, respect)}"
+        name = axis.name
+        if one.cell.on(name).version > other.cell.on(name).version:
+            newer, older = (f"{label(axis)} {each.version(name)}" for each in (one, other))
+            yield name, f"newer {newer}", f"older {older}"
+    if other.stale and not one.stale:
+        yield "stale", "with fresh evidence", "its evidence is stale"
+    if one.days > other.days:
+        yield "days", f"tested on {one.days} days", ""
 
 
 def _failures(proof: TestedCombination) -> str:
@@ -189,11 +143,6 @@ def tested(proof: TestedCombination) -> str:
     return f"tested {times} on {proof.days} {'day' if proof.days == 1 else 'days'}"
 
 
-def _version(matrix: Matrix, proof: TestedCombination, name: str) -> str:
-    axis: Axis = next(axis for axis in matrix.axes if axis.name == name)
-    return f"{label(axis)} {proof.version(name)}"
-
-
 def obstructions(
     snapshot: Snapshot, request: Request, proofs: Mapping[str, TestedCombination]
 ) -> tuple[str, ...]:
@@ -215,7 +164,7 @@ def obstructions(
     return (
         *_of_runs(snapshot, matching, request, proofs),
         *_of_metadata(snapshot, matching, request),
-        *(_of_nobody(matching, request) or _of_others(matching, request)),
+        *_of_untested(matching, request),
     )
 
 
@@ -238,13 +187,10 @@ def _of_runs(
         return
     entry = failing[0]
     why = _failure(snapshot, entry, request, proofs.get(entry.id))
-    yield f"{entry.id} {why}{_more(len(failing) - 1)}"
-
-
-def _more(others: int) -> str:
-    if others < 2:
-        return "; 1 more was run and does not do" if others else ""
-    return f"; {others:,} more were run and do not do"
+    others = len(failing) - 1
+    more = "1 more was run and does not do" if others == 1 else ""
+    more = f"{others:,} more were run and do not do" if others > 1 else more
+    yield f"{entry.id} {why}{'; ' if more else ''}{more}"
 
 
 def _failure(
@@ -255,25 +201,24 @@ def _failure(
             return "worked, but has no lock that could be installed"
         if proof is None or not is_current(entry):
             return "worked on another lock than it has now, and was not run since"
-        pins = () if is_goal_met(proof, request) else ("with changed dependency pins",)
-        differs = (*pins, *_lacking(entry, request), *_other_versions(proof, request))
+        words = {"no": "fails", "absent": "is not there"}
+        known = {c.id: words.get(c.status, "") for c in entry.capabilities}
+        differs = (
+            *(() if is_goal_met(proof, request) else ("with changed dependency pins",)),
+            *(
+                f"{need} {known.get(need, 'was not tested')}"
+                for need in request.needs
+                if known.get(need) != ""
+            ),
+            *(
+                f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
+                for want in proof.unmet(request)
+            ),
+        )
         return f"{verdict_clause(entry)}, but {', '.join(differs)}"
     issue = snapshot.explained(entry)
     because = f" ({issue.because})" if issue is not None else ""
     return f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}{because}"
-
-
-def _lacking(verdict: Answer, request: Request) -> Iterator[str]:
-    wording = {"no": "fails", "absent": "is not there"}
-    statuses = {capability.id: capability.status for capability in verdict.capabilities}
-    for need in request.needs:
-        if statuses.get(need) != "yes":
-            yield f"{need} {wording.get(statuses.get(need, ''), 'was not tested')}"
-
-
-def _other_versions(proof: TestedCombination, request: Request) -> Iterator[str]:
-    for want in proof.unmet(request):
-        yield f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
 
 
 def _of_metadata(snapshot: Snapshot, matching: Sequence[Answer], request: Request) -> Iterator[str]:
@@ -298,40 +243,24 @@ def _beside(snapshot: Snapshot, request: Request, entry: Answer, obstacle: Obsta
     return sum(axes.get(text) not in (None, *asked) for text in obstacle.between)
 
 
-def _of_others(matching: Sequence[Answer], request: Request) -> Iterator[str]:
-    refused = [
-        entry
-        for entry in matching
-        if entry.kind == "broken"
-        and not entry.is_tested
-        and (request.goal != "published" or entry.cell.recipe != "relaxed")
-    ]
-    if refused:
-        verdict = refused[0]
+def _of_untested(matching: Sequence[Answer], request: Request) -> Iterator[str]:
+    """What could work and was never run; else what is refused without a run."""
+    is_strict = request.goal == "published"
+    open_to = [e for e in matching if not (is_strict and e.cell.recipe == "relaxed")]
+    untested = [entry for entry in open_to if entry.kind == "unknown" and not entry.counted]
+    refused = [entry for entry in open_to if entry.kind == "broken" and not entry.is_tested]
+    if untested:
+        plural = len(untested) != 1
+        many = f"{len(untested):,} combinations that fit" if plural else "1 combination that fits"
+        is_relaxed = all(entry.cell.recipe == "relaxed" for entry in untested)
+        relaxed = " once pins are lifted" if is_relaxed else ""
+        likely = min(untested, key=lambda entry: entry.expected not in ("works", "partial"))
+        expected = "" if likely.expected is None else f" ({verdict_clause(likely)})"
+        yield f"{many}{relaxed} could work and were never run, such as {likely.cell.id}{expected}"
+    elif refused:
+        first = refused[0]
         more = f"; {len(refused) - 1:,} more are refused, too" if refused[1:] else ""
-        yield f"{verdict.id} {verdict_clause(verdict)}: {'; '.join(verdict.reasons)}{more}"
-
-
-def _of_nobody(matching: Sequence[Answer], request: Request) -> list[str]:
-    untested = [
-        entry
-        for entry in matching
-        if entry.kind == "unknown"
-        and not entry.counted
-        and (request.goal != "published" or entry.cell.recipe != "relaxed")
-    ]
-    if not untested:
-        return []
-    many = (
-        "1 combination that fits"
-        if len(untested) == 1
-        else f"{len(untested):,} combinations that fit"
-    )
-    is_relaxed = all(entry.cell.recipe == "relaxed" for entry in untested)
-    relaxed = " once pins are lifted" if is_relaxed else ""
-    likely = min(untested, key=lambda entry: entry.expected not in ("works", "partial"))
-    expected = "" if likely.expected is None else f" ({verdict_clause(likely)})"
-    return [f"{many}{relaxed} could work and were never run, such as {likely.cell.id}{expected}"]
+        yield f"{first.id} {verdict_clause(first)}: {'; '.join(first.reasons)}{more}"
 
 
 class Card(Value, frozen=True):

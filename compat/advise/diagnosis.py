@@ -5,48 +5,112 @@ It rests on committed knowledge alone: runs, published metadata and the rules fo
 is asked of an index, and nothing is run.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Literal
+import datetime
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import msgspec
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.message import Message
-from compat.advise.named_builds import short_names, stand_ins
+from compat.advise.doctor.infer import Finding
+from compat.advise.message import Message, read_message, signs
+from compat.advise.named_builds import (
+    base_of,
+    lying_over_each_other,
+    module_package,
+    of_other_days,
+    short_names,
+    stand_ins,
+)
 from compat.advise.package_list import PackageList
-from compat.advise.problem import (
-    KnownFacts,
-    Problem,
-    findings_about,
-    problems_of_blames,
-    problems_of_builds,
-    problems_of_fallbacks,
-    problems_of_guards,
-    problems_of_message,
-    problems_of_metadata,
-    problems_of_runs,
-    refutation,
-    tried_versions,
-)
-from compat.advise.tested_set import (
-    DifferingPin,
-    TestedSet,
-    are_alike,
-    differing_pins,
-    is_same,
-    nearest_set,
-    tested_sets,
-)
-from compat.advise.violation import Fallback, PublishedRules, series_of
-from compat.declare.matrix import Matrix
-from compat.plan.requirements import requirement_of
+from compat.advise.proof import is_current, mostly_works
+from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis
+from compat.declare.parsing import minor_series
+from compat.index.release import Published, Release
+from compat.lock.lock_text import locked_version, read_pins
+from compat.plan.cell import RECIPES
+from compat.plan.feasible import required_python
+from compat.plan.platform import accepted_tags, admits, marker_values
+from compat.plan.requirements import active, parsed, published_names, requirement_of
 from compat.results.answer import Answer, verdict_clause
-from compat.run.outcome import Failed
+from compat.results.learnt import KeptBlame
+from compat.results.record import PYTHON, Record, involved
+from compat.results.snapshot import Snapshot
+from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
 from compat.value import Value
 
 State = Literal["proven", "unproven", "broken"]
+# Where a problem is known from: a run, published metadata, a release that only a resolver chooses
+# that finds no other, the index as it is now, or a message that was pasted.
+Ground = Literal["run", "metadata", "fallback", "index", "message"]
+# A release that is older by so much than the newest that its Python can have is told of. A choice.
+LONG_AGO = datetime.timedelta(days=730)
+# What `pip freeze` leaves out: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
+_NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
+# What releases of pytest bring, of which a user of the library needs nothing.
+_OF_PYTEST = frozenset(
+    (
+        *("pytest", "iniconfig", "pluggy", "packaging", "exceptiongroup", "tomli", "py", "toml"),
+        *("attrs", "importlib-metadata", "zipp", "typing-extensions", "pygments", "colorama"),
+    )
+)
+
+
+class Problem(Value, frozen=True):
+    """Something that is known against an environment.
+
+    `packages` are at fault, the first most, by normalised name, `python` for the interpreter.
+    `because` and `link` are the declared explanation, where there is one. `needs` is a requirement
+    that would mend it, and `capability` what fails; empty where none is known.
+    """
+
+    cause: Cause
+    packages: tuple[str, ...]
+    sentence: str
+    ground: Ground
+    because: str = ""
+    link: str = ""
+    needs: str = ""
+    capability: str = ""
+    is_mended_by_version: bool = False
+
+
+class ImportGuard(Value, frozen=True, array_like=True):
+    """A release that asks for `requirement` when it is imported, as it said in the run of `cell`.
+
+    `of` is its package, by normalised name.
+    """
+
+    of: str
+    version: str
+    requirement: str
+    cell: str
+
+
+class KnownFacts(Value, frozen=True):
+    """What is known of a matrix: its snapshot, and the pins of each lock, by cell. `words` says
+    what an outcome means; `guards` are what releases were seen to ask for when imported, `blames`
+    what releases were seen to break.
+    """
+
+    snapshot: Snapshot
+    pins: Mapping[str, dict[str, Version]]
+    words: Callable[[Outcome], str]
+    guards: tuple[ImportGuard, ...] = ()
+    blames: tuple[KeptBlame, ...] = ()
+
+
+class DifferingPin(Value, frozen=True):
+    """A package that an environment has in another version than a tested set, or not at all."""
+
+    package: str
+    installed: Version | None
+    tested: Version
 
 
 class Neighbour(Value, frozen=True):
@@ -76,53 +140,7 @@ class Diagnosis(Value, frozen=True):
 def diagnosis(
     known: KnownFacts, packages: PackageList, message: Message | None = None
 ) -> Diagnosis:
-    matrix = known.snapshot.matrix
-    sets = tested_sets(known.snapshot, known.pins)
-    rules = PublishedRules(matrix, known.snapshot.catalogue, packages)
-    proof = next((s for s in sets if s.is_proof and is_same(s, packages, matrix)), None)
-    tried = {} if message is None else tried_versions(message, rules, matrix)
-    fallbacks = () if proof else tuple(rules.fallbacks(tried))
-    against = (
-        *(() if proof else problems_of_runs(known, sets, packages)),
-        *(() if proof else problems_of_blames(known, packages)),
-        *problems_of_fallbacks(fallbacks),
-        *(() if proof else problems_of_guards(known, packages)),
-        *(() if message is None else problems_of_message(known, message, rules, packages)),
-        *(() if proof else problems_of_builds(known, packages)),
-        *(() if proof else problems_of_metadata(rules, sets, packages, matrix)),
-    )
-    needs = [need for problem in against if (need := requirement_of(problem.needs)) is not None]
-    # The problems, of those of one cause about the same package the first; one that names none only
-    # where no other of its cause does.
-    placed = {problem.cause for problem in against if problem.packages}
-    first: dict[tuple[str, ...], Problem] = {}
-    for problem in against:
-        if problem.packages or problem.cause not in placed:
-            first.setdefault((problem.cause, *problem.packages[:1]), problem)
-    problems = tuple(first.values())
-    wanted = {**tried, **packages.versions}
-    for fallback in fallbacks:
-        # What a resolver went back to is not what was wanted.
-        if fallback.is_outside:
-            wanted.pop(canonicalize_name(fallback.package), None)
-    near = nearest_set(
-        sets,
-        msgspec.structs.replace(packages, versions=wanted),
-        known.snapshot,
-        needs,
-        {problem.capability for problem in problems} - {""},
-    )
-    return Diagnosis(
-        state="broken" if problems else "proven" if proof else "unproven",
-        proof=None if proof is None else proof.entry,
-        problems=problems,
-        notes=(
-            *_notes(known, fallbacks, packages, message),
-            *(() if proof or problems else _beside(known, sets, packages)),
-        ),
-        pins=tuple(_pins(problems, needs, near, packages)),
-        neighbour=None if near is None else _neighbour(near, packages, matrix),
-    )
+    return _Question(known, packages, message).answer()
 
 
 def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> bool:
@@ -130,101 +148,857 @@ def touches(matrix: Matrix, packages: PackageList, message: Message | None) -> b
     a message speaks of it.
     """
     package = matrix.subject_axis.package
-    names = (package, matrix.suite.module or package)
-    installed = {
-        *packages.versions,
-        *packages.ranges,
-        *stand_ins(packages.versions, short_names(matrix)),
-    }
-    return canonicalize_name(package) in installed or (
-        message is not None and any(map(message.names, names))
-    )
-
-
-def _notes(
-    known: KnownFacts, fallbacks: Sequence[Fallback], packages: PackageList, message: Message | None
-) -> Iterator[str]:
-    matrix = known.snapshot.matrix
-    if message is not None:
-        refuted = (refutation(f, packages) for f in findings_about(known, message))
-        yield from dict.fromkeys(filter(None, refuted))
-    for fallback in fallbacks:
-        newest = f"the newest that this Python can have is {fallback.newest}"
-        if packages.python is None:
-            newest = f"the newest is {fallback.newest}"
-        if fallback.is_outside and not fallback.refusal:
-            yield (
-                f"{fallback.package} {fallback.version} is from before {fallback.first}, the first"
-                f" release that this matrix looks at; {newest}."
-            )
-        elif fallback.years:
-            yield (
-                f"{fallback.package} {fallback.version} is {fallback.years} years older than"
-                f" {fallback.newest}; {newest}. Did pip or uv go back to it?"
-            )
     instead = stand_ins(packages.versions, short_names(matrix))
-    for axis in matrix.packages:
-        version = packages.versions.get(axis.normalised_name)
-        last = known.snapshot.catalogue.of(axis).releases[-1].version
-        build = instead.get(axis.normalised_name)
-        if build is not None:
-            yield f"{build} stands in the place of {axis.package}; no release was tested with it."
-        elif axis.normalised_name in packages.ranges:
-            wish = packages.ranges[axis.normalised_name]
-            yield f"{axis.package}{wish} is asked for; the list has no exact version of it."
-        elif version is None and packages.versions:
-            yield f"{axis.package} is not in the list."
-        elif version is not None and version > last:
-            yield f"{axis.package} {version} is newer than any that this matrix knows ({last})."
-    for finding in message.findings if message is not None else ():
-        if not finding.is_fault:
-            yield finding.sentence
+    installed = {*packages.versions, *packages.ranges, *instead}
+    return canonicalize_name(package) in installed or _speaks_of(matrix, message)
 
 
-def _beside(known: KnownFacts, sets: Sequence[TestedSet], packages: PackageList) -> Iterator[str]:
-    """What a run of the same Python and the same versions on each axis showed, with other packages
-    beside them.
-    """
-    matrix = known.snapshot.matrix
-    axes = [axis.normalised_name for axis in matrix.packages]
-    alike = [each for each in sets if are_alike(each, packages, matrix, axes)]
-    if alike:
-        entry = min(alike, key=lambda one: len(differing_pins(one, packages))).entry
-        outcome = entry.outcome
-        why = f" {known.words(outcome)}" if isinstance(outcome, Failed) else ""
-        yield (
-            f"{entry.cell.id}, the same versions with other packages beside them,"
-            f" {verdict_clause(entry)}.{why}"
+def _speaks_of(matrix: Matrix, message: Message | None) -> bool:
+    names = (matrix.subject_axis.package, matrix.suite.module)
+    return message is not None and any(message.names(name) for name in names if name)
+
+
+class TestedSet(NamedTuple):
+    """What a cell's lock installs, by normalised name, and what is known of the cell."""
+
+    entry: Answer
+    pins: dict[str, Version]
+
+    @property
+    def is_proof(self) -> bool:
+        return self.entry.kind in ("works", "partial")
+
+    @property
+    def mostly_works(self) -> bool:
+        failing = len(self.entry.failing("combination", "unexplained"))
+        return self.entry.kind == "works" or (
+            self.entry.score.finished and mostly_works(failing, len(self.entry.capabilities))
         )
 
+    def can(self, capability: str) -> bool:
+        known = self.entry.capabilities
+        return any(each.id == capability and each.status == "yes" for each in known)
 
-def _pins(
-    problems: Sequence[Problem],
-    needs: Sequence[Requirement],
-    near: TestedSet | None,
-    packages: PackageList,
-) -> Iterator[tuple[str, Version]]:
-    """The version of each package at fault that the nearest tested set has, where another version
-    mends it and all that is known.
+
+class Fallback(NamedTuple):
+    """A release that is far older than the newest one that the Python can have.
+
+    `refusal` says why no release of the matrix could be taken, so that a resolver had to go back;
+    empty where one could.
     """
-    if near is None or not all(problem.is_mended_by_version for problem in problems):
-        return
-    for name in dict.fromkeys(problem.packages[0] for problem in problems):
-        version = near.pins.get(name)
-        if version is None or not all(
-            need.specifier.contains(version, prereleases=True)
-            for need in needs
-            if need.name == name
-        ):
+
+    package: str
+    version: Version
+    first: Version
+    newest: Version
+    is_outside: bool
+    years: int
+    refusal: str
+
+
+class _Question:
+    """An environment, or a list with a message, held against what is known of a matrix."""
+
+    def __init__(self, known: KnownFacts, packages: PackageList, message: Message | None) -> None:
+        self.known, self.packages, self.message = known, packages, message
+        self.matrix, self.catalogue = known.snapshot.matrix, known.snapshot.catalogue
+        self.python, self.versions = packages.python, packages.versions
+        self.subject = str(self.matrix.subject_axis.normalised_name)
+        self.axes = {str(axis.normalised_name): axis for axis in self.matrix.packages}
+        self.short = short_names(self.matrix)
+        self.stand_ins = stand_ins(packages.versions, self.short)
+        # The sets whose newest run was on the lock that the cell has now.
+        self.sets = [
+            TestedSet(entry, known.pins[entry.cell.id])
+            for entry in known.snapshot.known
+            if entry.cell.id in known.pins and is_current(entry)
+        ]
+        self.proof = next((s for s in self.sets if s.is_proof and self._is_same(s)), None)
+        placed = [] if message is None else list(self._findings(message))
+        self.findings = [(finding, self._refutation(finding)) for finding in placed]
+
+    def answer(self) -> Diagnosis:
+        proof, tried = self.proof, self._tried_versions()
+        fallbacks = [] if proof else list(self._fallbacks(tried))
+        against = (
+            *(() if proof else (*self._of_runs(), *self._of_blames())),
+            *self._of_fallbacks(fallbacks),
+            *(() if proof else self._of_guards()),
+            *self._of_message(),
+            *(() if proof else (*self._of_builds(), *self._of_metadata())),
+        )
+        needs = [n for problem in against if (n := requirement_of(problem.needs)) is not None]
+        # The problems, of those of one cause about the same package the first; one that names none
+        # only where no other of its cause does.
+        placed = {problem.cause for problem in against if problem.packages}
+        first: dict[tuple[str, ...], Problem] = {}
+        for problem in against:
+            if problem.packages or problem.cause not in placed:
+                first.setdefault((problem.cause, *problem.packages[:1]), problem)
+        problems = tuple(first.values())
+        wanted = {**tried, **self.versions}
+        for fallback in fallbacks:
+            # What a resolver went back to is not what was wanted.
+            if fallback.is_outside:
+                wanted.pop(canonicalize_name(fallback.package), None)
+        lost = {problem.capability for problem in problems} - {""}
+        near = self._nearest(wanted, needs, lost)
+        beside = () if proof or problems else self._beside()
+        return Diagnosis(
+            state="broken" if problems else "proven" if proof else "unproven",
+            proof=None if proof is None else proof.entry,
+            problems=problems,
+            notes=(*self._notes(fallbacks), *beside),
+            pins=tuple(self._pins(problems, needs, near)),
+            neighbour=None
+            if near is None
+            else Neighbour(
+                entry=near.entry,
+                differences=tuple(self._differing(near, self.versions)),
+                is_other_python=self._series not in (None, self._series_of(near)),
+            ),
+        )
+
+    def _notes(self, fallbacks: Sequence[Fallback]) -> Iterator[str]:
+        yield from dict.fromkeys(refuted for _, refuted in self.findings if refuted)
+        for fallback in fallbacks:
+            newest = f"the newest that this Python can have is {fallback.newest}"
+            if self.python is None:
+                newest = f"the newest is {fallback.newest}"
+            if fallback.is_outside and not fallback.refusal:
+                yield (
+                    f"{fallback.package} {fallback.version} is from before {fallback.first}, the"
+                    f" first release that this matrix looks at; {newest}."
+                )
+            elif fallback.years:
+                yield (
+                    f"{fallback.package} {fallback.version} is {fallback.years} years older than"
+                    f" {fallback.newest}; {newest}. Did pip or uv go back to it?"
+                )
+        for name, axis in self.axes.items():
+            version, build = self.versions.get(name), self.stand_ins.get(name)
+            last = self.catalogue.of(axis).releases[-1].version
+            if build is not None:
+                place = f"{build} stands in the place of {axis.package}"
+                yield f"{place}; no release was tested with it."
+            elif name in self.packages.ranges:
+                wish = self.packages.ranges[name]
+                yield f"{axis.package}{wish} is asked for; the list has no exact version of it."
+            elif version is None and self.versions:
+                yield f"{axis.package} is not in the list."
+            elif version is not None and version > last:
+                yield f"{axis.package} {version} is newer than any that this matrix knows ({last})."
+        for finding in self.message.findings if self.message is not None else ():
+            if not finding.is_fault:
+                yield finding.sentence
+
+    def _beside(self) -> Iterator[str]:
+        """What a run of the same Python and the same versions on each axis showed, with other
+        packages beside them.
+        """
+        alike = [each for each in self.sets if self._is_alike(each, self.axes)]
+        if alike:
+            entry = min(alike, key=lambda one: len(self._differing(one, self.versions))).entry
+            outcome = entry.outcome
+            why = f" {self.known.words(outcome)}" if isinstance(outcome, Failed) else ""
+            yield (
+                f"{entry.cell.id}, the same versions with other packages beside them,"
+                f" {verdict_clause(entry)}.{why}"
+            )
+
+    def _pins(
+        self, problems: Sequence[Problem], needs: Sequence[Requirement], near: TestedSet | None
+    ) -> Iterator[tuple[str, Version]]:
+        """The version of each package at fault that the nearest tested set has, where another
+        version mends it and all that is known.
+        """
+        if near is None or not all(problem.is_mended_by_version for problem in problems):
             return
-        if packages.versions.get(name) != version:
-            yield name, version
+        for name in dict.fromkeys(problem.packages[0] for problem in problems):
+            version, own = near.pins.get(name), [need for need in needs if need.name == name]
+            if version is None or not all(_admits(need, version) for need in own):
+                return
+            if self.versions.get(name) != version:
+                yield name, version
+
+    # ---- tested sets
+
+    @cached_property
+    def _series(self) -> Version | None:
+        return None if self.python is None else Version(minor_series(self.python))
+
+    def _series_of(self, tested: TestedSet) -> Version:
+        return tested.entry.cell.on(self.matrix.interpreters.name).version
+
+    @cached_property
+    def _of_suites(self) -> frozenset[str]:
+        return _OF_PYTEST - published_names(self.catalogue.packages)
+
+    def _differing(self, tested: TestedSet, versions: Mapping[str, Version]) -> list[DifferingPin]:
+        """What an environment has otherwise than a tested set, sorted by name.
+
+        What the set has and the environment lacks counts, but for what only the suite needed (a
+        lock does not tell its packages from the library's), and in a list for what `pip freeze`
+        leaves out.
+        """
+        left_out = self._of_suites if "pytest" in tested.pins else frozenset[str]()
+        left_out |= frozenset() if self.packages.is_whole else _NOT_IN_FREEZE
+        return [
+            DifferingPin(package=name, installed=installed, tested=version)
+            for name, version in sorted(tested.pins.items())
+            if (installed := versions.get(name)) != version
+            and (installed is not None or name not in left_out)
+        ]
+
+    def _is_alike(self, tested: TestedSet, names: Iterable[str]) -> bool:
+        return (
+            self.python is not None
+            and self._series == self._series_of(tested)
+            and all(self.versions.get(name) == tested.pins.get(name) for name in names)
+        )
+
+    def _is_same(self, tested: TestedSet) -> bool:
+        is_alike = self._is_alike(tested, self.axes)
+        return is_alike and not self._differing(tested, self.versions)
+
+    def _fails_alike(self, tested: TestedSet) -> bool:
+        """Whether an environment fails as a red set did: it is that set, or it has the same Python,
+        the same version on each axis, and of each package that the failure names.
+
+        A failure that names what no package of the set is known to have holds for that set alone.
+        """
+        outcome, pins = tested.entry.outcome, tested.pins
+        if tested.entry.kind != "broken" or not isinstance(outcome, Failed):
+            return False
+        if outcome.stage not in ("import", "collect", "test"):
+            return False
+        if self._is_same(tested):
+            return True
+        named = _named_packages(outcome)
+        if not self._is_alike(tested, self.axes) or not named or outcome.stage == "test":
+            return False
+        # What the run itself knew of modules; it has fewer names where it did not know one.
+        of_run = set(tested.entry.counted[-1].run.involved)
+        if not named <= {PYTHON, *pins} and len(of_run) < len(named):
+            return False
+        return self._is_alike(tested, (named & pins.keys()) | of_run - {PYTHON})
+
+    def _nearest(
+        self,
+        versions: Mapping[str, Version],
+        needs: Sequence[Requirement],
+        lost: Iterable[str],
+    ) -> TestedSet | None:
+        """The set that works and is nearest to what is wanted: it meets what would mend it, has the
+        capabilities that are `lost`, works for the most part, has the same Python, then the fewest
+        and nearest other coordinates, then the fewest packages that differ, then works wholly, then
+        has the fewest rules that change it, then is the newest.
+        """
+        matrix, snapshot = self.matrix, self.known.snapshot
+        proven = [tested for tested in self.sets if tested.is_proof]
+        places = {
+            axis.name: sorted({tested.entry.cell.on(axis.name).version for tested in proven})
+            for axis in matrix.axes
+        }
+
+        def off(tested: TestedSet, axis: InterpreterAxis | PackageAxis) -> int:
+            """How many coordinates lie between; what is not known is no distance."""
+            own = tested.entry.cell.on(axis.name).version
+            if isinstance(axis, InterpreterAxis):
+                wanted = self._series
+            else:
+                version = versions.get(axis.normalised_name)
+                wanted = None if version is None else axis.select.coordinate(version)
+            if wanted is None or wanted == own:
+                return 0
+            low, high = sorted((own, wanted))
+            return max(1, sum(low <= version <= high for version in places[axis.name]) - 1)
+
+        def distance(tested: TestedSet) -> tuple[object, ...]:
+            steps = [off(tested, axis) for axis in matrix.packages]
+            differ = self._differing(tested, versions) if versions else []
+            lacking = sum(difference.installed is None for difference in differ)
+            return (
+                sum(not self._meets(tested, need) for need in needs),
+                sum(not tested.can(capability) for capability in lost),
+                not tested.mostly_works,
+                off(tested, matrix.interpreters),
+                sum(map(bool, steps)),
+                sum(steps),
+                len(differ) - lacking,
+                lacking,
+                tested.entry.kind != "works",
+                RECIPES.index(tested.entry.cell.recipe),
+            )
+
+        def rank(tested: TestedSet) -> tuple[object, ...]:
+            cell = tested.entry.cell
+            axes = sorted(matrix.axes, key=lambda axis: axis.name != matrix.subject)
+            return (
+                len(snapshot.feasibility.rules.relaxing(cell)),
+                [-places[axis.name].index(cell.on(axis.name).version) for axis in axes],
+            )
+
+        distances = [(distance(tested), tested) for tested in proven]
+        least = min((each for each, _ in distances), default=None)
+        # Which rules change a cell takes long to find out, so only of those that are equally near.
+        return min((tested for each, tested in distances if each == least), key=rank, default=None)
+
+    def _meets(self, tested: TestedSet, need: Requirement) -> bool:
+        if need.name == PYTHON:
+            # Any patch of the series will do for a need that names patches.
+            patches = (f"{self._series_of(tested)}.{patch}" for patch in (0, 1, 5, 10, 20))
+            return any(need.specifier.contains(Version(patch)) for patch in patches)
+        version = tested.pins.get(need.name)
+        return version is None or _admits(need, version)
+
+    # ---- what runs say
+
+    def _of_runs(self) -> Iterator[Problem]:
+        """What failed where it was run with the same Python and the same packages in question."""
+        red = [tested for tested in self.sets if self._fails_alike(tested)]
+        if red:
+            entry = min(red, key=lambda alike: len(self._differing(alike, self.versions))).entry
+            yield self._recorded(entry, f"tested as {entry.cell.id} on {entry.latest}: ")
+
+    def _recorded(self, entry: Answer, where: str) -> Problem:
+        outcome = entry.outcome
+        assert isinstance(outcome, Failed), "what is red has failed"
+        issue = self.known.snapshot.explained(entry)
+        spoken_of = involved(outcome, self.known.pins.get(entry.cell.id, {}), {})
+        needs = ""
+        if issue is not None:
+            conditions = dict(issue.when.as_table())
+            # An explanation that holds below a version tells what mends it.
+            needs = _opposite(conditions.get(self.matrix.interpreters.name, ""))
+        return Problem(
+            cause=outcome.cause,
+            packages=(PYTHON, *spoken_of) if needs else spoken_of,
+            sentence=f"{where}{self.known.words(outcome)}",
+            ground="run",
+            because="" if issue is None else issue.because,
+            link="" if issue is None else issue.link or "",
+            needs=f"python{needs}" if needs else "",
+            capability=outcome.subject if outcome.stage == "test" else "",
+        )
+
+    def _of_blames(self) -> Iterator[Problem]:
+        for blame in self.known.blames:
+            if self.python is None or not blame.includes(self.python, self.versions):
+                continue
+            outcome = parse_outcome(blame.failed)
+            assert isinstance(outcome, Failed), "what is blamed has failed"
+            names = " and ".join(f"{each.package} {each.fails}" for each in blame.packages)
+            first = blame.packages[0]
+            is_newer = Version(first.fails) > Version(first.works)
+            yield Problem(
+                cause=outcome.cause,
+                packages=tuple(each.package for each in blame.packages),
+                sentence=(
+                    f"broken by {names}, as runs showed on {blame.on}; {first.package}"
+                    f" {first.works} works: {self.known.words(outcome)}"
+                ),
+                ground="run",
+                needs=f"{first.package}{f'<{first.fails}' if is_newer else f'>={first.works}'}",
+                is_mended_by_version=True,
+            )
+
+    def _of_guards(self) -> Iterator[Problem]:
+        """The guards of installed releases that refuse what is installed beside them."""
+        for guard in self.known.guards:
+            need = requirement_of(guard.requirement)
+            installed = None if need is None else self.versions.get(need.name)
+            if need is None or installed is None or _admits(need, installed):
+                continue
+            if str(self.versions.get(guard.of)) != guard.version:
+                continue
+            yield Problem(
+                cause="version-guard",
+                packages=(need.name, guard.of),
+                sentence=(
+                    f"{guard.of} {guard.version} requires {guard.requirement} when it is imported,"
+                    f" as a run of {guard.cell} showed, and {need.name} {installed} is installed."
+                ),
+                ground="run",
+                needs=guard.requirement,
+                is_mended_by_version=True,
+            )
+
+    # ---- what a message says
+
+    def _of_message(self) -> Iterator[Problem]:
+        """Published causes whose signs the message shows, each by the run that is most like what is
+        installed, then what the rules find in it. A run of another version of what the failure
+        names says nothing.
+        """
+        message, known = self.message, self.known
+        if message is None:
+            return
+
+        def likeness(entry: Answer) -> int:
+            pins = known.pins.get(entry.cell.id, {})
+            return sum(self.versions.get(name) == version for name, version in pins.items())
+
+        # In a list without the subject, what is not said of the subject is another's failure.
+        is_listed = not self.versions or self.subject in self.versions
+        concerns = is_listed or _speaks_of(self.matrix, message)
+        shown: dict[str, Answer] = {}
+        for entry in sorted(known.snapshot.known if concerns else (), key=likeness, reverse=True):
+            outcome, pins = entry.outcome, known.pins.get(entry.cell.id, {})
+            if not isinstance(outcome, Failed) or not message.shows(signs(outcome)):
+                continue
+            named = _named_packages(outcome) & pins.keys() & self.versions.keys()
+            if all(self.versions[name] == pins[name] for name in named):
+                shown.setdefault(str(msgspec.structs.replace(outcome, at="")), entry)
+        for entry in list(shown.values())[:2]:
+            yield self._recorded(entry, f"known from a run of {entry.cell.id}: ")
+        for finding, refuted in self.findings:
+            if not refuted:
+                yield self._found(finding)
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        pinned = {name for pins in self.known.pins.values() for name in pins}
+        required = {required.package.name for required in self.catalogue.required}
+        named = (package.name for package in self.catalogue.packages)
+        return frozenset({PYTHON, *pinned, *required, *named})
+
+    def _findings(self, message: Message) -> Iterator[Finding]:
+        """What the doctor finds in a message that is about the matrix, under the names that it
+        knows: the message speaks of its subject, or the matrix knows a package in question.
+        """
+        speaks = _speaks_of(self.matrix, message)
+        # The subject's module may have another name than its package.
+        module = str(canonicalize_name(self.matrix.suite.module or self.subject))
+
+        def full(name: str) -> str:
+            # Programs import packages by short names; inner modules are called `demo_core`.
+            base = self.short.get(name, name.removesuffix("-core"))
+            is_inner = name not in self._names and base in self._names
+            return self.subject if name == module else base if is_inner else name
+
+        for finding in message.findings:
+            packages = tuple(dict.fromkeys(map(full, finding.packages)))
+            bases = (base_of(name, self.short) for name in packages)
+            if finding.is_fault and (speaks or not self._names.isdisjoint((*packages, *bases))):
+                yield msgspec.structs.replace(finding, packages=packages)
+
+    def _refutation(self, finding: Finding) -> str:
+        """Why a finding cannot be the cause: what would mend it is installed; else empty."""
+        need = requirement_of(finding.needs)
+        # What a resolver says is about what it was asked for, not about what is installed.
+        if need is None or finding.cause in ("conflict", "no-artifact", "build"):
+            return ""
+        is_python = need.name == PYTHON
+        installed = self.python if is_python else self.versions.get(need.name)
+        if installed is None or not _admits(need, installed):
+            return ""
+        name = "Python" if is_python else need.name
+        return (
+            f"Such a message mostly means that {name}{need.specifier} is needed. {name} {installed}"
+            " is installed, so its cause is another one."
+        )
+
+    def _found(self, finding: Finding) -> Problem:
+        package = finding.packages[0] if finding.packages else ""
+        gone = self._gone(finding) if finding.cause == "no-artifact" else ""
+        is_of_files = finding.cause in ("no-artifact", "build")
+        # What cannot be had is no need: a set without it is looked for.
+        needs = "" if is_of_files else finding.needs
+        return Problem(
+            cause=finding.cause,
+            packages=finding.packages,
+            sentence=f"{finding.sentence} {gone}".strip(),
+            ground="index" if gone else "message",
+            needs=needs,
+            is_mended_by_version=bool(needs) and package not in (PYTHON, self.subject),
+        )
+
+    def _gone(self, finding: Finding) -> str:
+        need = requirement_of(finding.absent)
+        if need is None or not self._covers(need):
+            return ""
+        releases = self._releases[need.name].items()
+        fitting = [release for version, release in releases if _admits(need, version)]
+        if not fitting:
+            return f"The index has no {finding.absent} any more."
+        if self.python is not None and self._has_file(fitting[-1]):
+            return (
+                f"The index has it for {self.matrix.platform} on this Python: this machine is of"
+                " another platform, or its pip is too old."
+            )
+        return ""
+
+    def _tried_versions(self) -> dict[str, Version]:
+        """The versions of the axes' packages that a message mentions; of a subject that it names
+        without a version, the newest that asks what pip was getting for it.
+        """
+        if self.message is None:
+            return {}
+        mentioned = {n: v for n, v in self.message.versions.items() if n in self.axes}
+        asked = {
+            (need.name, need.specifier)
+            for asks in self.message.requires
+            if asks.who == self.subject
+            and (need := requirement_of(f"{asks.what}{asks.range}")) is not None
+        }
+        if self.subject in mentioned or not asked:
+            return mentioned
+        fitting = [
+            version
+            for version, release in self._releases.get(self.subject, {}).items()
+            if release.published is not None
+            and asked
+            <= {
+                (need.name, need.specifier)
+                for text in release.published.requires_dist
+                if (need := requirement_of(text)) is not None
+            }
+        ]
+        return mentioned | ({self.subject: fitting[-1]} if fitting else {})
+
+    # ---- what names and dates of builds say
+
+    def _of_builds(self) -> Iterator[Problem]:
+        """Builds of one package that lie over each other, and nightly builds that are of another
+        time than the subject's.
+        """
+        strangers = of_other_days(self.subject, self.versions, self.short)
+        if strangers:
+            nightly, *others = strangers
+            yield Problem(
+                cause="conflict",
+                packages=(self.subject, *(build.name for build in others)),
+                sentence=(
+                    f"{nightly} is a nightly build beside nightly builds of other weeks"
+                    f" ({', '.join(map(str, others[:3]))}): such builds are made for those of their"
+                    " own day."
+                ),
+                ground="metadata",
+            )
+        for base, builds in lying_over_each_other(self.versions, self.short, self._names):
+            yield Problem(
+                cause="conflict",
+                packages=(base, *(build.name for build in builds if build.name != base)),
+                sentence=(
+                    f"{' and '.join(map(str, builds))} are installed side by side: they are builds"
+                    " of one package and hold the same files, so that parts of both are mixed."
+                ),
+                ground="metadata",
+            )
+
+    # ---- what published metadata say
+
+    def _of_metadata(self) -> Iterator[Problem]:
+        """What the installed versions do not meet of what is published, the subject's own
+        requirements first; but for what a tested set with the same coordinates breaks alike and
+        works.
+
+        Of a list only versions that it names are held against requirements: it may be a part.
+        """
+        for name, published in self._metadata.items():
+            version = self.versions[name]
+            who = f"{name} {version}"
+            asked, lacks = self._of_python(name, published)
+            if lacks and not self._is_broken_alike(name, PYTHON, self.python):
+                needs = f"{PYTHON}{asked}" if lacks == "requires-python" else ""
+                sentence = f"{who} has no file for Python {self.python}."
+                if needs:
+                    sentence = f"{who} requires Python {asked}, and this is Python {self.python}."
+                yield Problem(
+                    cause=lacks,
+                    packages=(PYTHON, name),
+                    sentence=sentence,
+                    ground="metadata",
+                    needs=needs,
+                )
+            for package, specifier in self._asked(published):
+                build = self.stand_ins.get(package)
+                present = self.versions.get(package) if build is None else build.version
+                if present is None and not self.packages.is_whole:
+                    continue
+                if present is not None and specifier.contains(present, prereleases=True):
+                    continue
+                if self._is_broken_alike(name, package, present):
+                    continue
+                present_as = f"and {package} {present} is installed"
+                if build is not None:
+                    present_as = f"and in its place {build} is installed"
+                elif present is None:
+                    present_as = "which is not installed"
+                yield Problem(
+                    cause="missing-module" if present is None else "conflict",
+                    packages=(package, name),
+                    sentence=f"{who} requires {package}{specifier}, {present_as}.",
+                    ground="metadata",
+                    needs=f"{package}{specifier}",
+                    is_mended_by_version=True,
+                )
+
+    def _is_broken_alike(self, name: str, package: str, installed: Version | None) -> bool:
+        """Whether a set that works has what does not meet a requirement of `name`, too, and nothing
+        on an axis is otherwise.
+        """
+        for tested in self.sets:
+            cell = tested.entry.cell
+            if not tested.is_proof or tested.pins.get(name) != self.versions[name]:
+                continue
+            if any(
+                axis.select.coordinate(self.versions[each]) != cell.on(axis.name).version
+                for each, axis in self.axes.items()
+                if each in self.versions
+            ):
+                continue
+            if package == PYTHON and self._series == self._series_of(tested):
+                return True
+            if package != PYTHON and tested.pins.get(package) == installed:
+                return True
+        return False
+
+    def _of_python(
+        self, name: str, published: Published | None
+    ) -> tuple[str, Literal["", "requires-python", "no-artifact"]]:
+        """Which Python a release asks for, and what there is against this one."""
+        if self.python is None:
+            return "", ""
+        asked = None if published is None else published.requires_python
+        release = self._installed_release(name)
+        lacks = release is not None and not self._has_file(release, True)
+        if asked is None and release is not None and lacks:
+            texts = {required_python(release, artifact) for artifact in release.artifacts}
+            asked = next(iter(texts)) if len(texts) == 1 else None
+        if not admits(asked, self.python):
+            return str(asked or ""), "requires-python"
+        return "", "no-artifact" if lacks and not self.packages.is_whole else ""
+
+    def _has_file(self, release: Release, is_installed: bool = False) -> bool:
+        """Whether the release has a file for the Python, where that is known; one that is installed
+        may be yanked, as an exact pin takes it.
+        """
+        return self.python is None or any(
+            (is_installed or not artifact.yanked)
+            and admits(required_python(release, artifact), self.python)
+            and (not artifact.is_wheel or not self._tags.isdisjoint(artifact.tags))
+            for artifact in release.artifacts
+        )
+
+    def _covers(self, need: Requirement) -> bool:
+        """Whether the catalogue has all releases that a requirement is about."""
+        for required in self.catalogue.required:
+            if required.package.name == need.name:
+                pins = {SpecifierSet(pin) for pin in required.pins}
+                return required.whole or need.specifier in pins
+        axis, clauses = self.axes.get(need.name), list(need.specifier)
+        if axis is None or len(clauses) != 1 or clauses[0].operator != "==":
+            return False
+        return "*" not in clauses[0].version and axis.select.keeps(Version(clauses[0].version))
+
+    @cached_property
+    def _releases(self) -> dict[str, dict[Version, Release]]:
+        required = (required.package for required in self.catalogue.required)
+        return {
+            package.name: {release.version: release for release in package.releases}
+            for package in (*self.catalogue.packages, *required)
+        }
+
+    @cached_property
+    def _tags(self) -> frozenset[object]:
+        assert self.python is not None, "tags are asked for where the Python is known"
+        return frozenset(accepted_tags(self.python, self.matrix.platform))
+
+    @cached_property
+    def _markers(self) -> dict[str, str]:
+        return {} if self.python is None else marker_values(self.python, self.matrix.platform)
+
+    @cached_property
+    def _metadata(self) -> dict[str, Published | None]:
+        """The metadata of the subject and what it requires, level by level; of a list that of every
+        package that the catalogue knows.
+        """
+        if not self.packages.is_whole:
+            names = (self.subject, *(name for name in self._releases if name != self.subject))
+            return {
+                name: release.published
+                for name in names
+                if (release := self._installed_release(name)) is not None
+            }
+        metadata: dict[str, Published | None] = {}
+        names_left = [self.subject] if self.subject in self.versions else []
+        while names_left:
+            name = names_left.pop(0)
+            if name in metadata:
+                continue
+            published = metadata[name] = self.packages.metadata.get(name)
+            asked = active(published, self._markers)
+            names_left += [each.name for each in asked if each.name in self.versions]
+        return metadata
+
+    def _installed_release(self, name: str) -> Release | None:
+        version = self.versions.get(name)
+        return None if version is None else self._releases.get(name, {}).get(version)
+
+    def _asked(self, published: Published | None) -> Iterator[tuple[str, SpecifierSet]]:
+        """What holds; without a Python only what no marker restricts."""
+        if self.python is not None:
+            for asked in active(published, self._markers):
+                if not asked.url:
+                    yield asked.name, asked.specifier
+            return
+        for text in () if published is None else published.requires_dist:
+            requirement = parsed(text)
+            if requirement is not None and requirement.marker is None and not requirement.url:
+                yield canonicalize_name(requirement.name), requirement.specifier
+
+    def _refused(self, published: Published | None) -> Iterator[tuple[str, SpecifierSet]]:
+        """What metadata ask for that the installed versions do not meet."""
+        for package, specifier in self._asked(published):
+            installed = self.versions.get(package)
+            if installed is not None and not specifier.contains(installed, prereleases=True):
+                yield package, specifier
+
+    # ---- releases that a resolver went back to
+
+    def _of_fallbacks(self, fallbacks: Sequence[Fallback]) -> Iterator[Problem]:
+        for fallback in fallbacks:
+            if fallback.refusal:
+                yield Problem(
+                    cause="conflict",
+                    packages=(canonicalize_name(fallback.package),),
+                    sentence=(
+                        f"{fallback.package} {fallback.version} is older than {fallback.first}, the"
+                        " first release that this matrix looks at, and no later one accepts what is"
+                        f" installed beside it: {fallback.refusal}. pip or uv may have fallen back"
+                        " to it."
+                    ),
+                    ground="fallback",
+                    needs=f"{fallback.package}>={fallback.first}",
+                )
+
+    def _fallbacks(self, also: Mapping[str, Version]) -> Iterator[Fallback]:
+        """The packages of the axes that are outside of them, or long out of date; `also` are
+        versions that pip tried.
+        """
+        for name, axis in self.axes.items():
+            version = self.versions.get(name) or also.get(name)
+            selected = self.catalogue.of(axis).selected(axis.select)
+            releases = [release for release in selected if self._has_file(release)]
+            if version is None or not releases:
+                continue
+            first, newest = selected[0].version, releases[-1]
+            own = self._releases[name].get(version)
+            age = (
+                newest.uploaded - own.uploaded
+                if own is not None and own.uploaded is not None and newest.uploaded is not None
+                else datetime.timedelta()
+            )
+            is_outside = version < first and own is None
+            if not is_outside and (age < LONG_AGO or self._is_bounded(name, newest.version)):
+                continue
+            # A resolver did not go back to a release that itself asks for other versions.
+            is_refused = name == self.subject and is_outside
+            is_refused = is_refused and not any(self._refused(self.packages.metadata.get(name)))
+            refusal = self._refusal(releases) if is_refused else ""
+            years = age.days // 365
+            yield Fallback(axis.package, version, first, newest.version, is_outside, years, refusal)
+
+    def _is_bounded(self, name: str, newest: Version) -> bool:
+        release = self._installed_release(self.subject)
+        return name != self.subject and any(
+            package == name and not specifier.contains(newest)
+            for package, specifier in self._asked(None if release is None else release.published)
+        )
+
+    def _refusal(self, releases: list[Release]) -> str:
+        """Why each of the subject's releases refuses what is installed beside it, as the newest
+        says it; empty where one does not.
+        """
+        reasons: list[str] = []
+        for release in reversed(releases):
+            others = self.axes.keys() - {self.subject}
+            refused = (each for each in self._refused(release.published) if each[0] in others)
+            package, specifier = next(refused, ("", None))
+            if not package:
+                return ""
+            title = f"{self.matrix.subject_axis.package} {release.version}"
+            reasons.append(f"{title} requires {package}{specifier}")
+        return reasons[0]
 
 
-def _neighbour(near: TestedSet, packages: PackageList, matrix: Matrix) -> Neighbour:
-    series = near.entry.cell.on(matrix.interpreters.name).version
-    return Neighbour(
-        entry=near.entry,
-        differences=tuple(differing_pins(near, packages)),
-        is_other_python=packages.python is not None and series_of(packages.python) != series,
-    )
+def _admits(need: Requirement, version: Version) -> bool:
+    return need.specifier.contains(version, prereleases=True)
+
+
+def _opposite(condition: str) -> str:
+    """The specifier that excludes all of a simple one: `>=3.9` for `<3.9`."""
+    for operator, other in (("<=", ">"), (">=", "<"), ("<", ">="), (">", "<=")):
+        if condition.startswith(operator) and "," not in condition:
+            return f"{other}{condition.removeprefix(operator)}"
+    return ""
+
+
+def _named_packages(outcome: Failed) -> set[str]:
+    """The packages of the thing and of the place that a failure names, as far as their names
+    tell.
+    """
+    place = re.sub(r"(\.\w+)?(:\d+)?$", "", outcome.place).replace("/", ".")
+    return {
+        PYTHON if re.match(r"python3\.\d", text) else canonicalize_name(module_package(text))
+        for text in (outcome.thing, place)
+        if text
+    }
+
+
+# ---- what the files of a matrix say
+
+
+class KnownFiles(Value, frozen=True, array_like=True):
+    """The pins of each lock, by its cell, and what releases were seen to ask for when imported."""
+
+    pins: dict[str, dict[str, str]]
+    guards: tuple[ImportGuard, ...]
+
+    @property
+    def versions(self) -> dict[str, dict[str, Version]]:
+        return {
+            cell: {name: locked_version(text) for name, text in own.items()}
+            for cell, own in self.pins.items()
+        }
+
+
+def files_of_known(
+    known: Snapshot,
+    cells: Iterable[str],
+    text_of: Callable[[str], str | None],
+    records_of: Callable[[str], Iterable[Record]],
+) -> KnownFiles:
+    """Return what the files of a matrix say: `cells` are those with a lock, of which `text_of`
+    returns the text and `records_of` the runs. They are read only where that is not kept.
+    """
+
+    def read() -> KnownFiles:
+        texts = {cell: text for cell in cells if (text := text_of(cell)) is not None}
+        pins = {cell: {n: str(v) for n, v in read_pins(t).items()} for cell, t in texts.items()}
+        # Only what the files of these few records say in words is not in the table.
+        guarded = [
+            entry.cell.id
+            for entry in known.known
+            if any(_is_guard(outcome) for run in entry.runs for outcome in run.outcomes)
+        ]
+        records = (record for cell in guarded for record in records_of(cell))
+        guards = dict.fromkeys(guard for record in records for guard in _guards(record))
+        return KnownFiles(pins, tuple(guards))
+
+    return known.kept("files", KnownFiles, read)
+
+
+def _is_guard(outcome: Outcome) -> bool:
+    return isinstance(outcome, Failed) and outcome.cause == "version-guard"
+
+
+def _guards(record: Record) -> Iterator[ImportGuard]:
+    versions = {canonicalize_name(pin.name): pin.version for pin in record.installed}
+    for asks in read_message(record.log).requires:
+        need = requirement_of(f"{asks.what}{asks.range}")
+        if asks.is_check and asks.who in versions and need is not None:
+            version = str(Version(versions[canonicalize_name(asks.who)]))
+            yield ImportGuard(asks.who, version, str(need), record.cell)

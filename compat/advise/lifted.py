@@ -87,29 +87,14 @@ def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:
     """Return what the cell's lock does not keep of its subject's published requirements; nothing
     unless relaxed.
     """
-    lifteds = sorted([*_python(facts, cell, lock), *_packages(facts, cell, lock)], key=_place)
-    return tuple(
-        Lifted(
-            packages=tuple(name for requirement in alike for name in requirement.packages),
-            **dict(zip(_KEYS, kind, strict=True)),
-        )
-        for kind, alike in groupby(lifteds, key=_kind)
+    singles = sorted(
+        [*_python(facts, cell, lock), *_packages(facts, cell, lock)],
+        key=lambda one: (one.packages[0] != "Python", one.rule, one.instead, one.packages),
     )
-
-
-_KEYS = ("published", "instead", "rule", "because")
-
-
-def _kind(requirement: Lifted) -> tuple[str, ...]:
-    return requirement.published, requirement.instead, requirement.rule, requirement.because
-
-
-def _place(requirement: Lifted) -> tuple[object, ...]:
-    return (
-        requirement.packages[0] != "Python",
-        requirement.rule,
-        requirement.instead,
-        requirement.packages,
+    groups = groupby(singles, key=lambda one: replace(one, packages=()))
+    return tuple(
+        replace(kind, packages=tuple(n for s in alike for n in s.packages))
+        for kind, alike in groups
     )
 
 

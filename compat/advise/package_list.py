@@ -12,13 +12,14 @@ from typing import Any
 
 import msgspec
 from packaging.markers import Marker
-from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
 
+from compat.advise.doctor.facts import version_of
 from compat.errors import UsageError
 from compat.index.release import Published
 from compat.plan.platform import marker_values
+from compat.plan.requirements import requirement_of
 from compat.value import Value
 
 # The longest list read: room for a lock with hashes of some hundred packages. A choice.
@@ -151,7 +152,7 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
     line = re.sub(r"\s--hash=.*", "", line)
     if len(line) > _LONGEST_LINE:
         return None
-    requirement = _requirement(line)
+    requirement = requirement_of(line)
     if requirement is not None:
         if requirement.marker is not None and not _holds(requirement.marker, python):
             return []
@@ -160,28 +161,21 @@ def _pair(line: str, python: Version | None) -> list[tuple[str, Version]] | None
         else:
             clauses = list(requirement.specifier)
             exact = [c for c in clauses if c.operator in ("==", "===") and "*" not in c.version]
-            version = _version(exact[0].version) if len(clauses) == len(exact) == 1 else None
-        return None if version is None else [(canonicalize_name(requirement.name), version)]
+            version = version_of(exact[0].version) if len(clauses) == len(exact) == 1 else None
+        return None if version is None else [(requirement.name, version)]
     # Of more than three words with single blanks between nobody knows which are columns.
     is_prose = len(line.split()) > 3 and not _TWO_BLANKS.search(line)
     match = _CONDA.fullmatch(line) or (None if is_prose else _COLUMNS.fullmatch(line))
-    version = None if match is None else _version(match[2])
+    version = None if match is None else version_of(match[2])
     return None if match is None or version is None else [(canonicalize_name(match[1]), version)]
 
 
 def _range(line: str, python: Version | None) -> tuple[str, str] | None:
     """What a line asks for without an exact version; None where it is no such requirement."""
-    need = _requirement(line) if len(line) <= _LONGEST_LINE else None
+    need = requirement_of(line) if len(line) <= _LONGEST_LINE else None
     if need is None or need.url or (need.marker is not None and not _holds(need.marker, python)):
         return None
-    return (canonicalize_name(need.name), str(need.specifier)) if need.specifier else None
-
-
-def _requirement(line: str) -> Requirement | None:
-    try:
-        return Requirement(line)
-    except InvalidRequirement:
-        return None
+    return (need.name, str(need.specifier)) if need.specifier else None
 
 
 def _holds(marker: Marker, python: Version | None) -> bool:
@@ -189,13 +183,6 @@ def _holds(marker: Marker, python: Version | None) -> bool:
     if python is None:
         return True
     return marker.evaluate(marker_values(python, "x86_64-manylinux_2_31"))
-
-
-def _version(text: str) -> Version | None:
-    try:
-        return Version(text)
-    except InvalidVersion:
-        return None
 
 
 def _version_of_file(url: str) -> Version | None:
@@ -225,7 +212,7 @@ def _json(text: str) -> list[tuple[str, Version]] | None:
             (entry.get("name"), entry.get("version")) if isinstance(entry, dict) else (None, None)
         )
         if isinstance(name, str) and isinstance(version, str):
-            parsed = _version(version.removeprefix("=="))
+            parsed = version_of(version.removeprefix("=="))
             if parsed is not None and re.fullmatch(_NAME, name):
                 pairs.append((canonicalize_name(name), parsed))
     return pairs
@@ -234,6 +221,6 @@ def _json(text: str) -> list[tuple[str, Version]] | None:
 def _locked(text: str) -> Iterator[tuple[str, Version]]:
     for section in _LOCKED.split(text)[1:]:
         keys = dict(reversed(_KEY.findall(section.partition("\n[")[0])))
-        version = _version(keys.get("version", ""))
+        version = version_of(keys.get("version", ""))
         if "name" in keys and version is not None:
             yield canonicalize_name(keys["name"]), version

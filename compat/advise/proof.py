@@ -294,20 +294,10 @@ class Ranks:
             *(axis.name for axis in snapshot.matrix.packages if axis.name != subject),
             python,
         )
-        names = [axis.name for axis in snapshot.matrix.axes]
-        columns = [names.index(axis) for axis in axes]
-        # By text: many proofs share a coordinate, and a version is slow to look up.
-        by_text: list[dict[str, int]] = [{} for _ in names]
-
-        def place(proof: TestedCombination, column: int) -> int:
-            coordinate = proof.cell.coordinates[column]
-            number = by_text[column].get(coordinate.text)
-            if number is None:
-                number = self.positions[coordinate.axis][coordinate.version]
-                by_text[column][coordinate.text] = number
-            return number
-
-        every = [tuple([place(proof, column) for column in columns]) for proof in proofs]
+        every = [
+            tuple([self.positions[axis][proof.cell.on(axis).version] for axis in axes])
+            for proof in proofs
+        ]
         newest_first = sorted(set(every), reverse=True)
         age = {places: number for number, places in enumerate(newest_first)}
         # By identity: to write down the id of each cell would take longer than all of this.
@@ -433,14 +423,10 @@ def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
     are among them.
     """
 
-    # By text: many cells share a coordinate, and a version is slow to look up.
-    tested: dict[str, dict[str, Version]] = {axis.name: {} for axis in snapshot.matrix.axes}
-    for entry in snapshot.known:
-        for coordinate in entry.cell.coordinates:
-            tested[coordinate.axis][coordinate.text] = coordinate.version
-    by_axis: dict[str, dict[Version, int]] = {}
+    places = {(c.axis, c.version) for entry in snapshot.known for c in entry.cell.coordinates}
     for axis in snapshot.matrix.axes:
-        known = {coordinate.version for coordinate in axis_coordinates(axis, snapshot.catalogue)}
-        known |= {*tested[axis.name].values()}
-        by_axis[axis.name] = {version: number for number, version in enumerate(sorted(known))}
+        places |= {(c.axis, c.version) for c in axis_coordinates(axis, snapshot.catalogue)}
+    by_axis: dict[str, dict[Version, int]] = {axis.name: {} for axis in snapshot.matrix.axes}
+    for name, version in sorted(places):
+        by_axis[name][version] = len(by_axis[name])
     return by_axis

@@ -20,8 +20,7 @@ from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
 from compat.plan.plan import named_cells
 from compat.search.api_change import ApiChange
-from compat.search.blame import Blame, BlamedCause
-from compat.search.lock_pair import BlamedPackage
+from compat.search.blame import Blame, BlamedCause, BlamedPackage
 from compat.site.wording import count, listed
 from compat.value import Value
 from compat.workspace import Workspace

@@ -54,8 +54,7 @@ from compat.results.record import involved, third_package
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.run.steps import Activity
-from compat.search.learning import RefusalLearner
-from compat.search.probing import Probed
+from compat.search.learning import Probed, RefusalLearner
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -216,7 +215,7 @@ class _Session:
     def ask(self, cell: Cell) -> LockAnswer:
         known = len(self._learner.clauses)
         is_lesson = cell in self.lessons
-        probed = self._prober.learn(cell) if is_lesson else self._prober.probe(cell)
+        probed = self._learner.learn(cell) if is_lesson else self._prober.probe(cell)
         self._take(probed.answer)
         return self._answer(probed, probed.is_locked or len(self._learner.clauses) > known)
 

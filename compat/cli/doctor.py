@@ -11,14 +11,20 @@ from typing import Annotated, Any
 from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
-from compat.advise.diagnosis import Diagnosis, diagnosis, touches
+from compat.advise.diagnosis import (
+    Diagnosis,
+    DifferingPin,
+    KnownFacts,
+    Problem,
+    diagnosis,
+    files_of_known,
+    touches,
+)
 from compat.advise.doctor.facts import MOST_READ, PYTHON
 from compat.advise.doctor.infer import Finding
 from compat.advise.message import Message, read_message
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
-from compat.advise.problem import KnownFacts, Problem, files_of_known
 from compat.advise.request import label
-from compat.advise.tested_set import DifferingPin
 from compat.cli.arguments import Argument, Exit, Option, given
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
 from compat.cli.installs import known_elsewhere, say_elsewhere
@@ -212,7 +218,7 @@ def known_facts(workspace: Workspace) -> KnownFacts:
     files = files_of_known(known, workspace.lock_digests, workspace.lock_text, workspace.records)
     return KnownFacts(
         snapshot=known,
-        pins=files.pins,
+        pins=files.versions,
         words=cause_sentence,
         guards=files.guards,
         blames=kept_blames(workspace.folder),

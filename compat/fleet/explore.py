@@ -20,8 +20,7 @@ from compat.results.learnt import AuditedCell
 from compat.results.runs import is_whole
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Failed, Outcome, is_spurious, lacks_instruction
-from compat.search.exploration import Exploration, ExploreProbe, ProbeKind
-from compat.search.run_reach import RunReach
+from compat.search.exploration import Exploration, ExploreProbe, ProbeKind, RunReach
 from compat.value import Value
 
 # So many probes in a row without an answer are the index's or the machine's doing, not the cells'.

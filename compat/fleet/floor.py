@@ -29,8 +29,8 @@ from compat.results.answer import Answer
 from compat.results.record import Record
 from compat.run.outcome import Failed, Passed, is_spurious, parse_outcome
 from compat.run.suitefault import lost_modules, missing_in
+from compat.search.blame import SearchStopped, may_be_chance
 from compat.search.boundary import Boundary, BoundarySearch, Probe
-from compat.search.trials import SearchStopped, may_be_chance
 from compat.site.wording import cause_sentence, count
 from compat.value import Value
 from compat.workspace import Workspace

@@ -24,8 +24,7 @@ from compat.run.job import Job
 from compat.run.outcome import is_spurious
 from compat.run.unpacked import unpacked
 from compat.search.api_change import ApiChange, api_change
-from compat.search.lock_pair import BlamedPackage
-from compat.search.trials import SearchStopped
+from compat.search.blame import BlamedPackage, SearchStopped
 from compat.workspace import Workspace
 
 # How often a lock is run anew after the network or the machine was at fault.

@@ -22,8 +22,8 @@ from compat.search.needs import (
     ReleaseNeeds,
     changed_run,
     encode_needs,
+    is_annotated,
 )
-from compat.search.source_needs import is_annotated
 from compat.search.why import subject_coordinates, subject_release
 from compat.workspace import Workspace
 

@@ -1,13 +1,232 @@
-"""Which object of a package a release lacks or changed, as its sources tell: nothing is run."""
+"""Which names a release's sources define, and how its functions may be called: read with `ast`,
+nothing is run.
+"""
 
+import ast
 import builtins
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
-from compat.search.api_surface import Surface, module_of, surface
 from compat.value import Value
+
+# Of a callable: what it accepts by name, what it requires (`!name`), and the most positional
+# arguments (`#2`); `**` and `*` where it accepts any. None of what is not called.
+Parameters: TypeAlias = "tuple[str, ...] | None"
+# Tables of names that a module no longer has carry one of these words.
+_GONE = ("expired", "former", "removed")
+_COMPILED = (".so", ".pyd")
+
+
+class Surface(Value, frozen=True):
+    """What one module defines. `names` includes `Class.member`; `stars` and `aliases` point into
+    other modules; `bases` are those of its classes. `exports` is what `import *` gives of its own
+    names, where `__all__` says it. `is_open` says that more names may come at run time than the
+    source shows.
+    """
+
+    names: dict[str, Parameters]
+    stars: tuple[str, ...]
+    aliases: dict[str, tuple[str, str]]
+    bases: dict[str, tuple[str, ...]]
+    exports: tuple[str, ...] | None = None
+    is_open: bool = False
+
+
+def surface(source: bytes, module: str, is_package: bool) -> Surface:
+    """Read one module; one that does not parse is open and empty."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return Surface(names={}, stars=(), aliases={}, bases={}, is_open=True)
+    reader = _Reader(module, is_package)
+    reader.has_getattr = any(
+        isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body
+    )
+    reader.read(body)
+    return Surface(
+        names=reader.names,
+        stars=tuple(reader.stars),
+        aliases=reader.aliases,
+        bases=reader.bases,
+        exports=None if reader.exports is None else tuple(sorted(reader.exports)),
+        is_open=reader.is_open,
+    )
+
+
+def module_of(path: str) -> str | None:
+    """The dotted module of a file below the packages folder; None for what is no module."""
+    stem, _, ending = path.rpartition("/")[2].partition(".")
+    if not (ending == "py" or (f".{ending}".endswith(_COMPILED) and stem)):
+        return None
+    parts = [*path.split("/")[:-1], *([] if stem == "__init__" else [stem])]
+    return ".".join(parts) if parts and all(part.isidentifier() for part in parts) else None
+
+
+class _Reader:
+    def __init__(self, module: str, is_package: bool) -> None:
+        self.module = module
+        self.package = module if is_package else module.rpartition(".")[0]
+        self.names: dict[str, Parameters] = {}
+        self.stars: list[str] = []
+        self.aliases: dict[str, tuple[str, str]] = {}
+        self.bases: dict[str, tuple[str, ...]] = {}
+        self.exports: set[str] | None = None
+        self.has_getattr = self.is_open = False
+
+    def read(self, body: list[ast.stmt]) -> None:
+        for node in body:
+            self._statement(node)
+
+    def _statement(self, node: ast.stmt) -> None:
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                self.names[node.name] = parameters_of(node)
+            case ast.ClassDef():
+                self._class(node)
+            case ast.Import():
+                for alias in node.names:
+                    self.names[alias.asname or alias.name.partition(".")[0]] = None
+            case ast.ImportFrom():
+                self._import_from(node)
+            case ast.Assign():
+                for target in node.targets:
+                    self._assigned(target, node.value)
+            case ast.AnnAssign() | ast.AugAssign():
+                self._assigned(node.target, node.value)
+            case ast.If():
+                if self.has_getattr or "TYPE_CHECKING" not in ast.unparse(node.test):
+                    self.read(node.body)
+                self.read(node.orelse)
+            case ast.Try():
+                for part in (node.body, node.orelse, node.finalbody):
+                    self.read(part)
+                for handler in node.handlers:
+                    self.read(handler.body)
+            case ast.With() | ast.For() | ast.While():
+                self.read(node.body)
+            case ast.Expr(value=ast.Call()):
+                # globals().update(...), _import_all(globals()) and the like
+                self.is_open |= "globals()" in ast.unparse(node)
+            case _:
+                pass
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        base = self.package.split(".")
+        if node.level:
+            base = base[: len(base) - node.level + 1]
+            source = ".".join([*base, *([node.module] if node.module else [])])
+        else:
+            source = node.module or ""
+        for alias in node.names:
+            if alias.name == "*":
+                self.stars.append(source)
+                self.is_open |= source.partition(".")[0] != self.module.partition(".")[0]
+            else:
+                name = alias.asname or alias.name
+                self.names[name] = None
+                self.aliases[name] = (source, alias.name)
+
+    def _assigned(self, target: ast.expr, value: ast.expr | None) -> None:
+        match target:
+            case ast.Name(id=name):
+                if name == "__all__" and (
+                    isinstance(value, ast.List | ast.Tuple) or self.exports is not None
+                ):
+                    listed = set(_strings(getattr(value, "elts", [])))
+                    self.exports = listed | (self.exports or set())
+                self.names[name] = None
+                if isinstance(value, ast.Name):
+                    self.aliases[name] = (self.module, value.id)
+                if self.has_getattr and not any(word in name for word in _GONE):
+                    self.names |= dict.fromkeys(_lazy_names(value))
+            case ast.Tuple() | ast.List():
+                for part in target.elts:
+                    self._assigned(part, None)
+            case ast.Subscript(value=ast.Name(id=name)) if self.has_getattr or "import" in name:
+                if isinstance(value, ast.List):
+                    self.names |= dict.fromkeys(_strings(value.elts))
+            case _:
+                pass
+
+    def _class(self, node: ast.ClassDef) -> None:
+        inner = _Reader(self.module, False)
+        inner.read([part for part in node.body if not isinstance(part, ast.ImportFrom)])
+        init = inner.names.get("__init__") or inner.names.get("__new__")
+        self.names[node.name] = init
+        self.bases[node.name] = tuple(
+            ast.unparse(base) for base in node.bases if isinstance(base, ast.Name | ast.Attribute)
+        )
+        own = {
+            part.attr
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute)
+            and isinstance(part.ctx, ast.Store)
+            and isinstance(part.value, ast.Name)
+            and part.value.id in ("self", "cls")
+        }
+        members = dict.fromkeys(own) | inner.names
+        self.names |= {f"{node.name}.{name}": value for name, value in members.items()}
+
+
+def parameters_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> tuple[str, ...]:
+    arguments = node.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    required = [each.arg for each in positional[: len(positional) - len(arguments.defaults)]]
+    required += [
+        each.arg
+        for each, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        if default is None
+    ]
+    return tuple(
+        dict.fromkeys(
+            (
+                *(each.arg for each in (*arguments.args, *arguments.kwonlyargs)),
+                *(f"!{name}" for name in required),
+                "*" if arguments.vararg else f"#{len(positional)}",
+                *(("**",) if arguments.kwarg else ()),
+            )
+        )
+    )
+
+
+def _lazy_names(value: ast.expr | None) -> Iterator[str]:
+    """The names that a table for a module's `__getattr__` offers: `{"name": "module"}`, `{"module":
+    ["name"]}`, `{"name": ("why it is deprecated", object)}`. What stands for None was removed.
+    """
+    if not isinstance(value, ast.Dict):
+        if isinstance(value, ast.Set | ast.List | ast.Tuple):
+            yield from _strings(value.elts)
+        return
+    for key, item in zip(value.keys, value.values, strict=True):
+        if not (isinstance(key, ast.Constant) and isinstance(key.value, str)):
+            continue
+        match item:
+            case ast.List() | ast.Set():
+                yield from _strings(item.elts)
+            case ast.Tuple(elts=[*_, ast.Constant(value=None)]):
+                continue
+            case ast.Constant(value=str(text)) if " " in text:
+                continue
+            case _:
+                pass
+        if key.value.isidentifier():
+            yield key.value
+
+
+def _strings(nodes: list[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.isidentifier()
+        ):
+            yield node.value
+
+
+# ---- Which object of a package a release lacks or changed, as its sources tell: nothing is run
+
 
 # `f() got an unexpected keyword argument 'x'`, `f() missing 1 required positional argument: 'x'`,
 # `f() takes 2 positional arguments but 3 were given`, with a class before the name or not.
@@ -127,7 +346,7 @@ class _Release:
 
     def functions(self, top: str, wanted: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Each function of that name, or constructor of such a class: its dotted name, its file,
-        and its parameters as `api_surface` writes them.
+        and its parameters as `surface` writes them.
         """
         for module, file in self.modules(top):
             for name, parameters in self.surface(module, file).names.items():

@@ -1,16 +1,736 @@
-"""Which package, and which release of it, is the cause that one lock fails where another works."""
+"""Which package, and which release of it, is the cause that one lock fails where another works.
+
+A change is looked for by bisection of the list, one culprit after the other (Hemery et al.,
+"Extracting MUCs from constraint networks", ECAI 2006): log2(n) trials each. Where a trial says
+nothing, the minimising algorithm ddmin of Zeller and Hildebrandt ("Simplifying and Isolating
+Failure-Inducing Input", IEEE TSE 28(2), 2002) goes on with what is left; it can live with that.
+"""
 
 import datetime
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, cached_property
+from itertools import combinations, pairwise
+from typing import Literal, Protocol
+
+import msgspec
+from packaging.version import Version
 
 from compat.lock.lockfile import Lock, Pin
-from compat.lock.mixed import exchanged, exchanges_between, repinned
-from compat.run.outcome import Failed
-from compat.search.dates import DatedLock, narrowed
-from compat.search.lock_pair import BlamedPackage, LockPair
-from compat.search.shrink import Culprits, Unblamed
-from compat.search.trials import Laboratory, SearchStopped, Trials, may_be_chance
+from compat.lock.mixed import (
+    INTERPRETER,
+    Asks,
+    Exchange,
+    exchanged,
+    exchanges_between,
+    refused_by_metadata,
+    repinned,
+)
+from compat.results.record import Record
+from compat.run.outcome import PLACED, STAGES, Cause, Failed, Outcome, is_spurious
+from compat.search.boundary import (
+    FAILS_BELOW,
+    FAILS_FROM,
+    BoundarySearch,
+    Probe,
+    log_marginal,
+)
 from compat.value import Value
+
+# What an environment with some of the changes came to: it fails in the same way, it works, or it
+# says nothing, because it cannot be installed or fails in another way.
+Trial = Literal["fails", "works", "unresolved"]
+# What a set of changes came to; equal sets are run once.
+Tried = Callable[[Iterable[str]], Trial]
+
+# ---- which few of many changes are to blame
+
+# Where the middle of a list says nothing, so many of its neighbours are tried before ddmin takes
+# over. Chosen on 2026-11-23: pairs that have to move together leave one such place each.
+NEIGHBOURS = 3
+
+
+class Culprits(Value, frozen=True, kw_only=True):
+    """The changes that are to blame together, in the order in which they were given; none where
+    none can be blamed, and `because` says why.
+
+    `is_minimal` says that without any one of them the failure was seen to be gone; otherwise a
+    trial without one was unresolved.
+    """
+
+    changes: tuple[str, ...] = ()
+    is_minimal: bool = False
+    because: str = ""
+
+
+def culprits(
+    changes: Sequence[str],
+    run: Callable[[frozenset[str]], Trial],
+    first: Sequence[Sequence[str]] = (),
+) -> Culprits:
+    """Return a smallest set of changes that brings the failure about.
+
+    `run` applies a set of changes to the good side; equal sets are run once. Sets in `first` are
+    under suspicion: they are tried before all others, and one that is not enough alone is tried
+    together with others before those are tried without it.
+    """
+    known = cache(run)
+
+    def tried(names: Iterable[str]) -> Trial:
+        return known(frozenset(names))
+
+    if tried(changes) != "fails":
+        return Culprits(because="with every change applied it does not fail in the same way")
+    if tried(()) != "works":
+        return Culprits(because="without any change it does not work")
+    smallest = next((list(suspected) for suspected in first if tried(suspected) == "fails"), None)
+    if smallest is None:
+        suspects = list(dict.fromkeys(change for suspected in first for change in suspected))
+        smallest = _bisected(suspects, [c for c in changes if c not in suspects], tried)
+    members = sorted(_without_pairs(_minimised(smallest, tried), tried), key=changes.index)
+    removals = [tried(other for other in members if other != name) for name in members]
+    is_minimal = all(trial == "works" for trial in removals)
+    return Culprits(changes=tuple(members), is_minimal=is_minimal)
+
+
+def _bisected(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
+    """Changes that fail together and are few: `chosen`, which are under suspicion, and those of
+    `rest` that bisection finds to be needed besides, or that it cannot tell apart.
+
+    All of both together fail.
+    """
+    while tried(chosen) != "fails":
+        end, is_needed = _shortest_failing(chosen, rest, tried)
+        if not is_needed:
+            return [*chosen, *rest[:end]]
+        chosen, rest = [rest[end - 1], *chosen], rest[: end - 1]
+    return chosen
+
+
+def _shortest_failing(chosen: list[str], rest: list[str], tried: Tried) -> tuple[int, bool]:
+    """The length of the shortest beginning of `rest` that is seen to fail together with `chosen`,
+    and whether without its last change it was seen to work; too many may say nothing.
+    """
+    works, fails = 0, len(rest)
+    while fails - works > 1:
+        middle = (works + fails) // 2
+        near = sorted(range(works + 1, fails), key=lambda end: abs(end - middle))
+        for end in near[: 1 + NEIGHBOURS]:
+            trial = tried([*chosen, *rest[:end]])
+            if trial != "unresolved":
+                works, fails = (works, end) if trial == "fails" else (end, fails)
+                break
+        else:
+            return fails, False
+    return fails, True
+
+
+def _minimised(changes: list[str], tried: Tried) -> list[str]:
+    parts = 2
+    while len(changes) >= 2:
+        chunks = _split(changes, parts)
+        smaller = next((chunk for chunk in chunks if tried(chunk) == "fails"), None)
+        if smaller is not None:
+            changes, parts = smaller, 2
+            continue
+        complements = (
+            [change for other in chunks if other is not chunk for change in other]
+            for chunk in chunks
+        )
+        smaller = next((rest for rest in complements if tried(rest) == "fails"), None)
+        if smaller is not None:
+            changes, parts = smaller, max(parts - 1, 2)
+        elif parts < len(changes):
+            parts = min(2 * parts, len(changes))
+        else:
+            break
+    return changes
+
+
+def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
+    """The changes that are left when no two can be taken away at once, either: two that have to
+    move together hold each other, and ddmin takes them away only where they are neighbours.
+    """
+    held = [c for c in changes if tried([o for o in changes if o != c]) == "unresolved"]
+    for pair in combinations(held, 2):
+        rest = [change for change in changes if change not in pair]
+        if rest and tried(rest) == "fails":
+            return _without_pairs(_minimised(rest, tried), tried)
+    return changes
+
+
+def _split(changes: list[str], parts: int) -> list[list[str]]:
+    size, longer = divmod(len(changes), parts)
+    chunks, start = [], 0
+    for part in range(parts):
+        end = start + size + (part < longer)
+        chunks.append(changes[start:end])
+        start = end
+    return chunks
+
+
+# ---- between which two days a working world became a broken one
+#
+# Each lock is one that a resolver would have made on that day, by the upload dates of the index. A
+# date that lies makes a day's lock another one, or refused; it cannot make a working world broken.
+
+DAY = datetime.timedelta(days=1)
+# So many days in a row that cannot be locked or say nothing end the search: what it has is narrow
+# enough to go on with. Chosen on 2026-11-23; a lock takes a second.
+MOST_SKIPPED = 6
+
+
+class DatedLock(Value, frozen=True, kw_only=True):
+    """What the resolver made of the index as it was at a moment."""
+
+    on: datetime.datetime
+    lock: Lock
+
+
+def narrowed(
+    good: DatedLock,
+    bad: DatedLock,
+    lock_at: Callable[[datetime.datetime], Lock | None],
+    run: Callable[[Lock], Trial],
+    is_near: Callable[[Lock, Lock], bool],
+) -> tuple[DatedLock, DatedLock]:
+    """Return the last day that was seen to work and the first that was seen to fail, as near to
+    each other as `is_near` asks for or the days allow.
+
+    `lock_at` returns None for a day that cannot be locked. Equal locks are run once.
+    """
+    skipped: list[datetime.datetime] = []
+    trials: dict[str, Trial] = {good.lock.digest: "works", bad.lock.digest: "fails"}
+    while len(skipped) <= MOST_SKIPPED and not is_near(good.lock, bad.lock):
+        moment = _between(good.on, bad.on, skipped)
+        if moment is None:
+            break
+        lock = lock_at(moment)
+        if lock is not None and lock.digest not in trials:
+            trials[lock.digest] = run(lock)
+        if lock is None or trials[lock.digest] == "unresolved":
+            skipped.append(moment)
+        elif trials[lock.digest] == "works":
+            good = DatedLock(on=moment, lock=lock)
+        else:
+            bad = DatedLock(on=moment, lock=lock)
+    return good, bad
+
+
+def _between(
+    start: datetime.datetime, end: datetime.datetime, skipped: list[datetime.datetime]
+) -> datetime.datetime | None:
+    # The midnight in the middle of the widest stretch without a skipped day; None when none is
+    # left.
+    marks = sorted([start, end, *(day for day in skipped if start < day < end)])
+    stretches = sorted(pairwise(marks), key=lambda s: s[0] - s[1])
+    for first, last in stretches:
+        middle = first + (last - first) / 2
+        midnight = middle.replace(hour=0, minute=0, second=0, microsecond=0)
+        for moment in (midnight, midnight + DAY):
+            if first < moment < last:
+                return moment
+    return None
+
+
+# ---- what locks say of one failure that the bad end has and the good end has not
+
+# These come from what is installed, and come again: one run says it. An assertion, a crash or a
+# limit may be chance.
+STEADY: frozenset[Cause] = frozenset(
+    (
+        *("missing-module", "missing-attribute", "syntax", "type-error", "version-guard"),
+        *("binary-incompatible", "requires-python", "no-artifact", "hash-mismatch"),
+    )
+)
+# So many runs of each end, where the failure may be chance; and where it was seen to be. So often
+# is a bad end run that works at first.
+# Simulated on 2026-11-23, see tests/search/test_blame.py.
+FIRST_RUNS = 3
+MORE_RUNS = 16
+PATIENCE = 6
+ODDS = 100.0
+# Of an environment that was seen to do both, nothing says that one side is nearly always right
+# (the prior of Jeffreys).
+UNINFORMED = (0.5, 0.5)
+# Where the ends fail more alike than this, no number of runs that anybody waits for tells them
+# apart.
+LEAST_DIFFERENCE = 0.15
+
+
+class FailureRates(Value, frozen=True, kw_only=True):
+    """How often each end was seen to fail in the way that is looked into.
+
+    `is_doubted` says that some environment was seen to do both, so that one run says nothing.
+    """
+
+    good_fails: int
+    good_runs: int
+    bad_fails: int
+    bad_runs: int
+    is_doubted: bool = False
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the bad end always failed and the good end never did, so that one run tells."""
+        return not self.is_doubted and self.good_fails == 0 and self.bad_fails == self.bad_runs
+
+    @property
+    def is_told_apart(self) -> bool:
+        """Whether the bad end fails so much more often that other environments can be judged."""
+        good, bad = (fails / sum(pair) for pair in (self._good, self._bad) for fails in pair[:1])
+        return bad - good >= LEAST_DIFFERENCE
+
+    def decision(self, fails: Sequence[bool]) -> bool | None:
+        """Return whether an environment with these results has the failure; None while it is open.
+
+        Each of `fails` says of one run whether it failed in that way.
+        """
+        if self.is_steady:
+            return fails[0] if fails and len(set(fails)) == 1 else None
+        counts = fails.count(True), fails.count(False)
+        weight = log_marginal(self._bad, *counts) - log_marginal(self._good, *counts)
+        return weight > 0 if abs(weight) >= math.log(ODDS) else None
+
+    # How often each end fails is itself known from a few runs only: so each has a distribution, as
+    # in the search for a boundary.
+
+    @property
+    def _good(self) -> tuple[float, float]:
+        fails, works = UNINFORMED if self.is_doubted else FAILS_FROM
+        return fails + self.good_fails, works + self.good_runs - self.good_fails
+
+    @property
+    def _bad(self) -> tuple[float, float]:
+        fails, works = UNINFORMED if self.is_doubted else FAILS_BELOW
+        return fails + self.bad_fails, works + self.bad_runs - self.bad_fails
+
+
+def may_be_chance(failure: Failed) -> bool:
+    return failure.cause not in STEADY
+
+
+_RAISED = re.compile(r"[\w.]+: ")
+_LINE = re.compile(r":\d+$")
+
+
+def symptoms(record: Record) -> tuple[Failed, ...]:
+    """Return what failed: the outcome first, then each capability; without places, as the lines of
+    a file move from release to release.
+    """
+    if not isinstance(record.outcome, Failed) or is_of_runner(record.outcome):
+        return ()
+    capabilities = (c.failed for c in record.capabilities)
+    failed = (record.outcome, *(failure for failure in capabilities if failure is not None))
+    return tuple(dict.fromkeys(map(_placeless, failed)))
+
+
+def is_of_runner(outcome: Outcome) -> bool:
+    """Return whether pytest itself did not start: that says nothing about what it would test."""
+    return isinstance(outcome, Failed) and outcome.cause == "test-runner"
+
+
+def message_of(record: Record, target: Failed) -> str:
+    """Return what was raised, in its own words: `Type: message`; empty where nothing was."""
+    for capability in record.capabilities:
+        if capability.failed is not None and _placeless(capability.failed) == target:
+            return capability.subject
+    first = next(iter(record.log.splitlines()), "")
+    return first if _RAISED.match(first) else ""
+
+
+def trial_of(record: Record, target: Failed, usual: Iterable[Failed]) -> Trial:
+    """Return what a run says of a failure: it is there, it is gone, or nothing can be said.
+
+    What fails in the good environment, too, is `usual`. A failure is gone where the run went past
+    its stage, or did what failed, whatever else fails then.
+    """
+    outcome = record.outcome
+    if is_spurious(outcome) or is_of_runner(outcome):
+        return "unresolved"
+    shown = symptoms(record)
+    if target in shown:
+        return "fails"
+    if not set(shown) - set(usual):
+        return "works"
+    assert isinstance(outcome, Failed)
+    if target.stage == "test":
+        done = {capability.id for capability in record.capabilities if capability.status == "yes"}
+        return "works" if target.subject in done else "unresolved"
+    is_past = STAGES.index(outcome.stage) > STAGES.index(target.stage)
+    return "works" if is_past else "unresolved"
+
+
+def _placeless(failed: Failed) -> Failed:
+    subject = failed.subject
+    if failed.stage in ("import", "collect") and failed.cause in PLACED:
+        subject = _LINE.sub("", subject)
+    return msgspec.structs.replace(failed, subject=subject, at="")
+
+
+# An environment that was run so often and still says now this, now that, says nothing.
+MOST_RUNS = 40
+# So many mixes in a row that cannot be installed end the search: their locks are whole, so
+# something else is in the way.
+MOST_UNINSTALLED = 12
+
+
+class SearchStopped(Exception):
+    """The search has to end here: the budget is spent, it was interrupted, or a run got no answer.
+
+    What was run is kept, so that the same search goes on from there.
+    """
+
+
+class Laboratory(Protocol):
+    """What a search can have done, and what is known already."""
+
+    @property
+    def asks(self) -> Asks:
+        """What tells the requirements of a release."""
+
+    @property
+    def runner(self) -> frozenset[str]:
+        """The packages of both ends that the suite's requirements alone bring."""
+
+    @property
+    def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
+        """The moments of both ends, where the date is all that they differ by; else None."""
+
+    def results(self, lock: Lock) -> Sequence[Record]:
+        """Return the earlier runs of a lock with the suite as it is now; none that was lost."""
+
+    def run(self, lock: Lock, what: str) -> Record:
+        """Run a lock once; `what` says in words what it is. Raises SearchStopped."""
+
+    def lock_at(self, moment: datetime.datetime) -> Lock | None:
+        """Return the lock of the ends' question as of a moment; None where it has none."""
+
+    def releases(self, package: str) -> Sequence[Pin]:
+        """Return the final releases of a package that can be installed here, oldest first; none
+        that is yanked.
+        """
+
+    def yanked(self, package: str) -> Sequence[Version]:
+        """Return the yanked releases of a package, oldest first."""
+
+
+class Trials:
+    """The two ends of a search, the failure that is looked into, and what other locks say of it.
+
+    `target` is that failure; None where the bad end works. `because` says why nothing can be
+    searched for; mostly empty.
+    """
+
+    def __init__(
+        self,
+        good: Lock,
+        bad: Lock,
+        laboratory: Laboratory,
+        bad_name: str = "BAD",
+        is_doubted: bool = False,
+    ) -> None:
+        """Run both ends, as often as the failure asks for. Raises SearchStopped.
+
+        `is_doubted` says that the failure was seen to come and go.
+        """
+        self._is_doubted = is_doubted
+        self._uninstalled = 0
+        self._laboratory = laboratory
+        self._ends = ((good, "GOOD"), (bad, bad_name))
+        self.target: Failed | None = None
+        self.because = ""
+        goods, bads = self._run_ends(1)
+        for least in range(2, PATIENCE + 1) if bad_name == "BAD" else ():
+            # It may have worked by chance: whoever asks has seen it fail.
+            if not _own(goods, bads):
+                goods, bads = self._run_ends(least)
+        self._rates = FailureRates(good_fails=0, good_runs=1, bad_fails=1, bad_runs=1)
+        self._usual = frozenset(symptom for run in goods for symptom in symptoms(run))
+        if own := _own(goods, bads):
+            self.target = own[0]
+            self._measure(self.target)
+
+    @property
+    def message(self) -> str:
+        """What the bad end raised, in its own words; empty where nobody knows."""
+        bad, _ = self._ends[1]
+        texts = [
+            message_of(run, self.target) for run in self._laboratory.results(bad) if self.target
+        ]
+        return next((text for text in texts if text), "")
+
+    def of(self, lock: Lock, what: str) -> Trial:
+        """Return what a lock says of the failure; it is run as often as it takes to know."""
+        assert self.target is not None
+        runs = [trial_of(run, self.target, self._usual) for run in self._laboratory.results(lock)]
+        while len(runs) < MOST_RUNS:
+            if runs.count("unresolved") > (0 if self._rates.is_steady else 1):
+                return "unresolved"
+            decision = self._rates.decision([run == "fails" for run in runs if run != "unresolved"])
+            if decision is not None:
+                return "fails" if decision else "works"
+            record = self._laboratory.run(lock, what)
+            runs.append(trial_of(record, self.target, self._usual))
+            self._stop_if_nothing_installs(record, runs[-1])
+        return "unresolved"
+
+    def _stop_if_nothing_installs(self, record: Record, trial: Trial) -> None:
+        # A cache that cannot be written, say, ends each of thousands of mixes in the same way.
+        outcome = record.outcome
+        is_early = isinstance(outcome, Failed) and outcome.stage in STAGES[: STAGES.index("import")]
+        if trial != "unresolved" or not is_early:
+            self._uninstalled = 0
+            return
+        self._uninstalled += 1
+        if self._uninstalled == MOST_UNINSTALLED:
+            raise SearchStopped(
+                f"{MOST_UNINSTALLED} mixes in a row could not be installed, the last with {outcome}"
+            )
+
+    def is_chance(self, fails: tuple[Lock, str], works: tuple[Lock, str]) -> bool:
+        """Return whether a failure that may come and go does so, although the ends did not show it:
+        two locks, run a few times more, do not always fail with the cause, or without it do now
+        this, now that. One that always fails without it has another cause: that is no chance.
+        """
+        if self.target is None or not (may_be_chance(self.target) and self._rates.is_steady):
+            return False
+        with_cause, without = (
+            {self.target in symptoms(run) for run in self._runs(*end, FIRST_RUNS)}
+            for end in (fails, works)
+        )
+        return False in with_cause or len(without) > 1
+
+    def _measure(self, target: Failed) -> None:
+        is_doubted = self._is_doubted
+        for least in (FIRST_RUNS if may_be_chance(target) else 1, MORE_RUNS):
+            goods, bads = self._run_ends(least)
+            self._rates = FailureRates(
+                good_fails=_count(goods, target),
+                good_runs=len(goods),
+                bad_fails=_count(bads, target),
+                bad_runs=len(bads),
+                is_doubted=is_doubted,
+            )
+            if self._rates.is_steady:
+                break
+            is_doubted = True
+        self._usual = frozenset(s for run in goods for s in symptoms(run)) - {target}
+        if not self._rates.is_told_apart:
+            rates = self._rates
+            self.because = (
+                f"the failure comes and goes: in {rates.good_fails} of {rates.good_runs} runs of"
+                f" GOOD, in {rates.bad_fails} of {rates.bad_runs} runs of BAD"
+            )
+
+    def _run_ends(self, least: int) -> tuple[list[Record], list[Record]]:
+        goods, bads = (self._runs(lock, what, least) for lock, what in self._ends)
+        for runs, (_, what) in zip((goods, bads), self._ends, strict=True):
+            if all(is_of_runner(run.outcome) for run in runs):
+                raise SearchStopped(f"{what} has no answer: {runs[-1].outcome}")
+        return goods, bads
+
+    def _runs(self, lock: Lock, what: str, least: int) -> list[Record]:
+        records = list(self._laboratory.results(lock))
+        while len(records) < least:
+            records.append(self._laboratory.run(lock, what))
+        return records
+
+
+def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:
+    """What the bad end shows more often than the good end does, and that in less than half."""
+    shares = {
+        symptom: [_count(runs, symptom) / len(runs) for runs in (goods, bads)]
+        for symptom in dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
+    }
+    return [symptom for symptom, (good, bad) in shares.items() if good < min(bad, 1 / 2)]
+
+
+def _count(runs: Sequence[Record], symptom: Failed) -> int:
+    return sum(symptom in symptoms(run) for run in runs)
+
+
+# ---- a working and a failing lock, and what lies between them: packages, then their releases
+
+# How much likelier a break is in a release of another major or minor number than in a patch. No
+# measured figure stands behind these; they move the order of the trials, not the answer.
+MAJOR, MINOR = 9.0, 3.0
+
+
+class BlamedPackage(Value, frozen=True, kw_only=True):
+    """A package that is to blame: its versions at both ends, and between which releases it broke.
+
+    `last_good` and `first_bad` were run; None where the package is new, gone, or an interpreter.
+    `untested` counts the releases between these two that say nothing; `yanked` are those from one
+    to the other that are yanked, which were not tried unless they stand at an end.
+    """
+
+    package: str
+    good: Version | None
+    bad: Version | None
+    last_good: Version | None = None
+    first_bad: Version | None = None
+    untested: int = 0
+    yanked: tuple[Version, ...] = ()
+    brings: tuple[str, ...] = ()
+
+
+class LockPair:
+    """Two locks and the failure that the second has; asks the laboratory for what is between."""
+
+    def __init__(
+        self,
+        good: Lock,
+        bad: Lock,
+        laboratory: Laboratory,
+        trials: Trials,
+        names: tuple[str, str] = ("GOOD", "BAD"),
+    ) -> None:
+        self.good, self.bad = good, bad
+        self._good_name, self._bad_name = names
+        self._laboratory, self._trials = laboratory, trials
+        exchanges = exchanges_between(good, bad, laboratory.asks, laboratory.runner)
+        self.exchanges = {exchange.package: exchange for exchange in exchanges}
+        self._refused: set[frozenset[str]] = set()
+
+    def run(self, changes: frozenset[str]) -> Trial:
+        """Return what the good lock says with these packages as the bad one has them.
+
+        What the packages' own metadata forbids is not run: it would mostly fail of that.
+        """
+        lock = self._mixed(changes)
+        ends = self.good, self.bad
+        is_known = bool(self._laboratory.results(lock))
+        if changes and not is_known and refused_by_metadata(lock, ends, self._laboratory.asks):
+            self._refused.add(changes)
+            return "unresolved"
+        return self.run_anyway(changes)
+
+    def run_anyway(self, changes: frozenset[str]) -> Trial:
+        """Return the same, whatever the metadata says: it may forbid what would run."""
+        return self._trials.of(self._mixed(changes), self._described(changes))
+
+    def culprits(self, first: Sequence[Sequence[str]]) -> Culprits:
+        """Return the packages that are to blame; those in `first` are under suspicion."""
+        answer = culprits(tuple(self.exchanges), self.run, first)
+        if answer.because or answer.is_minimal or not self._refused:
+            return answer
+        # Few are left, so the code is asked where the metadata said no.
+        return culprits(answer.changes, self.run_anyway)
+
+    def broken_in(self, changes: Sequence[str], name: str) -> BlamedPackage:
+        """Return between which releases a package broke, while the others of `changes` are as the
+        bad lock has them.
+        """
+        exchange = self.exchanges[name]
+        good, bad, brings = exchange.good, exchange.bad, exchange.brings
+        ends = BlamedPackage(package=name, good=good, bad=bad, brings=brings)
+        if name == INTERPRETER or good is None or bad is None:
+            return ends
+        low, high = sorted((good, bad))
+        releases = {pin.version for pin in self._laboratory.releases(name)}
+        inner = sorted((v for v in releases if low < v < high), reverse=bad > good)
+        versions = [bad, *inner, good]
+        search = BoundarySearch(len(versions), _weights(versions))
+        search.observe(0, "fails")
+        search.observe(len(versions) - 1, "works")
+        while not _is_adjacent(search) and (position := search.next()) is not None:
+            search.observe(position, self._release_trial(changes, name, versions[position]))
+        boundary = search.result
+        works = boundary.works if boundary.works is not None else len(versions) - 1
+        fails = boundary.fails if boundary.fails is not None else 0
+        low, high = sorted((versions[works], versions[fails]))
+        return msgspec.structs.replace(
+            ends,
+            last_good=versions[works],
+            first_bad=versions[fails],
+            untested=works - fails - 1,
+            yanked=tuple(v for v in self._laboratory.yanked(name) if low <= v <= high),
+        )
+
+    def moved(self, packages: Sequence[BlamedPackage], side: Literal["good", "bad"]) -> Lock:
+        """The lock of the other side with these packages as they are known to work, or to fail."""
+        base, other = (self.bad, self.good) if side == "good" else (self.good, self.bad)
+        names = [name for package in packages for name in (package.package, *package.brings)]
+        pins: dict[str, Pin | None] = {}
+        for package in packages:
+            version = package.last_good if side == "good" else package.first_bad
+            pin = None if version is None else self._pin(package.package, version)
+            if pin is not None:
+                pins[package.package] = pin
+        return repinned(exchanged(base, other, names, "blame"), pins, "blame")
+
+    def is_forward(self, packages: Sequence[BlamedPackage]) -> bool:
+        """Whether the good end fails in the same way with these alone as they first failed; else
+        as the bad end has them.
+        """
+        names = ", ".join(_first_bad(packages))
+        if self._trials.of(self.moved(packages, "bad"), f"GOOD with {names}") == "fails":
+            return True
+        changes = frozenset(package.package for package in packages)
+        return changes <= self.exchanges.keys() and self.run(changes) == "fails"
+
+    def _pin(self, name: str, version: Version) -> Pin | None:
+        pins = [*self.good.pins, *self.bad.pins, *self._laboratory.releases(name)]
+        return next((pin for pin in pins if (pin.name, pin.version) == (name, version)), None)
+
+    def _release_trial(self, changes: Sequence[str], name: str, version: Version) -> Probe:
+        pins = {name: self._pin(name, version)}
+        for base, end in (
+            (self._mixed(frozenset(changes)), self._good_name),
+            # Where the good world cannot live with a release, the bad one may.
+            (self.bad, self._bad_name),
+        ):
+            others = [other for other in changes if other != name and base is not self.bad]
+            what = f"{end} with {', '.join([f'{name} {version}', *others])}"
+            trial = self._trials.of(repinned(base, pins, "blame"), what)
+            if trial != "unresolved":
+                return trial
+        return "untestable"
+
+    def _mixed(self, changes: frozenset[str]) -> Lock:
+        packages = [name for change in changes for name in self.exchanges[change].packages]
+        return exchanged(self.good, self.bad, packages, "blame")
+
+    def _described(self, changes: frozenset[str]) -> str:
+        if len(changes) == len(self.exchanges):
+            return self._bad_name
+        left = len(self.exchanges) - len(changes)
+        if len(changes) > 1 and left <= 3:
+            moved_back = [name for name in self.exchanges if name not in changes]
+            return f"{self._bad_name} with {_versions(moved_back, self.exchanges, 'good')}"
+        return f"{self._good_name} with {_versions(sorted(changes), self.exchanges, 'bad')}"
+
+
+def _versions(names: Sequence[str], exchanges: Mapping[str, Exchange], side: str) -> str:
+    """The packages with their versions at one end; more than a few are counted."""
+    if len(names) > 3:
+        return f"{len(names)} packages exchanged"
+    versions = {name: getattr(exchanges[name], side) for name in names}
+    return ", ".join(f"{name} {v}" if v else f"no {name}" for name, v in versions.items())
+
+
+def _is_adjacent(search: BoundarySearch) -> bool:
+    boundary = search.result
+    if boundary.works is None or boundary.fails is None:
+        return False
+    between = set(range(boundary.fails + 1, boundary.works))
+    return between <= {*boundary.untestable, *boundary.unanswered}
+
+
+def _weights(versions: Sequence[Version]) -> list[float]:
+    """How likely each position is the first that works, the newest version standing first: as
+    likely as its successor is one that breaks.
+    """
+    weights = [0.0]
+    for newer, older in pairwise(versions):
+        is_major, is_minor = newer.major != older.major, newer.minor != older.minor
+        weights.append(MAJOR if is_major else MINOR if is_minor else 1.0)
+    return [*weights, 0.0]
+
+
+# ---- the causes, one after the other
 
 # So many packages that the failure's text names are tried alone before anything else.
 MOST_SUSPECTS = 2
@@ -113,38 +833,41 @@ class _CauseSearch:
         self._is_first = bad_name == "BAD"
         self.trials = Trials(good, bad, laboratory, bad_name, is_doubted)
 
+    @cached_property
+    def _whole(self) -> LockPair:
+        return LockPair(self._good, self._bad, self._laboratory, self.trials)
+
     def cause(self, failure: Failed) -> BlamedCause | str:
-        pair = whole = LockPair(self._good, self._bad, self._laboratory, self.trials)
-        first, days = [[name] for name in self._suspects(whole)], None
-        if self._is_dated(whole) and "fails" not in map(whole.run_anyway, map(frozenset, first)):
+        pair = whole = self._whole
+        first, days = [[name] for name in self._suspects()], None
+        if self._is_dated and "fails" not in map(whole.run_anyway, map(frozenset, first)):
             good, bad = self._near_days()
             names = f"what resolved on {good.on:%Y-%m-%d}", f"what resolved on {bad.on:%Y-%m-%d}"
             near = LockPair(good.lock, bad.lock, self._laboratory, self.trials, names)
             answer = near.culprits([])
-            if isinstance(answer, Culprits):
+            if answer.changes:
                 days = (good.on.date(), bad.on.date())
                 first = [[name for name in answer.changes if name in whole.exchanges]]
                 # Where the old world cannot be mixed with it, that of those days can.
                 if whole.run(frozenset(first[0])) == "unresolved":
                     pair = near
         answer = pair.culprits(first if pair is whole else [])
-        if isinstance(answer, Unblamed):
+        if answer.because:
             return answer.because
         packages = tuple(pair.broken_in(answer.changes, name) for name in answer.changes)
-        is_whole = self._is_forward(whole, packages)
+        is_whole = whole.is_forward(packages)
         return BlamedCause(
             failure=failure,
             message=self.trials.message,
             packages=packages,
             is_minimal=answer.is_minimal or len(packages) == 1,
-            is_forward=is_whole or self._is_forward(pair, packages),
+            is_forward=is_whole or pair.is_forward(packages),
             is_near=not is_whole,
             days=days,
         )
 
     def without(self, cause: BlamedCause) -> Lock:
-        pair = LockPair(self._good, self._bad, self._laboratory, self.trials)
-        return _moved(self._bad, self._good, cause.packages, pair, "last_good")
+        return self._whole.moved(cause.packages, "good")
 
     def is_chance(self, cause: BlamedCause, is_repeated: bool) -> bool:
         """Return whether what speaks for a cause was chance: it was found before, or a few runs
@@ -152,31 +875,21 @@ class _CauseSearch:
         """
         if is_repeated:
             return may_be_chance(cause.failure)
-        pair = LockPair(self._good, self._bad, self._laboratory, self.trials)
+        forward = self._whole.moved(cause.packages, "bad")
         names = ", ".join(_first_bad(cause.packages))
-        forward = _moved(self._good, self._bad, cause.packages, pair, "first_bad")
         backward = self.without(cause), "BAD with the cause moved back"
         return self.trials.is_chance((forward, f"GOOD with {names}"), backward)
 
-    def _is_forward(self, pair: LockPair, packages: Sequence[BlamedPackage]) -> bool:
-        """Whether the good end fails in the same way with these alone as they first failed; else
-        as the bad end has them.
-        """
-        lock = _moved(pair.good, pair.bad, packages, pair, "first_bad")
-        names = ", ".join(_first_bad(packages))
-        if self.trials.of(lock, f"GOOD with {names}") == "fails":
-            return True
-        changes = frozenset(package.package for package in packages)
-        return changes <= pair.exchanges.keys() and pair.run(changes) == "fails"
-
-    def _suspects(self, pair: LockPair) -> list[str]:
-        carrier = {name: e.package for e in pair.exchanges.values() for name in e.packages}
+    def _suspects(self) -> list[str]:
+        carrier = {name: e.package for e in self._whole.exchanges.values() for name in e.packages}
         records = self._laboratory.results(self._bad)
         names = [name for record in records for name in record.involved]
         return list(dict.fromkeys(carrier[n] for n in names if n in carrier))[:MOST_SUSPECTS]
 
-    def _is_dated(self, pair: LockPair) -> bool:
-        return self._is_first and self._laboratory.dates is not None and len(pair.exchanges) > FEW
+    @property
+    def _is_dated(self) -> bool:
+        is_dated = self._is_first and self._laboratory.dates is not None
+        return is_dated and len(self._whole.exchanges) > FEW
 
     def _near_days(self) -> tuple[DatedLock, DatedLock]:
         laboratory = self._laboratory
@@ -203,16 +916,3 @@ class _CauseSearch:
 
 def _first_bad(packages: Sequence[BlamedPackage]) -> list[str]:
     return [f"{package.package} {package.first_bad or package.bad}" for package in packages]
-
-
-def _moved(
-    base: Lock, other: Lock, packages: Sequence[BlamedPackage], pair: LockPair, side: str
-) -> Lock:
-    names = [name for package in packages for name in (package.package, *package.brings)]
-    pins: dict[str, Pin | None] = {}
-    for package in packages:
-        version = getattr(package, side)
-        pin = None if version is None else pair.pin(package.package, version)
-        if pin is not None:
-            pins[package.package] = pin
-    return repinned(exchanged(base, other, names, "blame"), pins, "blame")

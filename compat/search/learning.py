@@ -1,28 +1,44 @@
-"""What a refusal teaches: the smallest set of facts that explains it, found by leaving facts out
-and asking the resolver again.
+"""What refusals and failures teach of other cells.
 
-Deletion finds a minimal unsatisfiable set in one question a fact, as what cannot be locked from few
-facts cannot be locked from more (Bakker and others, "Diagnosing and solving over-determined
-constraint satisfaction problems", IJCAI 1993). What the resolver's derivation names is tried first.
+Of a refusal the smallest set of facts that explains it, found by leaving facts out and asking the
+resolver again. Deletion finds a minimal unsatisfiable set in one question a fact, as what cannot be
+locked from few facts cannot be locked from more (Bakker and others, "Diagnosing and solving
+over-determined constraint satisfaction problems", IJCAI 1993). What the resolver's derivation
+names is tried first. Found packages are a lock that may fit other cells; most open cells can be
+locked, so that is asked first: one question, where the facts alone would take several.
+
+Of an import that failed the files: wheels that hold the same file fail as well.
 """
 
 import datetime
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import cache
 
+import msgspec
+from packaging.version import Version
+
+from compat.index.release import Artifact, Package, Release
 from compat.lock.demands import (
     Demands,
     Facts,
+    KnownLocks,
     is_requirement,
     keeps_prereleases,
     package_of_fact,
 )
-from compat.lock.lockfile import Inputs, Lock, Refusal
+from compat.lock.lockfile import Cutoff, Inputs, Lock, Locker, Refusal
+from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
-from compat.results.clauses import Clause, ClauseBook
-from compat.run.outcome import Failed, is_spurious
+from compat.plan.platform import accepted_tags
+from compat.results.answer import Answer
+from compat.results.clauses import Clause, ClauseBook, FileClause
+from compat.results.learnt import LOCKED, PlainAnswer, answer_of
+from compat.results.record import involved_in_refusal
+from compat.results.snapshot import Snapshot
+from compat.run.outcome import Cause, Failed, is_spurious
 from compat.value import Value
 
 # How many of the shapes of known clauses are tried before all facts of a cell are asked about: each
@@ -34,21 +50,44 @@ _MOST_REASONS = 3
 _OF_BUILDS = ("build", "build-tool", "unsupported")
 
 Ask = Callable[[Inputs], Lock | Refusal]
+# Asks about facts of one cell, and counts them.
+Asked = Callable[[Facts], Refusal | None]
 
 
-class Lesson(Value, frozen=True, kw_only=True):
-    """What a question about a cell came to.
+class Probed(Value, frozen=True, kw_only=True):
+    """What is known of a cell now.
 
-    `clauses` answer it: one for each release of the subject that it could have; empty where the
-    cell can be locked as far as its facts go, or where a build stood in the way. `refusal` is what
-    the resolver said of all facts of the cell together, None where it found packages or was not
-    asked that. `questions` is how often it was asked.
+    `clauses` answer it: one for each release of the subject that it could have; none where it can
+    be locked as far as its facts go, or where a build stood in the way. `answer` is what a resolver
+    said of it, or would say; None where only clauses answer it, or nothing does. `questions` is how
+    often a resolver was asked.
     """
 
     cell: Cell
-    clauses: tuple[Clause, ...]
-    refusal: Refusal | None
-    questions: int
+    clauses: tuple[Clause, ...] = ()
+    answer: PlainAnswer | None = None
+    questions: int = 0
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether the cell can be locked."""
+        return self.answer is not None and self.answer.outcome == LOCKED
+
+    @property
+    def refusals(self) -> tuple[Failed, ...]:
+        """Why it cannot be locked: by what clauses say, and by what a resolver said of it."""
+        refusals = [clause.failed for clause in self.clauses[:1]]
+        if self.answer is not None and self.answer.refusal is not None:
+            refusals.append(self.answer.refusal)
+        return tuple(refusals)
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The packages that the resolver speaks of where it refuses the cell, or another for it."""
+        words = [(clause.failed.subject, clause.because) for clause in self.clauses[:1]]
+        if self.answer is not None and self.answer.refusal is not None:
+            words = [(self.answer.refusal.subject, self.answer.because)]
+        return involved_in_refusal(*words[0]) if words else ()
 
 
 class RefusalLearner:
@@ -87,14 +126,19 @@ class RefusalLearner:
         with self._guard:
             return self._book.answer(self._demands.of(cell), self._series(cell))
 
-    def learn(self, cell: Cell) -> Lesson:
+    def learn(self, cell: Cell) -> Probed:
         """Ask about a cell, and keep what its refusal teaches.
 
         Raises IndexUnreachable and ToolFailed as the locker does.
         """
         with self._guard:
             sets = self._demands.of(cell)
-        questions = _Questions(self, cell)
+        asked: set[Facts] = set()
+
+        def ask(held: Facts) -> Refusal | None:
+            asked.add(held)
+            return self.ask(cell, held)
+
         clauses: list[Clause] = []
         refusal: Refusal | None = None
         # The newest release is what a resolver takes first.
@@ -102,14 +146,18 @@ class RefusalLearner:
             with self._guard:
                 known = self._book.answer([held], self._series(cell))
             if not known:
-                learnt, refusal = self._learnt(held, questions)
+                learnt, refusal = self._learnt(cell, held, ask)
                 self._keep(learnt)
                 known = learnt[-1:]
             if not known:
                 clauses = []
                 break
             clauses += known
-        return Lesson(cell=cell, clauses=tuple(clauses), refusal=refusal, questions=questions.count)
+        answer = None if refusal is None else self.answer_of(cell, refusal)
+        return Probed(cell=cell, clauses=tuple(clauses), answer=answer, questions=len(asked))
+
+    def answer_of(self, cell: Cell, result: Lock | Refusal) -> PlainAnswer:
+        return answer_of(cell.id, result, self._day, self.redacted)
 
     def is_refused(self, clause: Clause, cell: Cell) -> bool:
         """Ask whether the facts of a clause alone are still refused on the cell's Python, for a
@@ -127,55 +175,56 @@ class RefusalLearner:
         return self._asked[key]
 
     def _learnt(
-        self, held: Facts, questions: "_Questions"
+        self, cell: Cell, held: Facts, ask: Asked
     ) -> tuple[tuple[Clause, ...], Refusal | None]:
         """The clauses that these facts hold, the one that says most last; and what the resolver
         says of all of them.
         """
         fixed = frozenset(fact for fact in held if keeps_prereleases(fact))
         for shape in self._shapes(held):
-            if _is_hard(questions.refusal(shape | fixed)):
-                return (self._minimal(shape | fixed, fixed, questions),), None
-        first = refusal = questions.refusal(held)
+            if _is_hard(ask(shape | fixed)):
+                return (self._minimal(cell, shape | fixed, fixed, ask),), None
+        first = refusal = ask(held)
         clauses: list[Clause] = []
         while refusal is not None and len(clauses) < _MOST_REASONS:
-            clauses.append(self._minimal(self._suspects(held, fixed, questions), fixed, questions))
+            suspects = self._suspects(held, fixed, ask)
+            clauses.append(self._minimal(cell, suspects, fixed, ask))
             if not is_spurious(clauses[-1].failed):
                 break
             # What waits for a build may be impossible for another reason, too.
             held = (held - frozenset(clauses[-1].facts)) | fixed
-            refusal = questions.refusal(held)
+            refusal = ask(held)
         return tuple(clauses), first
 
-    def _suspects(self, held: Facts, fixed: Facts, questions: "_Questions") -> Facts:
-        refusal = questions.refusal(held)
+    def _suspects(self, held: Facts, fixed: Facts, ask: Asked) -> Facts:
+        refusal = ask(held)
         assert refusal is not None, "only what was refused has suspects"
         named = frozenset(fact for fact in held if package_of_fact(fact) in refusal.named)
         for suspects in (frozenset(filter(is_requirement, named)) | fixed, named | fixed):
-            again = questions.refusal(suspects)
+            again = ask(suspects)
             if again is not None and (_is_hard(again) or not _is_hard(refusal)):
                 return suspects
         return held
 
-    def _minimal(self, suspects: Facts, fixed: Facts, questions: "_Questions") -> Clause:
+    def _minimal(self, cell: Cell, suspects: Facts, fixed: Facts, ask: Asked) -> Clause:
         needed = suspects
-        needs_hard = _is_hard(questions.refusal(suspects))
+        needs_hard = _is_hard(ask(suspects))
         for group in self._groups(suspects - fixed):
             trial = needed - group
             if trial == needed or not trial:
                 continue
-            refusal = questions.refusal(trial)
+            refusal = ask(trial)
             if refusal is not None and (_is_hard(refusal) or not needs_hard):
                 needed = trial
-        refusal = questions.refusal(needed)
+        refusal = ask(needed)
         assert refusal is not None, "what is left was refused"
         failed = Failed(stage="lock", cause=refusal.cause, subject=self.redacted(refusal.subject))
         return Clause(
             facts=tuple(sorted(needed)),
-            pythons=(self._series(questions.cell),),
+            pythons=(self._series(cell),),
             outcome=str(failed),
             because=self.redacted(refusal.because) or "it finds no solution",
-            cell=questions.cell.id,
+            cell=cell.id,
             on=self._day,
         )
 
@@ -212,22 +261,204 @@ class RefusalLearner:
         return str(cell.on(self._python).version)
 
 
-class _Questions:
-    """The questions about one cell, counted."""
-
-    def __init__(self, learner: RefusalLearner, cell: Cell) -> None:
-        self._learner = learner
-        self.cell = cell
-        self._sets: set[Facts] = set()
-
-    @property
-    def count(self) -> int:
-        return len(self._sets)
-
-    def refusal(self, held: Facts) -> Refusal | None:
-        self._sets.add(held)
-        return self._learner.ask(self.cell, held)
-
-
 def _is_hard(refusal: Refusal | None) -> bool:
     return refusal is not None and not is_spurious(Failed(stage="lock", cause=refusal.cause))
+
+
+class CellProber:
+    """The cells of a matrix, a resolver, and all that it said. Several threads may use it."""
+
+    def __init__(
+        self,
+        facts: Feasibility,
+        learner: RefusalLearner,
+        locker: Locker,
+        package_of: Callable[[str], Package],
+        day: datetime.date,
+    ) -> None:
+        self._facts = facts
+        self._learner = learner
+        self._locker = locker
+        # A page of an index takes tenths of a second to read.
+        self._package_of = cache(package_of)
+        self._day = day
+        self._guard = threading.Lock()
+        self._locks = KnownLocks(self._package_of)
+        self._inputs: dict[str, Inputs | None] = {}
+        self._compared: dict[str, int] = {}
+
+    def add(self, lock: Lock) -> None:
+        self._locks.add(lock)
+
+    def demand(self, cell: Cell) -> Hashable:
+        """Return what a cell asks for, whatever its date: the same value where it is the same."""
+        inputs = self._question(cell)
+        if inputs is None:
+            return cell.id
+        return inputs.python, inputs.requirements, inputs.overrides, inputs.excludes
+
+    def known(self, cell: Cell) -> Probed | None:
+        """Return what is known of a cell without a question; None where nothing is."""
+        clauses = self._learner.answer(cell)
+        if clauses:
+            return Probed(cell=cell, clauses=clauses)
+        inputs = self._question(cell)
+        if inputs is None:
+            return None
+        compared = self._compared.get(cell.id, 0)
+        number = self._locks.number(inputs)
+        lock = self._locks.answering(inputs, compared) if number > compared else None
+        if lock is None:
+            self._compared[cell.id] = number
+            return None
+        because = f"what it asks for is met by the packages found for {lock.inputs.cell}"
+        answer = PlainAnswer(cell=cell.id, on=self._day, outcome=LOCKED, because=because)
+        return Probed(cell=cell, answer=answer)
+
+    def probe(self, cell: Cell) -> Probed:
+        """Return what is known of a cell, once a resolver was asked where nothing was.
+
+        Raises IndexUnreachable and ToolFailed as the locker does.
+        """
+        known = self.known(cell)
+        inputs = self._question(cell)
+        if known is not None or inputs is None:
+            return known or self._learner.learn(cell)
+        watched = _Counted(self._locker)
+        margin = self._facts.matrix.margin_days
+        result = lock_cell(watched, inputs, self._package_of, margin)
+        answer = self._learner.answer_of(cell, result)
+        if isinstance(result, Lock):
+            self._locks.add(result)
+            return Probed(cell=cell, answer=answer, questions=watched.questions)
+        lesson = self._learner.learn(cell)
+        questions = watched.questions + lesson.questions
+        return Probed(cell=cell, clauses=lesson.clauses, answer=answer, questions=questions)
+
+    def _question(self, cell: Cell) -> Inputs | None:
+        """What to ask about a cell; None where the plan says that it cannot be installed.
+
+        What a rule relaxes has no date: a lock widens such dates as far as it needs anyway.
+        """
+        with self._guard:
+            if cell.id not in self._inputs:
+                self._inputs[cell.id] = self._asked(cell)
+            return self._inputs[cell.id]
+
+    def _asked(self, cell: Cell) -> Inputs | None:
+        if self._facts.obstacle(cell) is not None:
+            return None
+        relaxed = self._facts.relaxations(cell)
+        inputs = inputs_of(self._facts, cell, with_suite=False, free=relaxed)
+        free = tuple(Cutoff(package=cutoff.package, until=None) for cutoff in inputs.cutoffs)
+        return msgspec.structs.replace(inputs, cutoffs=free)
+
+
+class _Counted:
+    """A locker whose questions are counted."""
+
+    def __init__(self, locker: Locker) -> None:
+        self._locker = locker
+        self.questions = 0
+
+    def lock(self, inputs: Inputs) -> Lock | Refusal:
+        self.questions += 1
+        return self._locker.lock(inputs)
+
+
+# ---- the same file
+
+ContentsOf = Callable[[Artifact], dict[str, str]]
+# What a newer Python can mend: it reads the line, or the line can be run.
+_OF_PYTHON: tuple[Cause, ...] = ("syntax", "type-error", "missing-attribute")
+
+
+def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClause, ...]:
+    """Return a clause for each file in which an import failed, sorted by file and digest.
+
+    That a file fails on a Python is known where a run failed in it at import, and another, which
+    differs in a newer Python alone, got past the import. `contents_of` returns the sha256 of each
+    file of a wheel by its path. Raises IndexUnreachable as that does.
+    """
+    clauses: dict[tuple[str, str], FileClause] = {}
+    listed: dict[str, dict[str, str]] = {}
+
+    def contents(release: Release, entry: Answer) -> dict[str, str]:
+        artifact = _wheel(snapshot, release, entry)
+        if artifact is None:
+            return {}
+        if artifact.filename not in listed:
+            listed[artifact.filename] = contents_of(artifact)
+        return listed[artifact.filename]
+
+    for entry, failed, works in _failing(snapshot):
+        path = failed.place.rpartition(":")[0]
+        usable = snapshot.feasibility.usable(entry.cell, snapshot.matrix.subject_axis)
+        digests = {contents(release, entry).get(path, "") for release in usable}
+        if len(digests) != 1 or not (digest := digests.pop()):
+            continue
+        before = clauses.get((path, digest))
+        python = entry.cell.on(snapshot.matrix.interpreters.name).version
+        if before is not None and str(python) in before.pythons:
+            continue
+        releases = [
+            str(release.version)
+            for release in snapshot.catalogue.of(snapshot.matrix.subject_axis).releases
+            if contents(release, entry).get(path) == digest
+        ]
+        clauses[path, digest] = FileClause(
+            path=path,
+            sha256=digest,
+            releases=tuple(releases),
+            pythons=_up_to(snapshot, python),
+            outcome=str(failed),
+            cell=entry.cell.id,
+            works=works.cell.id,
+            on=entry.counted[-1].run.started.date(),
+        )
+    return tuple(clauses[key] for key in sorted(clauses))
+
+
+def _failing(snapshot: Snapshot) -> Iterator[tuple[Answer, Failed, Answer]]:
+    axis = snapshot.matrix.interpreters.name
+    tested = sorted(
+        (entry for entry in snapshot.known if entry.is_tested and entry.planned),
+        key=lambda entry: entry.cell.on(axis).version,
+    )
+    for entry in reversed(tested):
+        failed = entry.outcome
+        if not isinstance(failed, Failed) or failed.stage != "import":
+            continue
+        if failed.cause not in _OF_PYTHON or ":" not in failed.place:
+            continue
+        newer = (other for other in tested if _differs_in_newer(entry, other, axis))
+        works = next((o for o in newer if o.kind in ("works", "partial")), None)
+        if works is not None:
+            yield entry, failed, works
+
+
+def _differs_in_newer(entry: Answer, other: Answer, axis: str) -> bool:
+    if entry.cell.recipe != other.cell.recipe:
+        return False
+    differs = [
+        (mine, theirs)
+        for mine, theirs in zip(entry.cell.coordinates, other.cell.coordinates, strict=True)
+        if mine.version != theirs.version
+    ]
+    return len(differs) == 1 and all(
+        mine.axis == axis and mine.version < theirs.version for mine, theirs in differs
+    )
+
+
+def _up_to(snapshot: Snapshot, python: Version) -> tuple[str, ...]:
+    series = sorted(snapshot.matrix.interpreters.patches)
+    names = dict.fromkeys(f"{patch.major}.{patch.minor}" for patch in series)
+    return tuple(name for name in names if Version(name) <= python)
+
+
+def _wheel(snapshot: Snapshot, release: Release, entry: Answer) -> Artifact | None:
+    python = entry.cell.on(snapshot.matrix.interpreters.name).version
+    tags = accepted_tags(python, snapshot.matrix.platform)
+    wheels = [artifact for artifact in release.artifacts if artifact.is_wheel]
+    fitting = [wheel for wheel in wheels if not tags.isdisjoint(wheel.tags)]
+    return next(iter(fitting or wheels), None)

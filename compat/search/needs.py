@@ -1,13 +1,23 @@
-"""What the releases of a matrix need of Python, as a text that is kept beside the matrix, and what
-came of runs with postponed annotations; both answer `compat find reason` without a download or a
-run.
+"""The Python that a source needs, place by place: what vermin detects, told apart by whether
+postponed annotations (PEP 563) would do without it.
+
+vermin's own two modes do not tell that: `--eval-annotations` also counts `Pair = tuple[int, int]`,
+which runs when the module is loaded whatever becomes of annotations. So the annotations are moved
+out of the source before vermin reads it: what it finds in what is left is needed by what runs.
+Of the rest, types that run are told apart from other code, as `typing` has an older spelling.
 """
 
+import ast
+import contextlib
 import datetime
+import functools
+import operator
+import tokenize
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from packaging.version import InvalidVersion, Version
@@ -16,8 +26,312 @@ from compat.errors import DeclarationError
 from compat.files import read_if_there
 from compat.results.record import Capability, Record
 from compat.run.outcome import parse_outcome
-from compat.search.source_needs import Need, NeedKind, Series, Unreadable, needs_of
-from compat.value import StrictValue
+from compat.run.postpone import has_future_annotations
+from compat.value import StrictValue, Value
+
+MOST_SOURCE_BYTES = 2_000_000  # the largest module seen in a wheel has 1.5 MB
+Series = tuple[int, int]
+NeedKind = Literal["annotation", "type", "code", "guard", "guarded"]
+_NOTHING: Series = (3, 0)
+# vermin finds `X | Y` by guessing which names are types, and calls that unstable: of annotations
+# it is nearly always right, of other code it is not.
+_UNION = "union types as "
+# What vermin calls `tuple[int]` wherever it stands.
+_GENERIC = "builtin generic type annotation "
+_VARIABLE = "variable annotations"
+_OPEN = "`...` among the arguments of `typing.Callable`"
+_FALLBACKS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "NameError"))
+_REFUSES = "a version check that refuses older Pythons"
+_COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+}
+_MINORS = range(60)
+_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+class Need(StrictValue, frozen=True, kw_only=True, order=True):
+    """A feature that a line uses, and the Python series (3, minor) that has it first.
+
+    An `annotation` can be postponed; a `type` is an expression such as `list[int]` that runs, as in
+    an alias or a cast; a `guard` is a test that refuses every older Python when the module is
+    loaded; `guarded` code asks first: it stands below a look at the version or beside a fallback.
+    """
+
+    line: int
+    needs: Series
+    feature: str
+    kind: NeedKind
+
+
+class Unreadable(Value, frozen=True, kw_only=True):
+    """A source that could not be read, and why."""
+
+    because: str
+
+
+def needs_of(source: bytes) -> tuple[Need, ...] | Unreadable:
+    """Return what a module needs beyond Python 3.0, by line; Unreadable where it is not Python that
+    the running interpreter can parse, or larger than MOST_SOURCE_BYTES.
+    """
+    if len(source) > MOST_SOURCE_BYTES:
+        return Unreadable(because=f"it is larger than {MOST_SOURCE_BYTES} bytes")
+    try:
+        return _needs(_text(source))
+    except _UNREADABLE as fault:
+        return Unreadable(because=f"{type(fault).__name__}: {fault}")
+
+
+def is_annotated(source: bytes) -> bool:
+    try:
+        tree = ast.parse(source)
+        return bool(_annotations(tree)[1]) and not has_future_annotations(tree)
+    except _UNREADABLE:
+        return False
+
+
+def _text(source: bytes) -> str:
+    encoding, _ = tokenize.detect_encoding(BytesIO(source).readline)
+    text = source.decode(encoding)
+    # As the interpreter reads it; vermin counts the lines likewise.
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _needs(text: str) -> tuple[Need, ...]:
+    tree = ast.parse(text)
+    never, evaluated = _annotations(tree)
+    if has_future_annotations(tree):
+        never, evaluated = [*never, *evaluated], []
+    masked = _masked(text, [*never, *evaluated])
+    # On lines of their own behind the module, because vermin gives the annotation of a returned
+    # value the line of the function's last statement.
+    behind = masked.count("\n") + 3
+    lines = [f"_: {ast.unparse(annotation)}" for annotation in evaluated]
+    findings: set[tuple[int, Series, str, NeedKind]] = set()
+    for number, needs, feature in _detected("\n".join((masked, "", *lines))):
+        if number < behind:
+            kind: NeedKind = "type" if feature.startswith(_GENERIC) else "code"
+            if not feature.startswith(_UNION):
+                findings.add((number, needs, feature, kind))
+        elif feature != _VARIABLE:
+            findings.add((evaluated[number - behind].lineno, needs, feature, "annotation"))
+    findings.update(_open_callables(tree, never, evaluated))
+    guarded = _guarded_lines(tree)
+    guards = (Need(line=n, needs=s, feature=_REFUSES, kind="guard") for n, s in _guards(tree.body))
+    return tuple(
+        sorted(
+            (
+                *guards,
+                *(
+                    Need(
+                        line=line,
+                        needs=needs,
+                        feature=feature.replace(_GENERIC, "builtin generic type "),
+                        kind="guarded" if line in guarded else kind,
+                    )
+                    for line, needs, feature, kind in findings
+                ),
+            )
+        )
+    )
+
+
+def _guards(body: list[ast.stmt]) -> Iterator[tuple[int, Series]]:
+    for node in body:
+        if isinstance(node, ast.If | ast.Assert) and "version_info" in _names(node.test):
+            with contextlib.suppress(ValueError, TypeError, IndexError):
+                first = next((m for m in _MINORS if not _refuses(node, m)), 0)
+                if first:
+                    yield node.lineno, (3, first)
+        elif isinstance(node, ast.Try):
+            yield from _guards(node.body)
+
+
+def _refuses(node: ast.If | ast.Assert, minor: int) -> bool:
+    holds = bool(_value(node.test, (3, minor, 0, "final", 0)))
+    if isinstance(node, ast.Assert):
+        return not holds
+    branch = node.body if holds else node.orelse
+    return any(
+        isinstance(part, ast.Raise)
+        or (
+            isinstance(part, ast.Expr)
+            and isinstance(part.value, ast.Call)
+            and next(_names(part.value.func), "") == "exit"
+        )
+        for part in branch
+    )
+
+
+def _value(node: ast.expr, version: tuple[Any, ...]) -> Any:
+    match node:
+        case ast.Constant():
+            return node.value
+        case ast.Tuple():
+            return tuple(_value(element, version) for element in node.elts)
+        case ast.Attribute(attr="version_info") | ast.Name(id="version_info"):
+            return version
+        case ast.Attribute(attr="major" | "minor" | "micro"):
+            return _value(node.value, version)[("major", "minor", "micro").index(node.attr)]
+        case ast.Subscript(slice=ast.Slice(lower=None, upper=ast.expr() as upper, step=None)):
+            return _value(node.value, version)[: _value(upper, version)]
+        case ast.Subscript():
+            return _value(node.value, version)[_value(node.slice, version)]
+        case ast.BoolOp():
+            both = all if isinstance(node.op, ast.And) else any
+            return both([_value(part, version) for part in node.values])
+        case ast.UnaryOp(op=ast.Not()):
+            return not _value(node.operand, version)
+        case ast.Compare(ops=[op], comparators=[other]) if type(op) in _COMPARED:
+            return _COMPARED[type(op)](_value(node.left, version), _value(other, version))
+    raise ValueError("it asks for something else")
+
+
+@functools.cache
+def _config() -> Any:
+    from vermin import Config  # type: ignore[import-untyped]
+    from vermin.formats import ParsableFormat  # type: ignore[import-untyped]
+
+    config = Config()
+    config.set_format(ParsableFormat())
+    config.set_eval_annotations(True)
+    config.set_parse_comments(False)  # `# novermin` hides a need; it does not remove it
+    config.enable_feature("union-types")
+    return config
+
+
+def _detected(text: str) -> set[tuple[int, Series, str]]:
+    # What vermin finds, as line, series and feature. Its parsable lines are
+    # `path:line:column:python2:python3:feature`.
+    # Its rules take a tenth of a second to load, and kept needs are read without them.
+    from vermin import SourceVisitor
+    from vermin.parser import Parser  # type: ignore[import-untyped]
+    from vermin.utility import InvalidVersionException  # type: ignore[import-untyped]
+
+    node, _, _, error = Parser(text, "").detect(_config())
+    if node is None:
+        raise SyntaxError(error or "vermin cannot read it")
+    visitor = SourceVisitor(_config(), "", text)
+    visitor.set_no_lines(set())
+    visitor.tour(node)
+    try:
+        visitor.minimum_versions()  # without it the output is not whole
+    except InvalidVersionException as fault:
+        raise SyntaxError(f"of Python 2: {fault}") from fault
+    findings = set()
+    for finding in visitor.output_text().splitlines():
+        fields = finding.split(":", 5)
+        if len(fields) == 6 and fields[1].isdigit() and fields[4].startswith("3."):
+            minor = fields[4].removeprefix("3.")
+            if minor.isdigit() and (3, int(minor)) > _NOTHING:
+                findings.add((int(fields[1]), (3, int(minor)), fields[5]))
+    return findings
+
+
+def _open_callables(
+    tree: ast.Module, never: list[ast.expr], evaluated: list[ast.expr]
+) -> Iterator[tuple[int, Series, str, NeedKind]]:
+    # Yield what vermin does not look for: `Callable[[int, ...], int]`, which `typing` refuses with
+    # a TypeError before Python 3.9.
+    ignored = {id(node) for annotation in never for node in ast.walk(annotation)}
+    annotated = {id(node) for annotation in evaluated for node in ast.walk(annotation)}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Subscript)
+            and id(node) not in ignored
+            and next(_names(node.value), "") == "Callable"
+            and isinstance(node.slice, ast.Tuple)
+            and isinstance(node.slice.elts[0], ast.List)
+            and any(_is_ellipsis(element) for element in node.slice.elts[0].elts)
+        ):
+            yield node.lineno, (3, 9), _OPEN, "annotation" if id(node) in annotated else "type"
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
+
+
+def _annotations(tree: ast.Module) -> tuple[list[ast.expr], list[ast.expr]]:
+    never: list[ast.expr] = []
+    evaluated: list[ast.expr] = []
+
+    def walk(node: ast.AST, is_local: bool) -> None:
+        if isinstance(node, ast.AnnAssign):
+            (never if is_local else evaluated).append(node.annotation)
+        elif isinstance(node, ast.arg) and node.annotation is not None:
+            evaluated.append(node.annotation)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.returns is not None:
+            evaluated.append(node.returns)
+        for name, value in ast.iter_fields(node):
+            inner = is_local
+            if isinstance(node, _Function):
+                inner = is_local or name == "body"
+            elif isinstance(node, ast.ClassDef):
+                inner = is_local and name != "body"
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    walk(child, inner)
+
+    walk(tree, False)
+    return never, evaluated
+
+
+def _masked(text: str, annotations: list[ast.expr]) -> str:
+    lines = [line.encode() for line in text.split("\n")]
+    for node in annotations:
+        first, start = node.lineno - 1, node.col_offset
+        last, end = (node.end_lineno or node.lineno) - 1, node.end_col_offset or start
+        # Offsets of what follows in a line stay right.
+        if first == last:
+            lines[first] = lines[first][:start] + b"0".ljust(end - start) + lines[first][end:]
+            continue
+        # Brackets keep the line breaks of an annotation within one expression.
+        lines[first] = lines[first][:start] + b"(0"
+        for number in range(first + 1, last):
+            lines[number] = b""
+        lines[last] = b" " * (end - 1) + b")" + lines[last][end:]
+    return b"\n".join(lines).decode()
+
+
+def _guarded_lines(tree: ast.Module) -> set[int]:
+    # The lines of code that asks first: below a test that names the version or TYPE_CHECKING, or in
+    # a `try` that has a fallback for what is missing.
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        is_guard = (isinstance(node, ast.If | ast.IfExp) and _asks_version(node.test)) or (
+            isinstance(node, ast.Try) and any(map(_falls_back, node.handlers))
+        )
+        if is_guard:
+            assert isinstance(node, ast.stmt | ast.expr), "a guard is one of these"
+            lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return lines
+
+
+def _asks_version(test: ast.expr) -> bool:
+    names = set(_names(test))
+    return bool(names & {"version_info", "hexversion", "TYPE_CHECKING", "hasattr"})
+
+
+def _falls_back(handler: ast.ExceptHandler) -> bool:
+    return handler.type is None or bool(set(_names(handler.type)) & _FALLBACKS)
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name):
+            yield part.id
+        elif isinstance(part, ast.Attribute):
+            yield part.attr
+
+
+# ---- what the releases of a matrix need, as a text that is kept beside the matrix, and what came
+# of runs with postponed annotations; both answer `compat find reason` without a download or a run
+
 
 NEEDS = "needs.json"
 FORMAT = 1

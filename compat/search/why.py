@@ -5,7 +5,6 @@ declares, what the code needs, and what came of the cells below.
 from collections.abc import Iterable
 from typing import Literal, get_args
 
-from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
@@ -146,9 +145,7 @@ def package_floor(snapshot: Snapshot, axis: PackageAxis, version: Version) -> Pa
         and canonicalize_name(requirement.name) == axis.normalised_name
         and "extra" not in str(requirement.marker)
     ]
-    lower = max(
-        (bound for _, line in lines if (bound := _lower_of(line)) is not None), default=None
-    )
+    lower = max((b for _, line in lines if (b := _lower(line.specifier)) is not None), default=None)
     entries = _tested(snapshot, version)
     working = [e.cell.on(axis.name).version for e in entries if e.kind in ("works", "partial")]
     # A series stands for its releases: 2.9 is not below 2.9.1.
@@ -188,10 +185,6 @@ def _bounds(
 def _lower(specifiers: SpecifierSet) -> Version | None:
     versions = [Version(s.version.removesuffix(".*")) for s in specifiers if s.operator in _LOWER]
     return max(versions, default=None)
-
-
-def _lower_of(requirement: Requirement) -> Version | None:
-    return _lower(requirement.specifier)
 
 
 def _series(version: Version) -> Version:

@@ -3,8 +3,7 @@
 from packaging.version import Version
 
 from compat.run.outcome import Failed, parse_outcome
-from compat.search.needs import ChangedRun, SeriesNeeds
-from compat.search.source_needs import NeedKind
+from compat.search.needs import ChangedRun, NeedKind, SeriesNeeds
 from compat.search.why import CellBelow, Keeper, PackageFloor, PythonFloor
 from compat.site.wording import cause_sentence, count, cut_text, listed
 

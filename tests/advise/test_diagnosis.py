@@ -13,10 +13,9 @@ import msgspec
 import pytest
 from packaging.version import Version
 
-from compat.advise.diagnosis import diagnosis
+from compat.advise.diagnosis import KnownFacts, diagnosis
 from compat.advise.message import read_message
 from compat.advise.package_list import PackageList, read_list
-from compat.advise.problem import KnownFacts
 from compat.advise.proof import is_current
 from compat.cli.doctor import known_facts
 from compat.cli.doctor import works as doctor_works

@@ -377,6 +377,26 @@ def test_a_corrected_bound_is_no_requirement_of_the_release() -> None:
     assert "conda-forge corrected" in first.sentence
 
 
+def test_of_a_list_the_one_that_asks_may_change_as_well() -> None:
+    first = asked("", "", "pandas==1.5.2\nnumpy==1.20.1\n")[0]
+    assert (first.packages, first.pin) == (("numpy", "pandas"), "numpy==2.5.5")
+    other = re.search(r"or for pandas==([\d.]+)\.", first.advice)
+    known = index("pandas")
+    assert other is not None
+    assert known is not None
+    needs = known.requires(Version(other[1]), "numpy")
+    assert any(Requirement(f"numpy{need}").specifier.contains("1.20.1") for need in needs)
+
+
+def test_what_a_class_takes_is_that_of_the_first_base_by_name() -> None:
+    """It was that of any base: one message had two answers, by the seed of Python's hashes."""
+    known = api("discord-py")
+    assert known is not None
+    presence = known.accepts("commands.Bot", "!intents")
+    assert presence is not None
+    assert presence.wanted(None) == ">=1.0.0,<2.0.0"
+
+
 def test_a_name_that_nobody_knows_is_perhaps_misspelt() -> None:
     text = "Could not find a version that satisfies the requirement panda-s (from versions: none)"
     assert asked(text) == []

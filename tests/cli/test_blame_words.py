@@ -6,8 +6,7 @@ from packaging.version import Version
 from compat.cli.blame import sentences
 from compat.run.outcome import Failed, parse_outcome
 from compat.search.api_change import ApiChange
-from compat.search.blame import Blame, BlamedCause
-from compat.search.lock_pair import BlamedPackage
+from compat.search.blame import Blame, BlamedCause, BlamedPackage
 
 ADDED = ApiChange(name="lib.new", kind="added", file="lib/core.py")
 CALLED = ApiChange(name="lib.call", kind="signature", file="lib/core.py", lost=("app",))

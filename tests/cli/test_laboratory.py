@@ -13,7 +13,7 @@ from compat.errors import UsageError
 from compat.fleet.batch import BatchResult
 from compat.fleet.laboratory import LabSteps, LockLaboratory
 from compat.lock.lockfile import Lock
-from compat.search.trials import SearchStopped
+from compat.search.blame import SearchStopped
 
 CELL = "py3.11-dep1-demo1.0"
 

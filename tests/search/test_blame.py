@@ -10,8 +10,7 @@ from packaging.version import Version
 from support.made_worlds import MadeLaboratory, Versions, lock_of
 
 from compat.run.outcome import Failed, Outcome, Passed, parse_outcome
-from compat.search.blame import Blame, blame
-from compat.search.trials import SearchStopped
+from compat.search.blame import Blame, SearchStopped, blame
 
 BROKEN = parse_outcome("import-fail:missing-attribute(dep.gone)")
 OTHER = parse_outcome("import-fail:missing-attribute(late.gone)")

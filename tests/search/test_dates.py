@@ -8,8 +8,7 @@ import pytest
 from packaging.version import Version
 
 from compat.lock.lockfile import Inputs, Lock, Pin
-from compat.search.dates import DAY, DatedLock, narrowed
-from compat.search.shrink import Trial
+from compat.search.blame import DAY, DatedLock, Trial, narrowed
 
 BEGIN = datetime.datetime(2020, 1, 1, tzinfo=datetime.timezone.utc)
 DAYS = 1200

@@ -19,7 +19,7 @@ from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import every_cell
 from compat.results.clauses import Clause
-from compat.search.learning import Lesson, RefusalLearner
+from compat.search.learning import Probed, RefusalLearner
 
 DAY = datetime.date(2026, 11, 23)
 LIBRARIES = ("ant", "bee", "cat", "dog")
@@ -109,7 +109,7 @@ def learner_of(facts: Feasibility, locker: MemoryLocker, *known: Clause) -> Refu
     return RefusalLearner(facts, locker.lock, known, DAY, str)
 
 
-def learn(learner: RefusalLearner, facts: Feasibility, cell: str) -> Lesson:
+def learn(learner: RefusalLearner, facts: Feasibility, cell: str) -> Probed:
     return learner.learn(parse_cell(cell, facts.matrix))
 
 
@@ -196,7 +196,7 @@ def test_the_shape_of_a_known_clause_is_asked_about_first() -> None:
     learn(learner, facts, "py3.9-fr1-demo1.0")
     locker.asked.clear()
     lesson = learn(learner, facts, "py3.9-fr1-demo2.0")
-    assert lesson.refusal is None
+    assert lesson.answer is None
     assert locker.asked[0].requirements == ("ant==2", "bee==2")
     assert all("cat==1" not in inputs.requirements for inputs in locker.asked)
 

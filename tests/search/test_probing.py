@@ -12,8 +12,7 @@ from compat.lock.lockfile import Inputs, Lock, Pin, Refusal
 from compat.lock.recipe import inputs_of
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.feasible import Feasibility
-from compat.search.learning import RefusalLearner
-from compat.search.probing import CellProber
+from compat.search.learning import CellProber, RefusalLearner
 
 DAY = datetime.date(2026, 11, 23)
 MATRIX = """

@@ -22,7 +22,7 @@ from compat.plan.plan import plan
 from compat.results.infer import with_expectations
 from compat.results.judge import EvaluationContext
 from compat.results.snapshot import Snapshot, snapshot
-from compat.search.run_reach import RunReach
+from compat.search.exploration import RunReach
 
 LAST = 9
 WORLD: dict[str, Any] = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compat.search.source_needs import (
+from compat.search.needs import (
     MOST_SOURCE_BYTES,
     Need,
     NeedKind,

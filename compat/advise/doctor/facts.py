@@ -78,11 +78,13 @@ class Requires(Value, frozen=True):
 
 
 class Asked(Value, frozen=True):
-    """The user asks for a range of a package."""
+    """The user asks for a range of a package: a requirement of nobody."""
 
     what: str
     range: str
     line: int
+    who: str = ""
+    version: str = ""
 
 
 class Have(Value, frozen=True):

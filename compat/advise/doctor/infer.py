@@ -1,5 +1,8 @@
 """About a dozen inferences from facts to problems: each names the facts that it rests on, and none
 knows a package by name. What is said of them is in `findings.toml`.
+
+An inference names the culprit and, as `needs`, the requirement that mends it. What all share is
+done once, by `_mended`: the direction, and a release or a Python that the known files have.
 """
 
 import re
@@ -38,10 +41,12 @@ from compat.advise.doctor.facts import (
 )
 from compat.advise.doctor.known import (
     PYTHONS,
+    Api,
     Presence,
     api,
     corrected,
     index,
+    library,
     owners,
     package_of_module,
     packages_known,
@@ -66,30 +71,21 @@ Made = Iterator["Finding"]
 # https://github.com/googlecolab/colabtools/issues/2604 and many more.
 _HOSTS = frozenset(("google-colab", "datascience"))
 _BUILTINS = frozenset(
-    [
-        "str",
-        "bytes",
-        "int",
-        "float",
-        "bool",
-        "list",
-        "tuple",
-        "dict",
-        "set",
-        "function",
-        "method",
-        "type",
-    ]
+    (
+        *("str", "bytes", "int", "float", "bool", "list", "tuple", "dict", "set"),
+        *("function", "method", "type"),
+    )
 )
 ANY = SpecifierSet()
 _CONTENT = (files("compat.advise.doctor") / "findings.toml").read_bytes()
 _TEMPLATES: dict[str, Any] = toml_document(_CONTENT, "findings.toml")
+_LOWER, _UPPER = (">", ">=", "==", "~="), ("<", "<=", "==", "~=")
 
 
 class Finding(Value, frozen=True):
     """A problem: the package at fault first, `python` for the interpreter, then those beside it.
 
-    `needs` is the requirement that mends it, `wanted` the one that no file meets. `pin` names
+    `needs` is the requirement that mends it, `absent` the one that no file meets. `pin` names
     releases and `python` a series that were checked against the known files; without either,
     `advice` says why. `lines` are those of the facts; the lower the `rank`, the surer.
     """
@@ -100,7 +96,7 @@ class Finding(Value, frozen=True):
     lines: tuple[int, ...]
     direction: Direction = ""
     needs: str = ""
-    wanted: str = ""
+    absent: str = ""
     pin: str = ""
     python: str = ""
     advice: str = ""
@@ -108,23 +104,15 @@ class Finding(Value, frozen=True):
     is_fault: bool = True
 
 
-def _say(
-    kind: str,
-    packages: Iterable[str],
-    lines: Iterable[int],
-    fields: Mapping[str, Any],
-    **words: Any,
-) -> Finding:
-    """A finding of a kind; `fields` replace those of its template, `words` fill its sentences."""
-    template = _TEMPLATES[kind] | {name: value for name, value in fields.items() if value != ""}
-    for name in ("sentence", "advice"):
-        if name in _TEMPLATES[kind]:
-            template[name] = fields.get(name) or _TEMPLATES[kind][name].format(**words)
-    return Finding(
-        packages=tuple(dict.fromkeys(filter(None, packages))),
-        lines=tuple(dict.fromkeys(lines)),
-        **template,
-    )
+def _say(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Finding:
+    """A finding of a kind. What is given under the name of a field replaces that of the template;
+    the rest are words of its sentences.
+    """
+    template, named = _TEMPLATES[kind], tuple(dict.fromkeys(filter(None, packages)))
+    own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
+    texts = {n: template[n] for n in ("sentence", "advice") if n in template}
+    filled = {n: text.format(*named, "", **given) for n, text in texts.items()}
+    return Finding(packages=named, lines=tuple(dict.fromkeys(lines)), **(template | filled | own))
 
 
 class Case:
@@ -162,26 +150,27 @@ class Case:
     def series(self) -> Version | None:
         return None if self.python is None else Version(f"{self.python.major}.{self.python.minor}")
 
-    @property
-    def yours(self) -> str:
-        return f", and yours is {self.python}" if self.python is not None else ""
-
-    @property
-    def innermost(self) -> str:
-        return next(iter(self.trace.installed), "")
-
-    def beside(self, *packages: str) -> str:
-        """The innermost package that is none of these."""
-        return next((p for p in self.trace.installed if p not in packages), "")
+    def yours(self, words: str = ", and yours is {}") -> str:
+        return words.format(self.python) if self.python is not None else ""
 
     def there(self, package: str, words: str = "; {} is there") -> str:
         return words.format(self.versions[package]) if package in self.versions else ""
+
+    def beside(self, *packages: str) -> str:
+        """The innermost package of the traceback that is none of these."""
+        return next((p for p in self.trace.installed if p not in packages), "")
 
     def mentions(self, package: str) -> bool:
         known = api(package)
         words = {package, package.replace("-", "_"), *(known.modules if known else ())}
         either = "|".join(map(re.escape, words))
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
+
+    def title(self, who: str, version: str = "") -> str:
+        """Who asks for something, with its version where one is stated somewhere."""
+        versions = (f.version for f in self.all(Requires) if f.who == who and f.version)
+        stated = version or next(versions, "")
+        return f"{who} {stated}" if stated[:1].isdigit() else f"{who}{stated}"
 
     def pin(self, package: str, wanted: SpecifierSet | None) -> str:
         known = index(package)
@@ -225,18 +214,20 @@ def findings(case: Case) -> list[Finding]:
 
 
 def _mended(case: Case, finding: Finding) -> Finding:
-    if finding.pin:
-        return finding
-    name, culprit = re.split(r"[<>=!~]", finding.needs)[0], finding.packages[0]
-    wish = specifier(finding.needs[len(name) :])
+    name = re.split(r"[<>=!~]", finding.needs)[0]
+    text, culprit = finding.needs[len(name) :], finding.packages[0]
+    wish = specifier(text)
     changed: dict[str, str] = {}
+    if not finding.direction and name and wish is not None:
+        changed["direction"] = _toward(wish, case.versions.get(name))
+    if finding.pin:
+        return msgspec.structs.replace(finding, **changed)
     if name == PYTHON and wish is not None:
         changed["python"] = _python_in(case, finding, wish)
     elif name:
-        known = index(name)
         changed["pin"] = case.pin(name, wish)
-        if known is not None and not changed["pin"]:
-            changed |= _files_of(case, name, finding.needs[len(name) :])
+        if index(name) is not None and not changed["pin"]:
+            changed |= _files_of(case, name, text)
     elif finding.direction not in ("drop", "python"):
         changed |= _of_one_time(case, finding)
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
@@ -277,11 +268,10 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     known, other = index(culprit), index(beside)
     version = case.versions.get(beside)
     if finding.cause == "binary-incompatible" and known is not None and other is not None:
-        by, what = (culprit, beside) if known.asks(beside) else (beside, culprit)
         # A release that is compiled for what is there, as its requirement says; else both.
-        maker, target, version = index(by), index(what), case.versions.get(what)
-        if maker is None or target is None:
-            return {}
+        maker, target = (known, other) if known.asks(beside) else (other, known)
+        by, what = maker.package, target.package
+        version = case.versions.get(what)
         if version in target.days:
             matched = maker.admitting(what, version, target.days[version], case.python)
             return {} if matched is None else {"pin": f"{by}=={matched}"}
@@ -304,40 +294,40 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     return {"pin": pin, "advice": f"The newest {asker} is written for the newest {newest_of}."}
 
 
-# ---- 1: ranges that do not meet
+# ---- 1: ranges that do not meet; the user's wish asks for nobody
 
-Wish = tuple[str, str, int]
+Wish = Asked | Requires
 
 
 def _ranges_that_do_not_meet(case: Case) -> Made:
     wanted: dict[str, list[Wish]] = {}
-    for asked in case.all(Asked):
-        wanted.setdefault(asked.what, []).append(("", asked.range, asked.line))
-    for needs in case.all(Requires):
-        if not needs.is_check:
-            wanted.setdefault(needs.what, []).append((needs.who, needs.range, needs.line))
-    for what, wishes in wanted.items():
-        pair = _apart(what, [wish for wish in wishes if wish[1]])
-        if pair is not None and what != PYTHON:
-            yield _conflict(case, what, *pair)
+    asked: list[Wish] = [*case.all(Asked)]
+    for wish in (*asked, *(needs for needs in case.all(Requires) if not needs.is_check)):
+        if wish.what != PYTHON:
+            wanted.setdefault(wish.what, []).append(wish)
+    for wishes in wanted.values():
+        pair = _apart([wish for wish in wishes if wish.range])
+        if pair is not None:
+            yield _conflict(case, *pair)
 
 
-def _apart(what: str, ranges: list[Wish]) -> tuple[Wish, Wish] | None:
-    """Two ranges that exclude each other, that of the user first."""
+def _apart(wishes: list[Wish]) -> tuple[Wish, Wish] | None:
+    """Two ranges of a package that exclude each other, that of the user first."""
     by_asker: dict[str, list[Wish]] = {}
-    for wish in dict.fromkeys(ranges):
-        by_asker.setdefault(wish[0], []).append(wish)
+    for wish in wishes:
+        by_asker.setdefault(wish.who, []).append(wish)
     for first, other in combinations(by_asker.get("", []), 2):
-        if not _meet(what, first[1], other[1]):
+        if not _meet(first.what, first.range, other.range):
             return first, other
-    for (_, ours), (_, theirs) in combinations(by_asker.items(), 2):
-        # A resolver tries first release of an asker after another: none of them may fit.
-        if not any(_meet(what, first[1], other[1]) for first in ours for other in theirs):
-            return (theirs[0], ours[0]) if not theirs[0][0] else (ours[0], theirs[0])
-    for asker, wishes in by_asker.items():
-        for first, other in combinations(wishes, 2):
-            # Two extras of first release, which uv writes under first name.
-            if asker and first[2] == other[2] and not _meet(what, first[1], other[1]):
+    for ours, theirs in combinations(by_asker.values(), 2):
+        # A resolver tries one release of an asker after another: none of them may fit.
+        if not any(_meet(a.what, a.range, b.range) for a in ours for b in theirs):
+            return (theirs[0], ours[0]) if not theirs[0].who else (ours[0], theirs[0])
+    for asker, own in by_asker.items():
+        for first, other in combinations(own, 2):
+            # Two extras of one release, which uv writes under one name.
+            is_one = asker and first.line == other.line
+            if is_one and not _meet(first.what, first.range, other.range):
                 return first, other
     return None
 
@@ -363,36 +353,26 @@ def _near(both: SpecifierSet) -> Iterator[Version]:
         for place in range(len(release)):
             for step in (-1, 0, 1):
                 nearby = [*release[:place], max(0, release[place] + step)]
-                yield from (
-                    Version(".".join(map(str, [*nearby, *more])))
-                    for more in ([], [0, 1], [1], [9999])
-                )
+                for more in ([], [0, 1], [1], [9999]):
+                    yield Version(".".join(map(str, [*nearby, *more])))
 
 
-def _conflict(case: Case, what: str, one: Wish, other: Wish) -> Finding:
-    lines, wanted = (one[2], other[2]), specifier(other[1])
-    shown = {"one": _shown(one[1]), "wanted": _shown(other[1]), "what": what}
-    if not other[0]:
-        fields = {"pin": case.pin(what, specifier(one[1])) or case.pin(what, wanted)}
-        return _say("asked-twice", [what], lines, fields, **shown | {"other": _shown(other[1])})
-    if not one[0]:
-        other_way = _admits(case, other[0], what, one[1])
-        fields = {
-            "direction": _direction(one[1], other[1]),
-            "needs": f"{what}{wanted}",
-            "pin": case.pin(what, wanted),
-        }
-        shown |= {"others": f", or for {other_way}" if other_way else ""}
-        packages = [what, other[0].partition(" ")[0]]
-        return _say("asked-otherwise", packages, lines, fields, who=_title(case, other[0]), **shown)
-    ways = filter(
-        None, (_admits(case, one[0], what, other[1]), _admits(case, other[0], what, one[1]))
-    )
-    matched = list(dict.fromkeys(ways))
-    way = "Ask for " + " or for ".join(matched) if matched else "Drop the pin of one of the two"
-    shown |= {"who": _title(case, one[0]), "other": _title(case, other[0]), "ways": way}
-    fields = {"pin": matched[0] if matched else ""}
-    return _say("required-otherwise", [what, one[0], other[0]], lines, fields, **shown)
+def _conflict(case: Case, one: Wish, other: Wish) -> Finding:
+    what, packages, lines = one.what, (one.what, one.who, other.who), (one.line, other.line)
+    wanted = specifier(other.range)
+    words = {"one": _shown(one.range), "wanted": _shown(other.range)}
+    if not other.who:
+        pin = case.pin(what, specifier(one.range)) or case.pin(what, wanted)
+        return _say("asked-twice", packages, *lines, pin=pin, other=_shown(other.range), **words)
+    theirs, way = case.title(other.who, other.version), _admits(case, other.who, what, one.range)
+    if not one.who:
+        toward, others = _direction(one.range, other.range), f", or for {way}" if way else ""
+        words |= {"who": theirs, "others": others, "needs": f"{what}{wanted}"}
+        return _say("asked-otherwise", packages, *lines, direction=toward, **words)
+    ways = list(dict.fromkeys(filter(None, (_admits(case, one.who, what, other.range), way))))
+    advice = "Ask for " + " or for ".join(ways) if ways else "Drop the pin of one of the two"
+    words |= {"who": case.title(one.who) or "Something", "other": theirs, "ways": advice}
+    return _say("required-otherwise", packages, *lines, pin=next(iter(ways), ""), **words)
 
 
 def _admits(case: Case, who: str, what: str, wanted: str) -> str:
@@ -421,19 +401,14 @@ def _toward(wish: SpecifierSet, installed: Version | None) -> Direction:
         operators = {clause.operator for clause in wish}
         is_newer, is_older = operators <= {">", ">="}, operators <= {"<", "<="}
     else:
-        is_newer = any(installed < low for low in _bounds(wish, (">", ">=", "==", "~=")))
-        is_older = any(installed >= up for up in _bounds(wish, ("<", "<=", "==", "~=")))
+        is_newer = any(installed < low for low in _bounds(wish, _LOWER))
+        is_older = any(installed >= up for up in _bounds(wish, _UPPER))
     return "newer" if is_newer else "older" if is_older else "other"
 
 
 def _shown(text: str) -> str:
     spec = specifier(text)
     return text if spec is None else ",".join(sorted(map(str, spec), reverse=True))
-
-
-def _title(case: Case, who: str) -> str:
-    stated = next((f.version for f in case.all(Requires) if f.who == who and f.version), "")
-    return f"{who} {stated}" if stated[:1].isdigit() else f"{who}{stated}" if who else "Something"
 
 
 # ---- 2: the resolver names who conflicts, and no range
@@ -445,18 +420,16 @@ def _unnamed_conflict(case: Case) -> Made:
     is_conda = re.search(r"UnsatisfiableError|following specifications were", case.text.flat)
     if is_conda and len(asked) == 1 and not needs and asked[0].range:
         (lone,) = asked
-        words = {"what": lone.what, "wanted": _shown(lone.range)}
-        yield _say("channel-lacks", [lone.what], [lone.line], {}, **words)
+        yield _say("channel-lacks", [lone.what], lone.line, wanted=_shown(lone.range))
     if not asked or "because these package versions have conflicting" not in case.text.flat:
         return
     if not case.all(Requires):
         names = list(dict.fromkeys(fact.what for fact in asked))
-        yield _say("not-together", names, [asked[0].line], {}, names=" and ".join(names))
+        yield _say("not-together", names, asked[0].line, names=" and ".join(names))
     elif len(needs) > 1 and {f.what for f in needs} == {needs[0].what} - {f.what for f in asked}:
-        what = needs[0].what
-        packages, lines = [what, *(f.who for f in needs)], [f.line for f in needs[:3]]
-        fields = _files_of(case, what, needs[0].range)
-        yield _say("each-release-asks", packages, lines, fields, who=needs[0].who, what=what)
+        packages, lines = [needs[0].what, *(f.who for f in needs)], [f.line for f in needs[:3]]
+        fields = _files_of(case, needs[0].what, needs[0].range)
+        yield _say("each-release-asks", packages, *lines, **fields)
 
 
 # ---- 3: a range, and a version that is there
@@ -469,25 +442,25 @@ def _versions_out_of_range(case: Case) -> Made:
         if fact.what == PYTHON or not fact.range or wish is None:
             continue
         if fact.is_check if installed is None else not wish.contains(installed, prereleases=True):
-            refused.append((fact, wish, installed))
+            refused.append((fact, wish))
     # Of what several ask, an installer reports as a notice only, and most of them are bystanders.
-    is_crowd = len({fact.who for fact, _, _ in refused if not fact.is_check}) > 1
-    for fact, wish, installed in refused:
+    is_crowd = len({fact.who for fact, _ in refused if not fact.is_check}) > 1
+    for fact, wish in refused:
         is_bystander = fact.who in _HOSTS or (is_crowd and not _is_spoken_of(case, fact))
         if not fact.is_check and is_bystander:
             continue
         who = fact.who or case.beside(fact.what)
-        fields = {
-            "direction": _toward(wish, installed),
-            "needs": f"{fact.what}{wish}",
-            "pin": case.pin(fact.what, wish),
-            "rank": 2 if fact.is_check or not case.trace.raised else 4,
-        }
-        title = _title(case, who) if who else "The code that raised this"
-        present = case.there(fact.what, ", and {} is there")
-        words = {"who": title, "what": fact.what, "wanted": _shown(fact.range), "there": present}
-        kind = "out-of-range-at-import" if fact.is_check else "out-of-range"
-        yield _say(kind, [fact.what, who], [fact.line], fields, **words)
+        yield _say(
+            "out-of-range-at-import" if fact.is_check else "out-of-range",
+            [fact.what, who],
+            fact.line,
+            needs=f"{fact.what}{wish}",
+            rank=2 if fact.is_check or not case.trace.raised else 4,
+            who=case.title(who) if who else "The code that raised this",
+            what=fact.what,
+            wanted=_shown(fact.range),
+            there=case.there(fact.what, ", and {} is there"),
+        )
 
 
 def _is_spoken_of(case: Case, fact: Requires) -> bool:
@@ -510,17 +483,20 @@ def _python_refused(case: Case) -> Made:
         ours = case.python
         if ours is not None and wish.contains(ours, prereleases=True) and not is_too_wide:
             continue
-        beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours
+        beside = f", and Python {_shown(asked)} is asked for" if is_too_wide else case.yours()
         is_project = is_too_wide and re.search(r"[<>]", asked)
-        fields = {
-            "needs": f"python{wish}",
-            "pin": case.pin(fact.who, ANY) if ours is not None else "",
-            "advice": f"Narrow the project's requires-python to {wish}." if is_project else "",
-            "rank": 2 if beside else 3,
-        }
-        who = _title(case, fact.who) if fact.who else "What is installed"
-        words = {"who": who, "wanted": _shown(fact.range), "ours": beside}
-        yield _say("python-refused", [PYTHON, fact.who], [fact.line], fields, **words)
+        yield _say(
+            "python-refused",
+            [PYTHON, fact.who],
+            fact.line,
+            needs=f"python{wish}",
+            pin=case.pin(fact.who, ANY) if ours is not None else "",
+            advice=f"Narrow the project's requires-python to {wish}." if is_project else "",
+            rank=2 if beside else 3,
+            who=case.title(fact.who) or "What is installed",
+            wanted=_shown(fact.range),
+            ours=beside,
+        )
         return
 
 
@@ -559,24 +535,30 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         known_names = get_close_matches(what, packages_known(), n=1, cutoff=0.8)
         meant = f" Did you mean {known_names[0]}?" if known_names else ""
         if not askers and not fact.range:  # nothing but the name is known, which may be wrong
-            return _say("no-such-name", [], [fact.line], {}, what=what, meant=meant)
+            return _say("no-such-name", [], fact.line, what=what, meant=meant)
         visited = f" Check the name, too: the index lists no release of it here.{meant}"
-    fields["direction"] = "python" if fields.get("needs", "").startswith(PYTHON) else "other"
-    fields["wanted"] = f"{what}{specifier(fact.range) or ''}"
     why = next((f.why for f in facts if f.why == "platform"), fact.why)
-    packages = [what, *askers, *([] if why == "platform" else [PYTHON])]
-    asks = f", which {askers[0]} requires" if askers else ""
-    words = {"title": f"{what}{_shown(fact.range)}", "asks": asks, "seen": visited}
-    return _say(why, packages, sorted(f.line for f in facts)[:3], fields, **words)
+    return _say(
+        why,
+        [what, *askers, *([] if why == "platform" else [PYTHON])],
+        *sorted(f.line for f in facts)[:3],
+        direction="python" if fields.get("needs", "").startswith(PYTHON) else "other",
+        absent=f"{what}{specifier(fact.range) or ''}",
+        title=f"{what}{_shown(fact.range)}",
+        asks=f", which {askers[0]} requires" if askers else "",
+        seen=visited,
+        **fields,
+    )
 
 
 def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
+    """Where the files of a range are: the Python that `needs` one, or a `pin`, and `advice`."""
     known, wish = index(what), specifier(wanted)
     if known is None or wish is None:
         return {"advice": f"Use a Python for which {what} has a file."}
     version, current = known.newest(wish), known.newest(ANY, case.python)
     if version is None:
-        bounds = _bounds(wish, (">", ">=", "==", "~=", "<", "<="))
+        bounds = _bounds(wish, (*_LOWER, *_UPPER))
         final = (v for v in sorted(known.versions) if not v.is_prerelease)
         later = (v for v in final if bounds and v >= max(bounds))
         near = next((v for v in later if not case.python or known.fits(v, case.python)), current)
@@ -616,7 +598,7 @@ def _seen(wanted: str, saw: tuple[str, ...]) -> tuple[str, Version | None]:
     wish = specifier(wanted)
     if not versions or not wish:
         return "", None
-    lowest = min(_bounds(wish, (">", ">=", "==", "~=", "<", "<=", "!=")), default=versions[0])
+    lowest = min(_bounds(wish, (*_LOWER, *_UPPER, "!=")), default=versions[0])
     final = [v for v in versions if not v.is_prerelease] or versions
     nearest = next((v for v in final if v >= lowest), final[-1])
     words = f" The index lists {versions[0]} to {versions[-1]} here"
@@ -640,11 +622,17 @@ def _is_of(refused: Refused, what: str, fact: Absent) -> bool:
 
 def _refused_by_python(case: Case, fact: Absent, refused: list[Refused]) -> Finding:
     newest = max(refused, key=lambda each: version_of(each.version) or Version("0"))
-    wish = specifier(newest.range) or ANY
-    fields = {"needs": f"python{wish}", "rank": 1}
-    ours = case.yours or ", and yours is none of these"
-    words = {"who": f"{fact.what} {newest.version}", "wanted": _shown(newest.range), "ours": ours}
-    return _say("python-refused", [PYTHON, fact.what], [newest.line, fact.line], fields, **words)
+    return _say(
+        "python-refused",
+        [PYTHON, fact.what],
+        newest.line,
+        fact.line,
+        needs=f"python{specifier(newest.range) or ANY}",
+        rank=1,
+        who=f"{fact.what} {newest.version}",
+        wanted=_shown(newest.range),
+        ours=case.yours() or ", and yours is none of these",
+    )
 
 
 # ---- 6: a source release that did not build
@@ -656,55 +644,49 @@ def _not_built(case: Case) -> Made:
         return
     fact = next((f for f in built if f.version), built[0])
     why = next((f.why for f in built if f.why and f.what == fact.what), "")
-    version, known = version_of(fact.version), index(fact.what)
-    title = f"{fact.what} {version}" if version else fact.what
+    version = version_of(fact.version)
     sign: dict[str, str] = next((b for b in grammar()["build"] if b["sign"] == why), {})
     tool = sign.get("needs", "")
-    fields = {"needs": tool}
-    if known is not None:
-        wanted = f"=={version}" if version else ""
-        fields |= _files_of(case, fact.what, wanted)
+    if index(fact.what) is not None:
+        fields = _files_of(case, fact.what, f"=={version}" if version else "")
     elif tool:
-        fields["advice"] = f"Build it with {tool}, or take a release that has a wheel."
+        fields = {"advice": f"Build it with {tool}, or take a release that has a wheel."}
     else:
-        fields["advice"] = f"Take a release of {fact.what} or a Python for which it has a wheel."
-    fields["direction"] = "python" if fields["needs"].startswith(PYTHON) else "other"
-    helper = re.split(r"[<=]", tool)[0]
-    words = sign.get("words", "is built from source here, and the build fails")
-    yield _say("not-built", [fact.what, helper], [fact.line], fields, title=title, words=words)
+        way = f"Take a release of {fact.what} or a Python for which it has a wheel."
+        fields = {"advice": way}
+    fields = {"needs": tool} | fields
+    yield _say(
+        "not-built",
+        [fact.what, re.split(r"[<=]", tool)[0]],
+        fact.line,
+        direction="python" if fields["needs"].startswith(PYTHON) else "other",
+        title=f"{fact.what} {version}" if version else fact.what,
+        words=sign.get("words", "is built from source here, and the build fails"),
+        **fields,
+    )
 
 
 # ---- 7: a name that is gone or not there yet
 
 
-def _lacking_names(case: Case) -> Made:
-    for fact in case.all(LacksName):
-        if fact.module == PYTHON:
-            who = case.innermost
-            words = {"who": who or "This code", "wanted": fact.since, "name": fact.name}
-            ours = f" Yours is {case.python}." if case.python is not None else ""
-            fields = {"needs": f"python{SpecifierSet(fact.since)}"}
-            yield _say("python-lacks", [PYTHON, who], [fact.line], fields, ours=ours, **words)
-            continue
-        finding = _lacking_attribute(case, fact) if fact.is_class else _lacking_name(case, fact)
-        if finding is not None:
-            yield finding
-
-
-def _provider(module: str) -> str:
-    return package_of_module(module) or package_of(module)
-
-
 def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
     top, shown = fact.module.partition(".")[0], f"{fact.module}.{fact.name}"
+    if fact.module == PYTHON:
+        who, wish = case.beside(), SpecifierSet(fact.since)
+        words = {"who": who or "This code", "wanted": fact.since, "name": fact.name}
+        ours = case.yours(" Yours is {}.")
+        return _say(
+            "python-lacks", [PYTHON, who], fact.line, needs=f"python{wish}", ours=ours, **words
+        )
+    if fact.is_class:
+        return _lacking_attribute(case, fact)
     is_installed = re.search(
         r"-packages|[/\\]lib(?:64)?[/\\]|[/\\]pip[/\\]", fact.file, re.IGNORECASE
     )
     if not is_installed and re.search(rf"(?:^|[/\\]){re.escape(top)}\.py$", fact.file):
-        return _say("shadowed", [], [fact.line], {}, place=fact.file, top=top)
-    library = api(PYTHON)
-    if library is not None and library.has_module(fact.module):
-        return _of_library(case, library.name(fact.module, fact.name), shown, fact.line)
+        return _say("shadowed", [], fact.line, place=fact.file, top=top)
+    if library().has_module(fact.module):
+        return _moved(case, library().name(fact.module, fact.name), shown, fact.line)
     package = _provider(fact.module)
     known, importer = api(package), case.beside(package)
     if known is not None and (known.has_module(fact.module) or top in known.modules):
@@ -714,133 +696,139 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         if presence.never:  # a release may have the module elsewhere
             presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
-            return _say("always-there", [], [fact.line], {}, name=shown)
+            return _say("always-there", [], fact.line, name=shown)
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None  # a typo, or a name that is made up when it is asked for
         if presence.is_known:
-            return _moved(case, presence, shown, fact.line, importer)
+            return _moved(case, presence, shown, fact.line)
     if not package or (not importer and is_users_own(fact.module, case.trace)):
         return None
-    if fact.since:
-        wish = SpecifierSet(f"<{fact.since}")
-        fields = {"needs": f"{package}{wish}", "pin": case.pin(package, wish)}
-        words = {"package": package, "name": shown, "since": fact.since}
-        return _say("removed", [package, importer], [fact.line], fields, **words)
-    who = importer or "the code that asks for it"
-    words = {"package": package, "name": shown, "who": who}
-    return _say("lacks", [package, importer], [fact.line], {}, **words)
+    packages, who = [package, importer], importer or "the code that asks for it"
+    if not fact.since:
+        return _say("lacks", packages, fact.line, name=shown, who=who)
+    needs = f"{package}<{fact.since}"
+    return _say("removed", packages, fact.line, needs=needs, since=fact.since, name=shown)
+
+
+def _provider(module: str) -> str:
+    return package_of_module(module) or package_of(module)
 
 
 def _moved(
-    case: Case, presence: Presence, name: str, line: int, importer: str, cause: Cause | str = ""
+    case: Case, presence: Presence, name: str, line: int, cause: Cause | Literal[""] = ""
 ) -> Finding | None:
-    package = presence.package
+    """What the releases say that have something: which they are, and where from here; None where
+    the list refutes it.
+    """
+    package, spans = presence.package, presence.spans()
+    importer = case.beside(package)
+    if package == PYTHON:
+        return _of_library(case, presence, name, line, importer, cause)
     installed = case.versions.get(package)
-    if installed in presence.releases and presence.place_of(installed) in presence.had:
-        return None  # the list refutes it
     wish = SpecifierSet(presence.wanted(installed))
-    if installed is not None and presence.place_of(installed) in presence.had:
-        # The releases between those that were read: it went before the one that is there.
-        wish = SpecifierSet(f"<{installed}")
-    first, end = presence.spans()[-1]
-    is_gone = end is not None and (installed is None or installed >= first)
     when = " and ".join(
         f"from {start} on"
         if stop is None
         else f"before {stop}"
         if start == presence.releases[0]
         else f"from {start} to before {stop}"
-        for start, stop in presence.spans()[:3]
+        for start, stop in spans[:3]
     )
-    if str(wish) == f"<{installed}":
-        when = f"before {installed}"
-    toward = _toward(wish, installed) if installed else "older" if is_gone else "newer"
-    fields = {
-        "cause": cause,
-        "direction": toward,
-        "needs": f"{package}{wish}",
-        "pin": case.pin(package, wish),
-        "advice": f"Or take a newer {importer}." if importer and is_gone else "",
-    }
-    words = {"package": package, "name": name, "when": when, "there": case.there(package)}
-    return _say("moved", [package, importer], [line], fields, **words)
+    if installed is not None and presence.place_of(installed) in presence.had:
+        if installed in presence.releases:
+            return None
+        # The releases between those that were read: it went before the one that is there.
+        wish, when = SpecifierSet(f"<{installed}"), f"before {installed}"
+    first, end = spans[-1]
+    is_gone = end is not None and (installed is None or installed >= first)
+    return _say(
+        "moved",
+        [package, importer],
+        line,
+        cause=cause,
+        direction="" if installed else "older" if is_gone else "newer",
+        needs=f"{package}{wish}",
+        advice=f"Or take a newer {importer}." if importer and is_gone else "",
+        name=name,
+        when=when,
+        there=case.there(package),
+    )
 
 
 def _of_library(
-    case: Case, presence: Presence, name: str, line: int, cause: str = ""
+    case: Case, presence: Presence, name: str, line: int, importer: str, cause: str
 ) -> Finding | None:
-    ours, importer = case.python, case.innermost
-    is_there = ours is not None and presence.place_of(ours) in presence.had
+    is_there = case.python is not None and presence.place_of(case.python) in presence.had
     if presence.never or presence.always or is_there:
         return None
     wanted = presence.wanted(case.series)
     is_gone = "<" in wanted
     stand_in = package_of_module(name.rpartition(" ")[2])
-    words = {
-        "name": name,
-        "when": f"before {wanted.split('<')[-1]}" if is_gone else f"from {wanted.strip('>=')} on",
-        "ours": f" Yours is {ours}." if ours is not None else "",
-        "way": f"Install {stand_in}, which has it" if stand_in else f"Use Python {wanted}",
-        "newer": f", or a newer {importer}" if importer and is_gone else "",
-    }
-    fields = {"cause": cause, "needs": f"python{SpecifierSet(wanted)}"}
-    return _say("library", [PYTHON, importer], [line], fields, **words)
+    return _say(
+        "library",
+        [PYTHON, importer],
+        line,
+        cause=cause,
+        needs=f"python{SpecifierSet(wanted)}",
+        name=name,
+        when=f"before {wanted.split('<')[-1]}" if is_gone else f"from {wanted.strip('>=')} on",
+        ours=case.yours(" Yours is {}."),
+        way=f"Install {stand_in}, which has it" if stand_in else f"Use Python {wanted}",
+        newer=f", or a newer {importer}" if importer and is_gone else "",
+    )
 
 
 def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
-    name, importer = fact.module.rpartition(".")[2], case.innermost
-    shown, own = f"{name}.{fact.name}", owners(name)
-    library = api(PYTHON)
-    if name == "NoneType" or library is None:
+    name, importer = fact.module.rpartition(".")[2], case.beside()
+    shown = f"{name}.{fact.name}"
+    own, is_inner = owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
+
+    def unknown(package: str, beside: str = "") -> Finding:
+        who = beside or "the code that uses it"
+        return _say("unknown", [package, beside], fact.line, name=shown, beside=who)
+
+    if name == "NoneType":
         return None
-    is_inner = bool(case.trace.frames and case.trace.frames[-1].package and importer)
-    if "." in fact.module and not library.has_module(fact.module.partition(".")[0]):
-        return _unknown(_provider(fact.module), importer, shown, fact.line) if importer else None
+    if "." in fact.module and not library().has_module(fact.module.partition(".")[0]):
+        return unknown(_provider(fact.module), importer) if importer else None
+    presence: Presence | None
     if name in _BUILTINS or "." in fact.module or not own:
-        presence = library.attribute(name, fact.name)
+        presence = library().attribute(name, fact.name)
         if importer and presence.had == {0}:
             # Its code runs on Python 3: it is given text where it expects bytes, or the like.
-            return _unknown(importer, "", shown, fact.line)
+            return unknown(importer)
         if presence.is_known or presence.always:
-            return _of_library(case, presence, shown, fact.line)
-    matched = _candidate(case, own, lambda known: known.attribute(name, fact.name))
-    if matched is not None:
-        beside = importer if importer != matched.package else ""
-        return _moved(case, matched, shown, fact.line, beside)
+            return _moved(case, presence, shown, fact.line)
+    presence = _candidate(case, own, lambda known: known.attribute(name, fact.name))
+    if presence is not None:
+        return _moved(case, presence, shown, fact.line)
     spoken = [package for package in own if case.mentions(package)]
-    if len(own) == 1 and (spoken or importer) and is_inner:
-        return _unknown(own[0], importer, shown, fact.line)
-    if is_inner:
-        return _unknown(importer, "", shown, fact.line)
-    return _unknown(spoken[0], "", shown, fact.line) if len(spoken) == 1 else None
-
-
-def _unknown(package: str, beside: str, name: str, line: int) -> Finding:
-    words = {"package": package, "name": name, "beside": beside or "the code that uses it"}
-    return _say("unknown", [package, beside], [line], {}, **words)
+    if is_inner and importer:
+        return unknown(own[0], importer) if len(own) == 1 else unknown(importer)
+    return unknown(spoken[0]) if len(spoken) == 1 else None
 
 
 def _candidate(
-    case: Case, packages: Iterable[str], presence_of: Callable[[Any], Presence | None]
+    case: Case, packages: Iterable[str], presence_of: Callable[[Api], Presence | None]
 ) -> Presence | None:
     """The package whose releases differ in something: the one that the text speaks of, the only
     one, or the only one whose newest release lacks it; else none.
     """
     named = [p for p in packages if re.search(rf"(?<![\w-]){p}(?![\w-])", case.text.flat)]
-    # To read a package's names takes time: those that the text names come first, mostly alone.
-    for package in named:
-        known = api(package)
-        presence = presence_of(known) if known is not None else None
-        if len(named) == 1 and presence is not None and presence.is_known:
-            return presence
-    apis = [known for package in list(packages)[:8] if (known := api(package)) is not None]
-    matched = [p for known in apis if (p := presence_of(known)) is not None and p.is_known]
+
+    def differing(names: Iterable[str]) -> list[Presence]:
+        presences = (presence_of(known) for p in names if (known := api(p)) is not None)
+        return [presence for presence in presences if presence is not None and presence.is_known]
+
+    # To read a package's names takes time: one that the text names comes first, mostly alone.
+    if len(named) == 1 and (sure := differing(named)):
+        return sure[0]
+    matched = differing(list(packages)[:8])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
     lost = [p for p in spoken or matched if len(p.releases) - 1 not in p.had]
-    return next(
-        (several[0] for several in (spoken, matched, lost) if len(several) == 1), None
-    ) or next(iter(spoken), None)
+    ways = (spoken, matched, lost)
+    return next((several[0] for several in ways if len(several) == 1), next(iter(spoken), None))
 
 
 # ---- 8: a call that does not fit
@@ -862,10 +850,16 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     )
     home = _provider(next((a or b for a, b in imported), top))
     keys = [last, f"{last}()", top if "." in name else ""]
-    sure = owners(f"{'.'.join(name.split('.')[-2:])}({argument}") or owners(f".{last}({argument}")
+    short = ".".join(name.split(".")[-2:])
+    sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
     known_owners = sure or [owner for key in keys for owner in owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
-    matched = _candidate(case, places, lambda known: _takes(known, name, argument))
+
+    def takes(known: Api) -> Presence | None:
+        tried = (known.accepts(each, argument) for each in dict.fromkeys((name, short, last)))
+        return next((presence for presence in tried if presence is not None), None)
+
+    matched = _candidate(case, places, takes)
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
@@ -874,14 +868,11 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
             takers = known.takers(argument) if (known := api(package)) else ()
             current = case.versions[package]
             matched = matched or next((p for p in takers if p.place_of(current) not in p.had), None)
+    if matched is None and fact.kind == "+" and not owners(f"{last}()"):
+        of_python = library().accepts(last, argument)
+        matched = of_python if of_python is not None and of_python.is_known else None
     if matched is not None:
-        beside = case.beside(matched.package)
-        return _moved(case, matched, shown, fact.line, beside, "type-error")
-    library = api(PYTHON)
-    if library is not None and fact.kind == "+" and not owners(f"{last}()"):
-        presence = library.accepts(last, argument)
-        if presence is not None and presence.is_known:
-            return _of_library(case, presence, shown, fact.line, "type-error")
+        return _moved(case, matched, shown, fact.line, "type-error")
     return _unplaced_call(case, fact, name, home, keys)
 
 
@@ -891,9 +882,7 @@ def _unplaced_call(
     top, last = name.partition(".")[0], name.rpartition(".")[2]
     frames = _callers(case)
     innermost = frames[-1].package if frames else ""
-    is_library = (
-        home != package_of(top).lower() or home in case.versions or bool(package_of_module(top))
-    )
+    is_library = home != package_of(top).lower() or home in case.versions or package_of_module(top)
     is_called = fact.function.rpartition(".")[2] in (last, "")
     is_called &= top != last and top not in ("self", "cls")
     is_imported = re.search(rf"\b(?:import|from) {re.escape(top)}", case.text.flat)
@@ -902,19 +891,10 @@ def _unplaced_call(
     if frames and not innermost and not third:
         return None  # the user's own code calls, and nothing says whom
     package = third or (single.pop() if len(single) == 1 else "")
-    package = package or (case.innermost if innermost else "")
+    package = package or (case.beside() if innermost else "")
     how = {"+": "not taken", "!": "missing", "#": "one too many"}[fact.kind]
-    words = {"package": package, "name": name, "argument": fact.argument, "how": how}
-    packages = [package, case.innermost]
-    return _say("bad-call", packages, [fact.line], {}, **words) if package else None
-
-
-def _takes(known: Any, name: str, argument: str) -> Presence | None:
-    for each in dict.fromkeys((name, ".".join(name.split(".")[-2:]), name.rpartition(".")[2])):
-        presence: Presence | None = known.accepts(each, argument)
-        if presence is not None:
-            return presence
-    return None
+    words = {"name": name, "argument": fact.argument, "how": how}
+    return _say("bad-call", [package, case.beside()], fact.line, **words) if package else None
 
 
 def _callers(case: Case) -> tuple[Frame, ...]:
@@ -952,10 +932,9 @@ def _called(case: Case, function: str) -> str:
 
 def _missing_module(case: Case, fact: NoModule) -> Finding | None:
     top, shown = fact.module.partition(".")[0], f"the module {fact.module}"
-    library = api(PYTHON)
-    if library is not None and library.has_module(top):
-        presence = library.module(fact.module if library.has_module(fact.module) else top)
-        return _of_library(case, presence, shown, fact.line, "missing-module")
+    if library().has_module(top):
+        presence = library().module(fact.module if library().has_module(fact.module) else top)
+        return _moved(case, presence, shown, fact.line, "missing-module")
     package = _provider(fact.module)
     known, importer = api(package), case.beside(package)
     is_inner = "." in fact.module
@@ -963,48 +942,51 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
         above, _, name = fact.module.rpartition(".")
         for presence in (known.module(fact.module), known.name(above, name)):
             if presence.is_known:
-                return _moved(case, presence, shown, fact.line, importer, "missing-module")
+                return _moved(case, presence, shown, fact.line, "missing-module")
     is_own = is_users_own(fact.module, case.trace)
     is_seen = known is not None or index(package) is not None or package in case.versions
     if is_inner and (importer or (is_seen and not is_own)):
         who = importer or "the code that imports it"
-        words = {"package": package, "name": fact.module, "who": who}
-        return _say("lacks-module", [package, importer], [fact.line], {}, **words)
+        return _say("lacks-module", [package, importer], fact.line, name=fact.module, who=who)
     innermost = case.trace.frames[-1].package if case.trace.frames else ""
     advice = "It may be a module of your own: start the program from its folder."
-    fields = {
-        "needs": "" if is_own else package,
-        "advice": advice if is_own else "",
-        "is_fault": bool(importer and innermost not in ("", PYTHON) and not is_own),
-    }
-    who = f", and {importer} imports it" if importer else ""
-    return _say("not-installed", [package, importer], [fact.line], fields, package=package, who=who)
+    return _say(
+        "not-installed",
+        [package, importer],
+        fact.line,
+        needs="" if is_own else package,
+        advice=advice if is_own else "",
+        is_fault=bool(importer and innermost not in ("", PYTHON) and not is_own),
+        who=f", and {importer} imports it" if importer else "",
+    )
 
 
 # ---- 10: compiled files
 
 
-def _binaries(case: Case) -> Made:
-    for fact in case.all(Binary):
-        if fact.kind == "array":
-            yield _array(case, fact)
-        elif fact.by or fact.kind == "generated":  # else it is a file of the user's own
-            beside = fact.what if fact.what != fact.by else ""
-            beside = beside or case.beside(fact.by)
-            is_system = fact.kind == "library"
-            kind = "system" if is_system else fact.kind
-            what = "C library" if "GLIBC" in fact.needs else fact.what
-            words = {"by": fact.by, "what": what if is_system else beside or "library"}
-            packages = [fact.by, "" if kind != "symbol" else beside]
-            if kind == "generated":
-                packages = [fact.what, fact.by]
-            if kind == "symbol" and fact.what and not index(fact.by):
-                packages.reverse()
-            present = case.there(beside, " ({})")
-            fields = {"needs": fact.by} if kind == "symbol" else {}
-            yield _say(
-                kind, packages, [fact.line], fields, there=present, needs=fact.needs, **words
-            )
+def _binary(case: Case, fact: Binary) -> Finding | None:
+    if fact.kind == "array":
+        return _array(case, fact)
+    if not fact.by and fact.kind != "generated":
+        return None  # it is a file of the user's own
+    beside = fact.what if fact.what != fact.by else ""
+    beside = beside or case.beside(fact.by)
+    packages = [fact.by]
+    if fact.kind == "generated":
+        packages = [fact.what, fact.by]
+    elif fact.kind == "symbol":
+        packages = [fact.by, beside] if not fact.what or index(fact.by) else [beside, fact.by]
+    what = "C library" if "GLIBC" in fact.needs else fact.what
+    return _say(
+        "system" if fact.kind == "library" else fact.kind,
+        packages,
+        fact.line,
+        needs=fact.by if fact.kind == "symbol" else "",
+        by=fact.by,
+        what=what if fact.kind == "library" else beside or "library",
+        there=case.there(beside, " ({})"),
+        version=fact.needs,
+    )
 
 
 def _array(case: Case, fact: Binary) -> Finding:
@@ -1012,20 +994,18 @@ def _array(case: Case, fact: Binary) -> Finding:
     needs = fact.needs
     if installed is not None and needs in ("", "<2"):
         needs = "<2" if installed >= Version("2") else "newer" if needs else ""
-    wish = SpecifierSet(needs) if needs[:1] in ("<", ">") else None
     toward = "older" if needs == "<2" else "newer" if needs in ("newer", ">=2") else "other"
-    by = fact.by or "what was compiled"
-    fields = {
-        "direction": toward,
-        "needs": "" if wish is None else f"{fact.what}{wish}",
-        "pin": case.pin(fact.what, wish),
-    }
-    way = f"Or upgrade {by}, which is built for it then"
-    way = f"Upgrade {fact.what}" if toward == "newer" else way
-    present = case.there(fact.what, " ({})")
-    subject = fact.by or "A compiled module"
-    words = {"by": subject, "what": fact.what, "way": way, "there": present}
-    return _say("array", [fact.what, fact.by], [fact.line], fields, **words)
+    way = f"Or upgrade {fact.by or 'what was compiled'}, which is built for it then"
+    return _say(
+        "array",
+        [fact.what, fact.by],
+        fact.line,
+        direction=toward,
+        needs=f"{fact.what}{needs}" if needs[:1] in ("<", ">") else "",
+        by=fact.by or "A compiled module",
+        way=f"Upgrade {fact.what}" if toward == "newer" else way,
+        there=case.there(fact.what, " ({})"),
+    )
 
 
 # ---- 11: what this Python cannot parse
@@ -1043,15 +1023,16 @@ def _unparsed(case: Case) -> Made:
         if not wish and not who:
             continue
         is_old = wish.startswith("<")
-        words = {
-            "who": who or "This code",
-            "wanted": wish or "of another time",
-            "ours": case.yours,
-            "or_take": f", or {'a newer' if is_old else 'an older'} {who}" if who else "",
-        }
-        packages = [who, PYTHON] if who and is_old else [PYTHON, who]
-        fields = {"needs": f"python{wish}" if wish else ""}
-        yield _say("unparsed", packages, [fact.line], fields, **words)
+        yield _say(
+            "unparsed",
+            [who, PYTHON] if who and is_old else [PYTHON, who],
+            fact.line,
+            needs=f"python{wish}" if wish else "",
+            who=who or "This code",
+            wanted=wish or "of another time",
+            ours=case.yours(),
+            or_take=f", or {'a newer' if is_old else 'an older'} {who}" if who else "",
+        )
         return
 
 
@@ -1082,20 +1063,18 @@ def wanted_by_source(source: str) -> str:
 # ---- 12: what says nothing about versions, and what the user changed himself
 
 
-def _troubles(case: Case) -> Made:
-    for fact in case.all(Trouble):
-        yield _say(fact.kind, [], [fact.line], {}, words=fact.sentence)
+def _trouble(_: Case, fact: Trouble) -> Finding:
+    return _say(fact.kind, [], fact.line, words=fact.sentence)
 
 
-def _changed(case: Case) -> Made:
-    for fact in case.all(Changed):
-        old, new = version_of(fact.old), version_of(fact.new)
-        kinds: tuple[Any, ...] = (LacksName, BadCall, NoModule, Binary)
-        if old is None or new is None or not any(map(case.all, kinds)):
-            continue
-        pin = f"{fact.what}=={old}"
-        fields = {"direction": "older" if new > old else "newer", "needs": pin, "pin": pin}
-        yield _say("changed", [fact.what], [fact.line], fields, what=fact.what, old=old, new=new)
+def _changed(case: Case, fact: Changed) -> Finding | None:
+    old, new = version_of(fact.old), version_of(fact.new)
+    kinds: tuple[Any, ...] = (LacksName, BadCall, NoModule, Binary)
+    if old is None or new is None or not any(map(case.all, kinds)):
+        return None
+    toward, pin = "older" if new > old else "newer", f"{fact.what}=={old}"
+    fields = {"direction": toward, "needs": pin, "pin": pin}
+    return _say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
 # ---- 13: a list against published requirements
@@ -1112,23 +1091,23 @@ def _unmet(case: Case) -> Made:
         for what, ours in pins.items():
             if what == who:
                 continue
-            title = f"{who} {release}"
             needs = known.requires(release, what, case.python) if known is not None else []
             bound = corrected(who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
-                yield _conflict(case, what, ("", ours, 1), (title, needs[-1], 1))
+                theirs = Requires(who, str(release), what, needs[-1], 1)
+                yield _conflict(case, Asked(what, ours, 1), theirs)
             elif bound and not _meet(what, bound, ours):
                 fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
-                words = {"who": title, "what": what, "one": _shown(ours), "wanted": bound}
-                yield _say("corrected", [what, who], [1], fields, **words)
+                words = {"who": f"{who} {release}", "one": _shown(ours)}
+                yield _say("corrected", [what, who], 1, wanted=bound, **fields, **words)
         if known is None:
             continue
         if who in case.installed:
             yield from _old_release(case, who, release, pins)
         if case.python and not known.fits(release, case.python) and known.pythons(release):
             fields = _files_of(case, who, f"=={release}")
-            words = {"title": f"{who} {release}", "python": str(case.python)}
-            yield _say("no-file-for-python", [who, PYTHON], [1], fields, **words)
+            words = {"title": f"{who} {release}", "ours": str(case.python)}
+            yield _say("no-file-for-python", [who, PYTHON], 1, **words, **fields)
 
 
 def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Made:
@@ -1141,15 +1120,13 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         return
     later = [v for v in known.versions if v > release and not v.is_prerelease and known.pythons(v)]
     current = [v for v in later if case.python is None or known.fits(v, case.python)]
-    words: dict[str, Any] = {
-        "title": f"{who} {release}",
-        "year": known.days[release][:4],
-        "newest": newest,
-        "who": who,
-    }
+    year = known.days[release][:4]
+    words = {"title": f"{who} {release}", "year": year, "newest": newest}
     if later and not current:
-        words |= {"python": case.python, "pythons": _series(known.pythons(newest))}
-        yield _say("newest-for-python", [who, PYTHON], [1], {}, **words)
+        pythons = _series(known.pythons(newest))
+        yield _say(
+            "newest-for-python", [who, PYTHON], 1, ours=case.python, pythons=pythons, **words
+        )
     for what, ours in pins.items():
         beside, present = index(what), version_of(ours.removeprefix("=="))
         asking = [each for v in current if (each := known.requires(v, what, case.python))]
@@ -1157,32 +1134,44 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         # A set of one time is no trap: what is there must be from long after.
         if beside is None or present is None or len(asking) < 3:
             continue
-        if int(beside.days.get(present, "")[:4] or 0) < int(words["year"] or 0) + 2:
+        if int(beside.days.get(present, "")[:4] or 0) < int(year or 0) + 2:
             continue
         if known.requires(release, what, case.python) or any(
             _meet(what, need, ours) for each in late for need in each
         ):
             continue
         wanted = asking[-1][-1]
-        fields = {"needs": f"{who}>{release}", "pin": case.pin(what, specifier(wanted))}
-        words |= {"what": what, "one": _shown(ours), "wanted": _shown(wanted)}
-        yield _say("fallen-back", [who, what], [1], fields, **words)
+        yield _say(
+            "fallen-back",
+            [who, what],
+            1,
+            needs=f"{who}>{release}",
+            pin=case.pin(what, specifier(wanted)),
+            one=_shown(ours),
+            wanted=_shown(wanted),
+            **words,
+        )
         return
 
 
+def _each(kind: type[F], infer: Callable[[Case, F], Finding | None]) -> Callable[[Case], Made]:
+    """An inference from single facts of a kind."""
+    return lambda case: filter(None, (infer(case, fact) for fact in case.all(kind)))
+
+
 _INFERENCES: tuple[Callable[[Case], Made], ...] = (
-    _troubles,
+    _each(Trouble, _trouble),
     _ranges_that_do_not_meet,
     _versions_out_of_range,
     _python_refused,
     _no_file,
     _not_built,
-    _lacking_names,
-    lambda case: filter(None, (_wrong_call(case, fact) for fact in case.all(BadCall))),
-    lambda case: filter(None, (_missing_module(case, fact) for fact in case.all(NoModule))),
-    _binaries,
+    _each(LacksName, _lacking_name),
+    _each(BadCall, _wrong_call),
+    _each(NoModule, _missing_module),
+    _each(Binary, _binary),
     _unparsed,
     _unnamed_conflict,
-    _changed,
+    _each(Changed, _changed),
     _unmet,
 )

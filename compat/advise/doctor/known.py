@@ -72,6 +72,13 @@ def api(package: str) -> "Api | None":
     return Api(content) if content else None
 
 
+def library() -> "Api":
+    """The names of Python's own modules, by the series that have them."""
+    known = api("python")
+    assert known is not None, "it is among the data files"
+    return known
+
+
 @cache
 def index(package: str) -> "Index | None":
     content = _data(f"{package}.index") if re.fullmatch(r"[a-z0-9-]+", package) else None
@@ -246,7 +253,7 @@ class Api:
             if matched:
                 return self._presence(filter(None, min(matched)[3]))
             # A class without an `__init__` of its own takes what the one above takes.
-            queue += self._classes[1].get(last.rpartition(".")[2], set()) - visited
+            queue += sorted(self._classes[1].get(last.rpartition(".")[2], set()) - visited)
         return None
 
     def takers(self, argument: str) -> Iterator[Presence]:

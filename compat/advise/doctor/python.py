@@ -35,9 +35,9 @@ _PYTHON = re.compile(
 
 
 class Frame(Value, frozen=True):
-    """One place: its file, what stands there, and whose it is: a package, `python`, or empty for the
-    user's own.
-    """  # noqa: E501
+    """One place: its file, what stands there, and whose it is: a package, `python`, or empty for
+    the user's own.
+    """
 
     path: str
     source: str
@@ -77,11 +77,6 @@ class Traceback(Value, frozen=True):
         )
         return frozenset(part for part in parts if part)
 
-    def importer(self, module: str) -> str:
-        """The innermost package that is not that of the module, whose line asks for it."""
-        provider = package_of(module)
-        return next((p for p in self.installed if p != provider), "")
-
 
 def package_of(module: str) -> str:
     return (
@@ -95,41 +90,35 @@ def read_traceback(text: Text) -> Traceback:
     frames: list[Frame] = []
     raised: list[Raised] = []
     for number, line in enumerate(text.lines, 1):
+        error = pattern("raised").match(line)
+        if error is not None:
+            more = " ".join(each.strip() for each in _following(text.lines, number))
+            words = f"{error['text'] or ''} {more}".strip()
+            raised.append(Raised(type=error["type"], text=words, line=number))
+            continue
         where = (
             pattern("file").search(line)
             or pattern("ipython").match(line)
             or _CELL.match(line)
             or pattern("short").match(line)
         )
-        if where is not None and (error := pattern("raised").match(line)) is None:
-            path = where["path"]
-            matched = _PACKAGES.search(path)
-            package = ""
-            if matched:
-                module = matched[2].removesuffix(".py")
-                package = package_of(module.partition(".")[0])
-            elif re.search(r"/usr/src/(\w+)/\1/", path):
-                package = package_of(path.split("/")[3])
-            elif _PYTHON.search(path.replace("\\", "/")) or path.startswith("<frozen"):
-                package = "python"
-            frames.append(
-                Frame(
-                    path=path.replace("\\", "/"),
-                    source=_source(text.lines, number),
-                    package=package,
-                    line=number,
-                )
-            )
+        if where is None:
             continue
-        error = pattern("raised").match(line)
-        if error is not None:
-            more = " ".join(l.strip() for l in _following(text.lines, number))  # noqa: E741
-            raised.append(
-                Raised(
-                    type=error["type"], text=f"{error['text'] or ''} {more}".strip(), line=number
-                )
-            )
+        path, package = where["path"].replace("\\", "/"), ""
+        if matched := _PACKAGES.search(path):
+            package = package_of(matched[2].removesuffix(".py").partition(".")[0])
+        elif re.search(r"/usr/src/(\w+)/\1/", path):
+            package = package_of(path.split("/")[3])
+        elif _PYTHON.search(path):
+            package = "python"
+        frames.append(Frame(path, _source(text.lines, number), package, number))
     return Traceback(frames=tuple(frames), raised=tuple(raised))
+
+
+def _is_place(line: str) -> bool:
+    return any(pattern(name).match(line) for name in ("raised", "ipython")) or bool(
+        pattern("file").search(line)
+    )
 
 
 def _source(lines: list[str], number: int) -> str:
@@ -137,31 +126,20 @@ def _source(lines: list[str], number: int) -> str:
         arrow = _ARROW.match(line)
         if arrow:
             return arrow["source"].strip()
-        if (
-            pattern("file").search(line)
-            or pattern("ipython").match(line)
-            or pattern("raised").match(line)
-        ):
+        if _is_place(line):
             break
     following = lines[number].strip() if number < len(lines) else ""
     inline = lines[number - 1].partition(".py:")[2].partition(" ")[2]
     if inline and not inline.startswith("in "):
         return inline.strip()
-    return (
-        ""
-        if pattern("raised").match(following) or pattern("file").search(following)
-        else re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
-    )
+    if pattern("raised").match(following) or pattern("file").search(following):
+        return ""
+    return re.sub(r"^(?:❱\s*)?\d*\s+(?=[a-z])", "", following)
 
 
 def _following(lines: list[str], number: int) -> Iterator[str]:
     for line in lines[number : number + 8]:
-        if (
-            not line.strip()
-            or pattern("file").search(line)
-            or pattern("raised").match(line)
-            or pattern("short").match(line)
-        ):
+        if not line.strip() or _is_place(line) or pattern("short").match(line):
             return
         yield line
 

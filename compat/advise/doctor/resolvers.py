@@ -123,27 +123,27 @@ def _absent(match: _Match, line: int) -> Fact:
     return Absent(match.what, match.range, why, line, tags=tags, versions=versions)
 
 
+# Lists of what the user asks for, and what stands in them: a name, and its range in a second group.
+_NAMED = rf"(?:^|, | and )({NAME})()(?=,| and |$)"
+_PINNED = rf"(?<![\w-])({NAME}){EXTRAS}(?:==| )({RANGE}|\d[\w.*+!]{{0,30}})"
+_TERM = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
+_WORD = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
+_CANNOT = r"Cannot install (.{3,600}?) because these package versions"
+_COMMAND = r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)"
+_LISTS: tuple[tuple["str | re.Pattern[str]", str], ...] = (
+    *((_CANNOT, each) for each in (_PINNED, _NAMED)),
+    (pattern("you_require"), _TERM),
+    (_COMMAND, _WORD),
+)
+
+
 def _asked_lists(text: Text) -> Iterator[Fact]:
     """What the user asks for where a tool lists it: pip's `Cannot install`, uv's `you require`."""
-    for match, line in _each(text, r"Cannot install (.{3,600}?) because these package versions"):
-        pinned = rf"(?<![\w-])({NAME}){EXTRAS}(?:==| )({RANGE}|\d[\w.*+!]{{0,30}})"
-        for name, wanted in re.findall(pinned, match[1]):
-            if name not in ("line", "and", "r"):
-                yield Asked(what=_name(name), range=wanted, line=line)
-        for name in re.findall(rf"(?:^|, | and )({NAME})(?=,| and |$)", match[1]):
-            if name != "and":
-                yield Asked(what=_name(name), range="", line=line)
-    term = rf"({NAME}){EXTRAS}(?:\{{[^}}]*\}})?({RANGE})?\.?(?=,| and |$| \()"
-    for match, line in _each(text, pattern("you_require")):
-        for name, wanted in re.findall(term, match[1]):
-            if name != "and":
-                yield Asked(what=_name(name), range=wanted, line=line)
-    for match, line in _each(
-        text, r"\bpip[\d.]* install ([^$#]{2,300}?)(?= [A-Z]\w+ing |ERROR|\$|$)"
-    ):
-        asked = rf"(?:^| )'?({NAME}){EXTRAS} ?({CLAUSE}(?:,{CLAUSE})*)'?(?= |$)"
-        for name, wanted in re.findall(asked, match[1]):
-            yield Asked(what=_name(name), range=wanted, line=line)
+    for listed, each in _LISTS:
+        for match, line in _each(text, listed):
+            for name, wanted in re.findall(each, match[1]):
+                if name not in ("line", "and", "r"):
+                    yield Asked(what=_name(name), range=wanted, line=line)
     for match, line in _each(
         text, rf"requested Python version \(([^)]+)\) does not satisfy Python({RANGE})"
     ):
@@ -151,10 +151,9 @@ def _asked_lists(text: Text) -> Iterator[Fact]:
         tail = text.flat[match.end() : match.end() + 200]
         who = re.match(rf" and ({NAME}){EXTRAS}(?:==(\d[\w.]*))? depends on Python", tail)
         before = text.flat[max(0, match.start() - 700) : match.start()]
-        listed = re.findall(rf"({NAME})\{{[^}}]*\}}[<>=]", before)
-        name = who[1] if who else listed[-1] if listed else ""
-        version = (who[2] or "") if who else ""
-        yield Requires(who=_name(name), version=version, what=PYTHON, range=match[2], line=line)
+        above = re.findall(rf"({NAME})\{{[^}}]*\}}[<>=]", before)
+        name, version = (who[1], who[2] or "") if who else (above[-1] if above else "", "")
+        yield Requires(_name(name), version, PYTHON, match[2], line)
 
 
 def _conda(text: Text) -> Iterator[Fact]:
@@ -172,9 +171,7 @@ def _conda(text: Text) -> Iterator[Fact]:
         if len(links) == 1:
             yield Asked(what=_name(links[0][0]), range=links[0][1], line=number)
         for (who, version), (what, wanted) in pairwise(links):
-            yield Requires(
-                who=_name(who), version=version, what=_name(what), range=wanted, line=number
-            )
+            yield Requires(_name(who), version, _name(what), wanted, number)
 
 
 def _conda_spec(text: str) -> tuple[str, str]:
