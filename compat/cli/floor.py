@@ -30,7 +30,7 @@ from compat.cli.options import (
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
 from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
-from compat.declare.patches import patch_of
+from compat.declare.matrix import patch_of
 from compat.declare.project import Project, extras_in
 from compat.draft.draft import (
     OLDEST_PYTHON,

@@ -17,11 +17,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.load import load
-from compat.declare.matrix import Matrix, PackageAxis
-from compat.declare.patches import patch_of
+from compat.declare.matrix import Matrix, PackageAxis, Selector, patch_of
 from compat.declare.project import PYPROJECT, Project
-from compat.declare.selector import Selector
-from compat.declare.suite_imports import distribution_of, modules_of
+from compat.declare.suite import distribution_of, modules_of
 from compat.errors import NoPage, UsageError
 from compat.index.discover import THREADS, discover
 from compat.index.kept import encode_catalogue

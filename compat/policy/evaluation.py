@@ -26,9 +26,8 @@ import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis
+from compat.declare.matrix import Axis, Hold, InterpreterAxis, Matrix, PackageAxis, Policy
 from compat.declare.parsing import minor_series
-from compat.declare.policy import Hold, Policy
 from compat.index.release import Catalogue, Package, Published, Release
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
 from compat.plan.platform import admits, marker_values

@@ -22,8 +22,7 @@ from functools import cached_property
 import msgspec
 from packaging.version import Version
 
-from compat.declare.matrix import Axis, InterpreterAxis
-from compat.declare.policy import Hold
+from compat.declare.matrix import Axis, Hold, InterpreterAxis
 from compat.plan.plan import Extension, extensions
 from compat.policy.evaluation import (
     AsOf,

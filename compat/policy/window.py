@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 
 from packaging.version import Version
 
-from compat.declare.matrix import Axis, InterpreterAxis, PackageAxis
+from compat.declare.matrix import Axis, Hold, InterpreterAxis, PackageAxis, Policy, Window
 from compat.declare.parsing import minor_series
-from compat.declare.policy import Hold, Policy, Window
 from compat.index.release import Catalogue
 from compat.value import StrictValue
 

@@ -9,7 +9,7 @@ from support.corpus import each
 from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
-from compat.declare.patches import NEWEST
+from compat.declare.matrix import NEWEST
 from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import parse_cell

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 from support.floors import catalogue, declared, hold, policy, window
 
-from compat.declare.policy import Policy
+from compat.declare.matrix import Policy
 from compat.policy.evaluation import until
 from compat.policy.window import (
     CADENCES,
