@@ -401,8 +401,8 @@ def _module_marks(tree: ast.Module | None) -> list[ast.expr]:
         if isinstance(node, ast.Assign) and any(
             isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets
         ):
-            is_several = isinstance(node.value, ast.List | ast.Tuple)
-            marks = node.value.elts if is_several else [node.value]
+            value = node.value
+            marks = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
     return marks
 
 

@@ -66,26 +66,6 @@ def plain_questions(facts: Feasibility) -> tuple[InstallQuestion, ...]:
     )
 
 
-def plain_question_of(facts: Feasibility, cell: Cell) -> InstallQuestion | None:
-    # Return the question of a cell's release and Python, as `plain_questions` has it; None where
-    # the matrix has no such place.
-    pair = (facts.matrix.subject, facts.matrix.interpreters.name)
-    release, python = (cell.on(axis).version for axis in pair)
-    spans = (
-        [
-            coordinate
-            for coordinate in coordinates
-            if axis not in pair or coordinate.version == cell.on(axis).version
-        ]
-        for axis, coordinates in facts.coordinates.items()
-    )
-    cells = [
-        Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")
-        for place in itertools.product(*spans)
-    ]
-    return _question(facts, release, python, cells) if cells else None
-
-
 def _question(
     facts: Feasibility, release: Version, python: Version, cells: list[Cell]
 ) -> InstallQuestion:

@@ -27,7 +27,6 @@ from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.installs import (
     InstallQuestion,
-    plain_question_of,
     platform_facts,
     platform_questions,
 )
@@ -165,15 +164,9 @@ def plain_installs(snapshot: Snapshot) -> tuple[Install, ...]:
 
 
 def plain_of_cell(snapshot: Snapshot, asked: Cell) -> Iterator[Install]:
-    matrix = snapshot.matrix
-    if asked.recipe != "fresh":
-        return
-    pair = (asked.on(axis).version for axis in (matrix.subject, matrix.interpreters.name))
-    question = snapshot.once(
-        ("plain-question", *pair), lambda: plain_question_of(snapshot.feasibility, asked)
-    )
-    if question is not None and question.cell is not None and question.cell.id == asked.id:
-        yield _install(snapshot, question)
+    for question in snapshot.plain_questions if asked.recipe == "fresh" else ():
+        if question.cell is not None and question.cell.id == asked.id:
+            yield _install(snapshot, question)
 
 
 def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[Install]:

@@ -180,7 +180,8 @@ class Snapshot:
 
     @cached_property
     def plain_questions(self) -> tuple[InstallQuestion, ...]:
-        return plain_questions(self.feasibility)
+        asked = tuple[InstallQuestion, ...]
+        return self.kept("questions", asked, lambda: plain_questions(self.feasibility))
 
     @cached_property
     def feasibility(self) -> Feasibility:
