@@ -60,7 +60,7 @@ from compat.index.release import Catalogue, Package
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.platform import admits
-from compat.policy.window import PYTHONS
+from compat.policy.evaluation import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation

@@ -29,7 +29,7 @@ from compat.index.release import Catalogue, Package, Published, Release, Release
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
 from compat.plan.platform import accepted_tags
-from compat.policy.window import PYTHONS
+from compat.policy.evaluation import PYTHONS
 from compat.value import Value
 
 _LONGEST = 12

@@ -25,13 +25,21 @@ from packaging.version import Version
 from compat.declare.matrix import Axis, Hold, InterpreterAxis
 from compat.plan.plan import Extension, extensions
 from compat.policy.evaluation import (
+    CADENCES,
+    PYTHONS,
     AsOf,
     Evaluation,
     FloorEvidence,
+    Slot,
     cell_evidence,
     evaluation_on,
+    hold_words,
     merged,
+    months_later,
+    move_day,
     package_words,
+    rule_of,
+    window_of,
 )
 from compat.policy.proposal import (
     Affected,
@@ -41,16 +49,6 @@ from compat.policy.proposal import (
     FloorKind,
     Objection,
     Proposal,
-)
-from compat.policy.window import (
-    CADENCES,
-    PYTHONS,
-    Slot,
-    hold_words,
-    months_later,
-    move_day,
-    rule_of,
-    window_of,
 )
 from compat.results.answer import Answer, representative
 from compat.results.snapshot import Snapshot

@@ -16,11 +16,10 @@ from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, is_in_lane, readable_cell
 from compat.plan.feasible import Feasibility, Obstacle
-from compat.plan.installs import InstallQuestion, plain_questions
 from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
 from compat.results.answer import Answer, Kind
 from compat.results.clauses import Disproof
-from compat.results.installs import Install
+from compat.results.installs import Install, InstallQuestion, plain_questions
 from compat.results.judge import (
     Attribution,
     EvaluationContext,

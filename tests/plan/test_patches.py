@@ -15,7 +15,7 @@ from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.plan import explain, plan
-from compat.policy.window import PYTHONS
+from compat.policy.evaluation import PYTHONS
 
 DOCUMENT = world("patches")
 MATRIX = matrix_of(DOCUMENT)

@@ -14,8 +14,7 @@ from packaging.version import Version
 from support.floors import catalogue, declared, hold, policy, window
 
 from compat.declare.matrix import Policy
-from compat.policy.evaluation import until
-from compat.policy.window import (
+from compat.policy.evaluation import (
     CADENCES,
     PYTHONS,
     STEPS,
@@ -25,6 +24,7 @@ from compat.policy.window import (
     hold_on,
     move_day,
     slots,
+    until,
     version_releases,
 )
 
