@@ -66,8 +66,8 @@ def _series(
 
 
 # From "Status of Python versions" of the developer's guide (devguide.python.org/versions), as of
-# 2026-09, and the PEP of each series. Where a PEP names only a month, its last day stands here. What
-# the PEP still calls a plan is `planned`.
+# 2026-09, and the PEP of each series. Where a PEP names only a month, its last day stands here.
+# What the PEP still calls a plan is `planned`.
 PYTHONS: tuple[VersionRelease, ...] = (
     _series("3.6", _DAY(2016, 12, 23), _DAY(2021, 12, 23), 494),
     _series("3.7", _DAY(2018, 6, 27), _DAY(2023, 6, 27), 537),
