@@ -293,7 +293,7 @@ class PyPISource:
         try:
             response = self._web.get(url, headers={"Accept": ACCEPTED})
             page = page_of(response)
-            found = files_of(page, name)
+            page_files = files_of(page, name)
         except UNREADABLE as error:
             if cached is not None and before is not None:
                 return Files(files=before.files, stale_since=cached.received)
@@ -301,7 +301,7 @@ class PyPISource:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
         self._pages.keep(url, page)
-        return found
+        return page_files
 
 
 def files_of(page: IndexPage, name: str) -> Files:
