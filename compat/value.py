@@ -2,11 +2,15 @@
 which they are written as JSON.
 """
 
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, TypeVar
 
 import msgspec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+
+T = TypeVar("T")
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,3 +52,31 @@ def schema_hook(kind: type) -> dict[str, Any]:
     if kind is SpecifierSet:
         return {"type": "string", "format": "pep440-specifier"}
     raise NotImplementedError(kind)
+
+
+class LazyMapping(Mapping[str, T]):
+    """Values by name, each read once and when it is asked for; `read` raises KeyError for a name
+    that it does not know. `names` tells all of them, and is asked only where that matters.
+    """
+
+    def __init__(self, names: Callable[[], Iterable[str]], read: Callable[[str], T]) -> None:
+        self._every, self._read = names, read
+        self._known: dict[str, T] = {}
+
+    @cached_property
+    def _names(self) -> dict[str, None]:
+        return dict.fromkeys(self._every())
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._known:
+            self._known[name] = self._read(name)
+        return self._known[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

@@ -20,8 +20,7 @@ from compat.advise.lifted import with_locks
 from compat.declare.capabilities import Described, helper_ids, kept_described
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
-from compat.declare.project import PYPROJECT
-from compat.declare.suite_groups import with_groups
+from compat.declare.project import PYPROJECT, with_groups
 from compat.declare.suite_table import Tier
 from compat.errors import Fault
 from compat.files import DerivedFiles, code_of, not_kept, read, read_if_there, write

@@ -59,7 +59,7 @@ EDGES = {
     "compat/site/publication.py": {"os", "pathlib"},
     "compat/index/interpreters.py": {"pathlib"},
     "compat/index/metadata.py": {"pathlib", "requests", "shutil", "tempfile"},
-    "compat/index/pypi.py": {"pathlib", "requests", "sqlite3", "time"},
+    "compat/index/pypi.py": {"pathlib", "requests", "time"},
     "compat/index/settings.py": {"subprocess"},
     "compat/index/transport.py": {"requests", "tempfile", "time"},
     "compat/lock/lock_text.py": {"pathlib"},

@@ -30,7 +30,7 @@ from compat.cli.options import (
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
 from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
-from compat.declare.patches import patch_of
+from compat.declare.matrix import patch_of
 from compat.declare.project import Project, extras_in
 from compat.draft.draft import (
     OLDEST_PYTHON,
@@ -60,7 +60,7 @@ from compat.index.release import Catalogue, Package
 from compat.lock.lockfile import Lock
 from compat.plan.cell import RECIPES, Recipe
 from compat.plan.platform import admits
-from compat.policy.window import PYTHONS
+from compat.policy.evaluation import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation

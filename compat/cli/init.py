@@ -31,7 +31,7 @@ from compat.draft.draft import (
 from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
 from compat.plan.cell import parse_cell
-from compat.policy.window import PYTHONS
+from compat.policy.evaluation import PYTHONS
 from compat.run.placed_suite import project_settings
 from compat.run.suitefault import lost_modules
 from compat.site.wording import count, listed

@@ -30,7 +30,6 @@ from compat.lock.lockfile import Lock, Locker
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell, parse_cell, split_platform
 from compat.plan.feasible import Feasibility
-from compat.plan.installs import plain_questions
 from compat.results.installs import (
     INSTALLABLE,
     PLATFORM_STATES,
@@ -38,6 +37,7 @@ from compat.results.installs import (
     InstallCause,
     install_causes,
     plain_installs,
+    plain_questions,
 )
 from compat.results.learnt import LOCKED, PlainAnswer, answer_of, decode_answers, keep_plain
 from compat.run.outcome import Failed, is_spurious

@@ -33,8 +33,7 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
     texts = workspace.suite_texts | settings_texts(folder) if folder.is_dir() else None
 
     def look() -> bytes:
-        from compat.declare.suite import suite_faults
-        from compat.declare.suite_imports import Brought
+        from compat.declare.suite import Brought, suite_faults
 
         @cache
         def brought() -> Brought:

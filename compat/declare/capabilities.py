@@ -1,23 +1,51 @@
-"""The `declare` room's reading of a suite: each test's capability, with its title, its sentence and
-its code.
+"""What a suite holds: the capability of each test with its title and its code, the tests that
+pytest collects whatever is installed, and those of its core.
 
 The suite is read, never imported: its imports are those of a cell.
 """
 
 import ast
+import difflib
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch, fnmatchcase
 from typing import Any
 
 import msgspec
 
+from compat.declare.faults import Finding, shown
 from compat.value import StrictValue
 
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+SETTINGS = "pytest.ini"
+# What pytest collects by itself: https://docs.pytest.org/en/stable/explanation/goodpractices.html
+TEST_FILES = ("test_*.py", "*_test.py")
+# What stands in a cell for the __init__.py of a package above the tests: the installed one counts.
+MARK = b"# compat: the installed package stands here, and the tests below are a part of it.\n"
+# Between these marks a document of the suite holds the table that is made from records.
+BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
 # With these a suite collects tests of its own making.
 # https://docs.pytest.org/en/stable/reference/reference.html#collection-hooks
 _COLLECTING = ("pytest_collect_file", "pytest_pycollect_makeitem", "pytest_pycollect_makemodule")
-# Between these marks a document of the suite holds the table that is made from records.
-BEGIN, END = "<!-- capabilities -->", "<!-- /capabilities -->"
+# A suite with one of these chooses among its tests, or finds them in a way of its own; and so do
+# such settings.
+_CHOOSING = (
+    *("collect_ignore", "pytest_ignore_collect", "pytest_collect", "pytest_pycollect"),
+    "pytest_itemcollected",
+)
+# What makes one file choose; in a file that is none of tests, whoever imports it.
+_CHOOSING_HERE = ("importorskip", "allow_module_level", "__test__")
+# Folders that pytest passes over, https://docs.pytest.org/en/stable/reference/reference.html
+_PASSED_OVER = {"build", "dist", "node_modules", "venv", "CVS", "_darcs", "{arch}"}
+_CHOSEN = re.compile(
+    r"python_files|python_classes|python_functions|norecursedirs|testpaths|collect_imported"
+    r"|(?<!\S)-(?!r)[a-zA-Z]*[kmx][a-zA-Z]*\b"
+    r"|--(deselect|ignore|maxfail|exitfirst|last-failed|lf|ff|sw|stepwise)"
+)
+_SKIPS = re.compile(
+    r"pytest\.skip\(|(?<![\w.])skip\(|importorskip|skip_?if|skipTest|mark\.skip|unittest\.skip|Skipped"
+    r"|raise .*skip\.Exception"
+)
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class Described(StrictValue, frozen=True):
@@ -77,26 +105,43 @@ class SuiteIds(StrictValue, frozen=True):
         return file in self.files and bool(names) and names[-1] in self.functions
 
 
+def tree_of(text: str) -> ast.Module | None:
+    try:
+        return ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _functions(tree: ast.Module) -> Iterator[tuple[ast.ClassDef | None, _Function]]:
+    """The functions at the top of a file and of its classes, each with its class."""
+    for node in tree.body:
+        if isinstance(node, _Function):
+            yield None, node
+        elif isinstance(node, ast.ClassDef):
+            yield from ((node, inner) for inner in node.body if isinstance(inner, _Function))
+
+
+def _named(owner: ast.ClassDef | None, node: _Function) -> str:
+    return node.name if owner is None else f"{owner.name}::{node.name}"
+
+
 def suite_ids(files: Mapping[str, str]) -> SuiteIds:
     ids, functions, unreadable = set(), set(), ""
     for name in sorted(files):
-        try:
-            nodes = list(ast.walk(ast.parse(files[name])))
-        except (SyntaxError, ValueError, RecursionError):
+        tree = tree_of(files[name])
+        if tree is None:
             unreadable = unreadable or f"{name}:1"
             continue
-        functions |= {
-            node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        }
+        nodes = list(ast.walk(tree))
+        functions |= {node.name for node in nodes if isinstance(node, _Function)}
         for call in (node for node in nodes if isinstance(node, ast.Call)):
             kind, arguments = _marker(call) or ("", {})
             if kind == "capability" and isinstance(arguments.get("id"), str):
                 ids.add(arguments["id"])
             elif kind == "capability" or _sets_marker_by_name(call):
                 unreadable = unreadable or f"{name}:{call.lineno}"
-        unreadable = unreadable or next(
-            (f"{name}:1" for hook in _COLLECTING if hook in functions), ""
-        )
+        if any(hook in functions for hook in _COLLECTING):
+            unreadable = unreadable or f"{name}:1"
     return SuiteIds(
         ids=frozenset(ids),
         files=frozenset(files),
@@ -129,10 +174,17 @@ def described(files: Mapping[str, str], *, unmarked: bool = False) -> tuple[Desc
     """
     by_id: dict[str, Described] = {}
     for name in sorted(files):
-        for capability in _of_file(name, files[name]):
-            by_id.setdefault(capability.id, capability)
-        for capability in _unmarked(name, files[name]) if unmarked else ():
-            by_id.setdefault(capability.id, capability)
+        tree, lines = tree_of(files[name]), files[name].splitlines()
+        for node in () if tree is None else ast.walk(tree):
+            for capability in _marked(name, node, lines) if isinstance(node, _Function) else ():
+                by_id.setdefault(capability.id, capability)
+        for owner, node in () if tree is None or not unmarked else _functions(tree):
+            marks = ((mark_of(mark) or ("",))[0] for mark in node.decorator_list)
+            if node.name.startswith("test") and "capability" not in marks:
+                says = (ast.get_docstring(node) or "").partition("\n\n")[0]
+                title = node.name.removeprefix("test").strip("_").replace("_", " ") or node.name
+                id, says = f"{name}::{_named(owner, node)}", " ".join(says.split())[:300]
+                by_id.setdefault(id, _described(name, node, lines, id=id, title=title, says=says))
     return tuple(by_id[name] for name in sorted(by_id))
 
 
@@ -151,60 +203,25 @@ def kept_described(
     return msgspec.msgpack.decode(body, type=tuple[Described, ...])
 
 
-def _of_file(name: str, text: str) -> Iterator[Described]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    lines = text.splitlines()
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            continue
-        marks = [
-            mark for decorator in node.decorator_list if (mark := mark_of(decorator)) is not None
-        ]
-        for kind, arguments in marks:
-            if kind != "capability" or not isinstance(arguments.get("id"), str):
-                continue
-            yield Described(
-                id=arguments["id"],
-                title=_text(arguments.get("title")) or arguments["id"],
-                says=_text(arguments.get("says")),
+def _marked(name: str, node: _Function, lines: Sequence[str]) -> Iterator[Described]:
+    marks = [mark for each in node.decorator_list if (mark := mark_of(each)) is not None]
+    for kind, arguments in marks:
+        if kind == "capability" and isinstance(id := arguments.get("id"), str):
+            texts = {key: _text(arguments.get(key)) for key in ("title", "says", "helper", "of")}
+            yield _described(
+                name,
+                node,
+                lines,
+                id=id,
+                **(texts | {"title": texts["title"] or id}),
                 looks_for=_groups(arguments.get("looks_for")),
-                helper=_text(arguments.get("helper")),
-                of=_text(arguments.get("of")),
-                file=name,
-                line=node.lineno,
-                code="\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n",
                 quick=any(other == "quick" for other, _ in marks),
             )
 
 
-def _unmarked(name: str, text: str) -> Iterator[Described]:
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError):
-        return
-    lines = text.splitlines()
-    scopes: list[tuple[str, Sequence[ast.stmt]]] = [("", tree.body)]
-    scopes += [
-        (f"{node.name}::", node.body) for node in tree.body if isinstance(node, ast.ClassDef)
-    ]
-    for prefix, body in scopes:
-        for node in body:
-            if not isinstance(node, _FUNCTIONS) or not node.name.startswith("test"):
-                continue
-            if any((mark_of(mark) or ("",))[0] == "capability" for mark in node.decorator_list):
-                continue
-            says = (ast.get_docstring(node) or "").partition("\n\n")[0]
-            yield Described(
-                id=f"{name}::{prefix}{node.name}",
-                title=node.name.removeprefix("test").strip("_").replace("_", " ") or node.name,
-                says=" ".join(says.split())[:300],
-                file=name,
-                line=node.lineno,
-                code="\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n",
-            )
+def _described(name: str, node: _Function, lines: Sequence[str], **fields: Any) -> Described:
+    code = "\n".join(lines[node.lineno - 1 : node.end_lineno]) + "\n"
+    return Described(file=name, line=node.lineno, code=code, **fields)
 
 
 def mark_of(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
@@ -213,11 +230,8 @@ def mark_of(decorator: ast.expr) -> tuple[str, dict[str, Any]] | None:
     """
     if isinstance(decorator, ast.Call):
         return _marker(decorator)
-    return (
-        (decorator.attr, {})
-        if isinstance(decorator, ast.Attribute) and _is_mark(decorator.value)
-        else None
-    )
+    is_mark = isinstance(decorator, ast.Attribute) and _is_mark(decorator.value)
+    return (decorator.attr, {}) if isinstance(decorator, ast.Attribute) and is_mark else None
 
 
 def _marker(call: ast.Call) -> tuple[str, dict[str, Any]] | None:
@@ -256,6 +270,163 @@ def _groups(value: object) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, list | tuple):
         return ()
     groups = ((entry,) if isinstance(entry, str) else entry for entry in value)
-    return tuple(
-        tuple(str(name) for name in group) for group in groups if isinstance(group, list | tuple)
+    return tuple(tuple(map(str, group)) for group in groups if isinstance(group, list | tuple))
+
+
+def collectable_tests(texts: Mapping[str, str]) -> frozenset[str]:
+    """Return the tests that pytest has to collect from the suite whatever is installed, as
+    `file::class::function`.
+
+    `texts` are its files by their path below it. Only what nothing can leave out is named: plain
+    test functions and methods at the top of their file, where no setting, no hook and no
+    module-level skip or deletion has a say.
+    """
+    python = {name: text for name, text in texts.items() if name.endswith(".py")}
+    tests = {name: text for name, text in python.items() if is_test_file(name)}
+    chooses = any(word in text for text in python.values() for word in _CHOOSING) or any(
+        word in text
+        for name, text in python.items()
+        for word in _CHOOSING_HERE
+        if name not in tests
     )
+    settings = (
+        line for line in texts.get(SETTINGS, "").splitlines() if not line.startswith(("#", ";"))
+    )
+    if chooses or any(map(_CHOSEN.search, settings)):
+        return frozenset()
+    return frozenset(
+        f"{name}::{test}"
+        for name, text in tests.items()
+        if not any(word in text for word in _CHOOSING_HERE)
+        and _PASSED_OVER.isdisjoint(name.split("/"))
+        for test in _plain_tests(text)
+    )
+
+
+def is_test_file(name: str) -> bool:
+    return any(fnmatch(name.rpartition("/")[2], pattern) for pattern in TEST_FILES)
+
+
+def _plain_tests(text: str) -> Iterator[str]:
+    tree = tree_of(text)
+    names = () if tree is None else (n for n in ast.walk(tree) if isinstance(n, ast.Name))
+    deleted = {node.id for node in names if isinstance(node.ctx, ast.Del)}
+    for owner, node in () if tree is None else _functions(tree):
+        is_there = node.name not in deleted if owner is None else _is_plain_class(owner)
+        if is_there and _is_plain(node, "test"):
+            yield _named(owner, node)
+
+
+def _is_plain(node: _Function | ast.ClassDef, prefix: str) -> bool:
+    marks = (
+        ast.unparse(each).startswith(("pytest.mark.", "mark.")) for each in node.decorator_list
+    )
+    return node.name.startswith(prefix) and all(marks)
+
+
+def _is_plain_class(node: ast.ClassDef) -> bool:
+    # pytest passes over a class with a constructor, its own or one that it inherits.
+    functions = (inner.name for inner in node.body if isinstance(inner, _Function))
+    return _is_plain(node, "Test") and not node.bases and "__init__" not in functions
+
+
+def core_ids(patterns: Sequence[str], texts: Mapping[str, str]) -> frozenset[str]:
+    """Return the ids of the suite that the patterns name; a file of the suite alone has none.
+
+    `texts` are the suite's files by their path below it. A test without a marker is called
+    `file::test`.
+    """
+    ids = _ids(texts) if patterns else frozenset()
+    return frozenset(name for name in ids if any(fnmatchcase(name, text) for text in patterns))
+
+
+def core_tests(ids: Iterable[str], texts: Mapping[str, str]) -> frozenset[str]:
+    """Return the tests that pytest has to collect and that report under one of the ids, as
+    `file::class::function`.
+
+    A test is left out where its file does not tell its id.
+    """
+    wanted, reported = frozenset(ids), _reported(texts)
+    return frozenset(
+        test for test in collectable_tests(texts) if reported.get(test, "") in wanted - {""}
+    )
+
+
+def owed_ids(texts: Mapping[str, str]) -> frozenset[str]:
+    """Return the ids that a run which passed must report: of tests that nothing leaves out and
+    whose files, like those that they share, hold no skip. What is absent is reported, too.
+    """
+    helpers = (text for name, text in texts.items() if not is_test_file(name))
+    if any(map(_SKIPS.search, helpers)):
+        return frozenset()
+    reported = _reported(texts)
+    tests = (t for t in collectable_tests(texts) if not _SKIPS.search(texts[t.partition("::")[0]]))
+    return frozenset(filter(None, (reported.get(test) for test in tests)))
+
+
+def core_findings(patterns: Sequence[str], texts: Mapping[str, str]) -> Iterator[Finding]:
+    ids = _ids(texts) if patterns else frozenset()
+    for number, pattern in enumerate(patterns):
+        if not any(fnmatchcase(name, pattern) for name in ids):
+            near = difflib.get_close_matches(pattern, ids, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else ""
+            message = f"{shown(pattern)} names no capability of the suite"
+            yield Finding("unknown-capability", ("suite", "core", number), message, hint)
+
+
+def _ids(texts: Mapping[str, str]) -> frozenset[str]:
+    unmarked = {name for test, name in _reported(texts).items() if name == test}
+    marked = suite_ids(texts).ids - helper_ids(described(texts))
+    return frozenset(marked | (unmarked & collectable_tests(texts)))
+
+
+def _reported(texts: Mapping[str, str]) -> dict[str, str]:
+    # Under which id each test reports: that of its nearest marker, or its own; empty where the
+    # marker's id is not a literal.
+    reported: dict[str, str] = {}
+    for name, text in texts.items():
+        tree = tree_of(text) if name.endswith(".py") else None
+        for owner, node in () if tree is None else _functions(tree):
+            test = f"{name}::{_named(owner, node)}"
+            marks = [*node.decorator_list, *(owner.decorator_list if owner else ())]
+            every = map(mark_of, (*marks, *_module_marks(tree)))
+            ids = [mark[1].get("id") for mark in every if mark and mark[0] == "capability"]
+            reported[test] = test if not ids else ids[0] if isinstance(ids[0], str) else ""
+    return reported
+
+
+def _module_marks(tree: ast.Module | None) -> list[ast.expr]:
+    marks: list[ast.expr] = []
+    for node in () if tree is None else tree.body:
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == "pytestmark" for target in node.targets
+        ):
+            value = node.value
+            marks = value.elts if isinstance(value, ast.List | ast.Tuple) else [value]
+    return marks
+
+
+def reach_above(texts: Mapping[str, str], package: str) -> bool:
+    """Return whether a test imports from above its folder of tests, relative to it or by the
+    package's name, so that the tests are a part of their package.
+
+    `texts` are the Python files by their path below the parent of that folder, `package` is the
+    dotted name of that parent.
+    """
+    return any(_reaches(path, text, package) for path, text in texts.items())
+
+
+def _reaches(path: str, text: str, package: str) -> bool:
+    folders, tree = path.split("/")[:-1], tree_of(text)
+    for node in () if tree is None else ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            # One dot is the folder itself, and each further one the folder above.
+            modules = [] if node.level else [node.module or ""]
+            if node.level > len(folders):
+                return True
+        else:
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        own = f"{package}.{folders[0]}" if folders else package
+        if any(module == own or module.startswith(f"{own}.") for module in modules):
+            return True
+    return False

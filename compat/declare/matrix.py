@@ -1,10 +1,10 @@
-"""The declared matrix: axes, rules, suite and floors as frozen values."""
+"""The declared matrix and policy as frozen values, and a matrix with one version more."""
 
 import datetime
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
-from packaging.specifiers import SpecifierSet
+from packaging.specifiers import Specifier, SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version
 
@@ -27,12 +27,114 @@ from compat.declare.parsing import (
     parse_specifier,
     parse_version,
 )
-from compat.declare.patches import patch_of
 from compat.declare.platforms import PlatformNames
-from compat.declare.prerelease_table import Prereleases
-from compat.declare.selector import Selector
-from compat.declare.suite_table import Suite
+from compat.declare.suite_table import Suite, Tier
 from compat.value import StrictValue
+
+# The newest patch of each series as of 2026-11-22, https://www.python.org/downloads/. A series that
+# is not here is newer than this list, and its `.0` is what everybody has.
+_NEWEST = (
+    "3.6.15",
+    "3.7.17",
+    "3.8.20",
+    "3.9.25",
+    "3.10.22",
+    "3.11.18",
+    "3.12.16",
+    "3.13.18",
+    "3.14.10",
+    "3.15.2",
+)
+NEWEST = {patch.rpartition(".")[0]: Version(patch) for patch in _NEWEST}
+
+
+def patch_of(release: Version) -> Version:
+    if len(release.release) > 2:
+        return release
+    return NEWEST.get(str(release), Version(f"{release}.0"))
+
+
+class Selector(StrictValue, frozen=True):
+    """Which releases of a package become coordinates.
+
+    `keep` is `each` release, or the series of each `minor` (X.Y) or `major` (X). A series is locked
+    to the newest patch that the recipe allows, or with `patch` to the oldest one; `also` names
+    releases that are coordinates of their own beside their series. `prereleases` lets in alphas,
+    betas, candidates and development releases.
+    """
+
+    specifier: SpecifierSet = msgspec.field(default_factory=SpecifierSet)
+    keep: Literal["each", "minor", "major"] = "each"
+    also: Annotated[tuple[Version, ...], msgspec.Meta(max_length=50)] = ()
+    patch: Literal["newest", "oldest"] = "newest"
+    prereleases: bool = False
+
+    def keeps(self, version: Version) -> bool:
+        """Return whether a release of this version is kept.
+
+        Pre-releases, which by PEP 440 development releases are too, are kept only where the
+        selector says so. Local versions never are: no public index takes them.
+        """
+        if version.local is not None or (version.is_prerelease and not self.prereleases):
+            return False
+        return self.specifier.contains(version, prereleases=True)
+
+    def is_exact(self, coordinate: Version) -> bool:
+        return self.keep == "each" or coordinate in self.also
+
+    def names(self, version: Version) -> bool:
+        """Return whether that very release is asked for, so that an installer takes it yanked."""
+        exact = (clause.version for clause in self.specifier if clause.operator == "==")
+        return version in (*self.also, *(Version(text) for text in exact if "*" not in text))
+
+    def stands_for(self, coordinate: Version, version: Version) -> bool:
+        if coordinate in self.also:
+            return coordinate == version
+        return self.series(version) == coordinate
+
+    def coordinate(self, version: Version) -> Version:
+        return version if version in self.also else self.series(version)
+
+    def series(self, version: Version) -> Version:
+        """Return the series of a version, which is itself where each release is kept.
+
+        A version's epoch (PEP 440) goes into its series.
+        """
+        match self.keep:
+            case "each":
+                return version
+            case "minor":
+                return Version(f"{version.epoch}!{version.major}.{version.minor}")
+            case "major":
+                return Version(f"{version.epoch}!{version.major}")
+
+
+IndexAddress = Annotated[
+    str,
+    msgspec.Meta(
+        # Printable ASCII without quotes, angle brackets and `@`: it stands in locks and on pages,
+        # so it may hold no password. Without TLS only this machine is believed.
+        pattern=r"^(https://|http://127\.0\.0\.1[:/])[!#-;=?A-~]+$(?!\n)",
+        max_length=300,
+        description=(
+            "the address of a package index, such as 'https://my.example/pip/', without a password"
+        ),
+    ),
+]
+
+
+class Prereleases(StrictValue, frozen=True):
+    """The lane of pre-releases: of each of these axes the newest alpha, beta, candidate or
+    development release that is newer than every final one, in the place of the axis's own versions.
+
+    `index` is where they are looked for, the main index where none is given. `as_of` looks at what
+    was out before that day, so that the lane of a day can be run again.
+    """
+
+    axes: Annotated[tuple[Name, ...], msgspec.Meta(min_length=1, max_length=7)]
+    index: IndexAddress = ""
+    as_of: datetime.date | None = None
+
 
 # Where a coordinate can lie outside what the subject's published requirement admits: anywhere,
 # below or above it.
@@ -343,3 +445,132 @@ def _when(raw: object) -> When:
         raise ValueError("Expected a table of axis = 'specifier' or axis = 'moved'")
     pairs = ((axis, parse_condition(text)) for axis, text in raw.items())
     return When(tuple(sorted(pairs, key=lambda pair: pair[0])))
+
+
+Months = Annotated[int, msgspec.Meta(ge=1, le=240)]
+
+
+class Window(StrictValue, frozen=True):
+    """How long an axis keeps a version, by exactly one rule; the floor may rise when the rule lets
+    the version go.
+
+    With `months` the floor may rise to the newest version that is at least so old, with `minors` to
+    the oldest of the so many newest, with `end_of_life`, on the interpreter axis, to the oldest
+    that upstream still looks after.
+    """
+
+    axis: Name
+    because: Reason
+    months: Months | None = None
+    minors: Annotated[int, msgspec.Meta(ge=1, le=50)] | None = None
+    end_of_life: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.months is not None) + (self.minors is not None) + self.end_of_life != 1:
+            raise ValueError("needs exactly one of `months`, `minors` and `end_of_life = true`")
+
+
+class Hold(StrictValue, frozen=True):
+    """A floor that is kept low for now: it may not pass `at` before the day after `until`, and may
+    come back to it.
+    """
+
+    axis: Name
+    at: Version
+    because: Reason
+    until: datetime.date
+    link: Link | None = None
+
+
+class KnownBad(StrictValue, frozen=True):
+    """A release that is never proposed as a floor."""
+
+    axis: Name
+    version: Version
+    because: Reason
+    link: Link | None = None
+
+
+class Policy(StrictValue, frozen=True):
+    """How floors move.
+
+    `default_months` is the window of an axis without its own. `cadence` is how often a floor rises:
+    on the first day of each month, quarter, half-year or year. `notice_days` is how long before
+    that day the move is announced, `witnesses` how many green runs on different days it needs.
+    `isolation` is the least that those runs had: at L3 alone a cell cannot write what other cells
+    use. `tier` is the least that they asked for: by default the whole suite, so that what only its
+    core shows moves no floor.
+    """
+
+    default_months: Months
+    cadence: Literal["monthly", "quarterly", "half-yearly", "yearly"]
+    notice_days: Annotated[int, msgspec.Meta(ge=0, le=365)]
+    witnesses: Annotated[int, msgspec.Meta(ge=1, le=50)]
+    isolation: Literal["L3", "L2", "L1", "L0"] = "L3"
+    tier: Tier = "full"
+    windows: Annotated[tuple[Window, ...], msgspec.Meta(max_length=8)] = ()
+    holds: Annotated[tuple[Hold, ...], msgspec.Meta(max_length=100)] = ()
+    known_bad: Annotated[tuple[KnownBad, ...], msgspec.Meta(max_length=500)] = ()
+
+
+def extended_matrix(matrix: Matrix, axis: Axis, release: Version) -> Matrix | None:
+    """Return the matrix with one more release on an axis: a series of Python, or a release of a
+    package; None where the axis leaves that release out by more than an upper bound.
+    """
+    own: Axis
+    if isinstance(axis, InterpreterAxis):
+        own = msgspec.structs.replace(axis, releases=(*axis.releases, added_python(axis, release)))
+    else:
+        select = widened(axis, release)
+        if select is None:
+            return None
+        own = msgspec.structs.replace(axis, select=select)
+    axes = tuple(own if other is axis else other for other in matrix.axes)
+    return msgspec.structs.replace(matrix, axes=axes)
+
+
+def added_python(axis: InterpreterAxis, series: Version) -> Version:
+    """Return how a further series stands on the axis: with its first patch where every other one
+    names a patch, too.
+    """
+    has_patches = all(len(release.release) > 2 for release in axis.releases)
+    return Version(f"{series}.0") if has_patches else series
+
+
+def widened(axis: PackageAxis, release: Version) -> Selector | None:
+    """Return the axis's selector with its upper bounds moved up to the series of the release; None
+    where another part of its specifier leaves the release out: that was somebody's choice.
+    """
+    select = axis.select
+    text = widened_specifier(str(select.specifier), release, select.keep)
+    if text is None:
+        return None
+    wider = msgspec.structs.replace(select, specifier=SpecifierSet(text))
+    return wider if wider.keeps(release) else None
+
+
+def widened_specifier(text: str, release: Version, keep: str) -> str | None:
+    """Return a specifier that admits the release too, in the order of its text, or None."""
+    parts: list[str] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        clause = Specifier(part)
+        if clause.contains(release, prereleases=True):
+            parts.append(part)
+        elif clause.operator == "~=":
+            parts += [f">={clause.version}", _bound(release, keep)]
+        elif clause.operator in ("<", "<="):
+            parts.append(_bound(release, keep))
+        else:
+            return None
+    return ",".join(dict.fromkeys(parts))
+
+
+def _bound(release: Version, keep: str) -> str:
+    epoch = f"{release.epoch}!" if release.epoch else ""
+    match keep:
+        case "major":
+            return f"<{epoch}{release.major + 1}"
+        case "minor":
+            return f"<{epoch}{release.major}.{release.minor + 1}"
+        case _:
+            return f"<={release}"

@@ -1,25 +1,295 @@
-"""The `declare` room's look at a suite: what can be known to be wrong with it before any cell is
-made.
+"""What can be known to be wrong with a suite before any cell is made: its files, what these import,
+and the plugins that its settings of pytest need.
 """
 
 import ast
 import configparser
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from fnmatch import fnmatch
+from typing import NamedTuple
 
-from compat.declare.collectable import TEST_FILES
-from compat.declare.core_capabilities import core_findings
+from packaging.utils import canonicalize_name
+
+from compat.declare.capabilities import SETTINGS, core_findings, is_test_file, tree_of
 from compat.declare.faults import Finding, faults_of, shown
 from compat.declare.matrix import Matrix
-from compat.declare.suite_imports import (
-    Brought,
-    asked_names,
-    is_collected,
-    unrequired_imports,
-)
-from compat.declare.suite_plugins import SETTINGS, unloaded_plugins
+from compat.declare.parsing import parse_requirement
+from compat.declare.project import settings_in, split_options
 from compat.errors import Fault
+from compat.value import Value
+
+# Modules of which it is known which distributions bring them, as indexes spell those (PEP 503). Of
+# any other module nothing is said: its distribution may have any name.
+_TEST_TOOLS = {
+    "approvaltests": ("approvaltests",),
+    "ddt": ("ddt",),
+    "dirty_equals": ("dirty-equals",),
+    "factory": ("factory-boy",),
+    "faker": ("faker",),
+    "freezegun": ("freezegun",),
+    "hamcrest": ("pyhamcrest",),
+    "httpretty": ("httpretty",),
+    "hypothesis": ("hypothesis",),
+    "inline_snapshot": ("inline-snapshot",),
+    "mock": ("mock",),
+    "moto": ("moto",),
+    "nose": ("nose", "pynose"),
+    "parameterized": ("parameterized",),
+    "requests_mock": ("requests-mock",),
+    "respx": ("respx",),
+    "syrupy": ("syrupy",),
+    "testfixtures": ("testfixtures",),
+    "time_machine": ("time-machine",),
+    "vcr": ("vcrpy",),
+    "xdist": ("pytest-xdist",),
+}
+_LIBRARIES = {
+    "PIL": ("pillow", "pillow-simd"),
+    "aiohttp": ("aiohttp",),
+    "attr": ("attrs",),
+    "boto3": ("boto3",),
+    "bs4": ("beautifulsoup4",),
+    "dateutil": ("python-dateutil",),
+    "django": ("django",),
+    "flask": ("flask",),
+    "grpc": ("grpcio",),
+    "httpx": ("httpx",),
+    "jinja2": ("jinja2",),
+    "lxml": ("lxml",),
+    "matplotlib": ("matplotlib",),
+    "numpy": ("numpy",),
+    "pandas": ("pandas",),
+    "psutil": ("psutil",),
+    "pydantic": ("pydantic",),
+    "redis": ("redis",),
+    "requests": ("requests",),
+    "scipy": ("scipy",),
+    "sklearn": ("scikit-learn", "scikit-learn-intelex"),
+    "sqlalchemy": ("sqlalchemy",),
+    "tqdm": ("tqdm",),
+    "yaml": ("pyyaml",),
+}
+_KNOWN = {name for names in (_TEST_TOOLS | _LIBRARIES).values() for name in names}
+# A file with one of these imports only under a condition, or brings modules in a way of its own.
+_CONDITIONAL = ("importorskip", "allow_module_level", "sys.modules", "sys.meta_path")
+
+
+class Brought(Value, frozen=True, kw_only=True):
+    """The packages that cells are known to hold besides what the declaration names.
+
+    `names` are normalised (PEP 503). `locked` says that kept locks tell it, whose pins are all that
+    their cells hold; without locks only what releases publish is known.
+    """
+
+    names: frozenset[str] = frozenset()
+    locked: bool = False
+
+
+def asked_names(matrix: Matrix) -> frozenset[str]:
+    texts = (*matrix.suite.requirements, *matrix.requirements)
+    requirements = {canonicalize_name(parse_requirement(text).name) for text in texts}
+    return frozenset(requirements | {axis.normalised_name for axis in matrix.packages})
+
+
+def unrequired_imports(
+    matrix: Matrix, texts: Mapping[str, str], folder: str, brought: Callable[[], Brought]
+) -> Iterator[Fault]:
+    """Yield the imports that no cell can do, because nothing brings their module.
+
+    Only imports that the collection does in any case are looked at: those that stand free at the
+    top of conftest.py, of a test file, or of a file of the suite that one of these imports so.
+    `brought` is called where a module is in doubt. Nothing is said where that leaves a doubt.
+    """
+    asked = asked_names(matrix)
+    for path, module, line in _imported(texts, _certain(texts)):
+        tool = _TEST_TOOLS.get(module) or _plugin_named(module)
+        distributions = tool or _LIBRARIES.get(module, ())
+        if not distributions or not asked.isdisjoint(distributions) or module in _own(matrix):
+            continue
+        if not brought().locked and (not tool or _may_bring_tools(matrix, asked)):
+            continue
+        if brought().names.isdisjoint(distributions):
+            yield Fault(
+                code="suite",
+                path=f"{folder}{path}:{line}",
+                message=f"imports {module}, which suite.requirements do not bring",
+                hint=f"add '{distributions[0]}' to suite.requirements",
+            )
+
+
+def _plugin_named(module: str) -> tuple[str, ...]:
+    return (canonicalize_name(module),) if module.startswith("pytest_") else ()
+
+
+def _own(matrix: Matrix) -> set[str]:
+    names = {axis.normalised_name.replace("-", "_") for axis in matrix.packages}
+    return names | {matrix.suite.module.partition(".")[0]}
+
+
+def _may_bring_tools(matrix: Matrix, asked: Iterable[str]) -> bool:
+    texts = (*matrix.suite.requirements, *matrix.requirements)
+    extras = any(parse_requirement(text).extras for text in texts)
+    packages = {str(axis.normalised_name) for axis in matrix.packages}
+    tools = {name for names in _TEST_TOOLS.values() for name in names}
+    plain = packages - tools | {"pytest"} | _KNOWN
+    return extras or any("test" in name for name in packages) or not plain.issuperset(asked)
+
+
+def modules_of(distribution: str) -> frozenset[str]:
+    """Return the modules that a distribution brings, by its normalised name (PEP 503); of one that
+    is not known, the module that is called like it.
+    """
+    tables = (_TEST_TOOLS | _LIBRARIES).items()
+    known = frozenset(module for module, names in tables if distribution in names)
+    return known or frozenset([distribution.replace("-", "_")])
+
+
+def distribution_of(module: str) -> str:
+    """Return the distribution that is known to bring a module; empty where none is."""
+    return next(iter((_TEST_TOOLS | _LIBRARIES).get(module, _plugin_named(module))), "")
+
+
+def _certain(texts: Mapping[str, str]) -> Iterator[str]:
+    ignores = any("ignore" in text for path, text in texts.items() if path.endswith("conftest.py"))
+    for path in filter(is_collected, texts):
+        if not ignores or path.endswith("conftest.py"):
+            yield path
+
+
+def _imported(texts: Mapping[str, str], collected: Iterable[str]) -> Iterator[tuple[str, str, int]]:
+    # Yield each import of what is not the suite's own, from files that are collected and those of
+    # the suite that they import: file, module, line.
+    own = {part.removesuffix(".py") for path in texts for part in path.split("/")}
+    waiting = list(collected)
+    read = set(waiting)
+    while waiting:
+        path = waiting.pop(0)
+        for module, line in _free_imports(texts[path]):
+            if module in own:
+                helpers = {f"{module}.py", f"{module}/__init__.py"} & texts.keys() - read
+                waiting += sorted(helpers)
+                read |= helpers
+            else:
+                yield path, module, line
+
+
+def is_collected(path: str) -> bool:
+    return path.rpartition("/")[2] == "conftest.py" or is_test_file(path)
+
+
+def _free_imports(text: str) -> Iterator[tuple[str, int]]:
+    tree = None if any(word in text for word in _CONDITIONAL) else tree_of(text)
+    for node in () if tree is None else tree.body:
+        if isinstance(node, ast.Import):
+            yield from ((alias.name.partition(".")[0], node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0], node.lineno
+
+
+# Where else pytest looks for its settings:
+# https://docs.pytest.org/en/stable/reference/customize.html
+OTHER_SETTINGS = ("pyproject.toml", "tox.ini", "setup.cfg")
+
+
+class _Plugin(NamedTuple):
+    """A plugin of pytest: what brings it, the module to load, and what only it understands."""
+
+    distribution: str
+    module: str
+    options: re.Pattern[str]
+    keys: re.Pattern[str]
+
+
+def _plugin(distribution: str, module: str, options: str, keys: str = r"(?!)") -> _Plugin:
+    return _Plugin(distribution, module, re.compile(options), re.compile(keys))
+
+
+# Options and settings as their plugins' documentation had them on 2026-11-22. Of what is not here
+# nothing is said.
+_PLUGINS = (
+    _plugin("pytest-asyncio", "pytest_asyncio", r"--asyncio-mode(=|$)", r"asyncio_(mode|default_)"),
+    _plugin("pytest-benchmark", "pytest_benchmark", r"--benchmark-"),
+    _plugin("pytest-cov", "pytest_cov", r"--(no-)?cov(-|=|$)"),
+    _plugin("pytest-django", "pytest_django", r"--ds(=|$)", r"DJANGO_SETTINGS_MODULE$"),
+    _plugin("pytest-html", "pytest_html", r"--(self-contained-)?html(=|$)"),
+    _plugin("pytest-randomly", "pytest_randomly", r"--randomly-"),
+    _plugin("pytest-rerunfailures", "pytest_rerunfailures", r"--reruns(-|=|$)", r"reruns(_|$)"),
+    _plugin("pytest-timeout", "pytest_timeout", r"--timeout(-|=|$)", r"timeout(_|$)"),
+    _plugin("pytest-xdist", "xdist", r"-n(\d+|=|auto|logical|$)|--(numprocesses|dist)(=|$)"),
+)
+
+
+def unloaded_plugins(
+    matrix: Matrix, texts: Mapping[str, str], folder: str, brought: Callable[[], Brought]
+) -> Iterator[Fault]:
+    """Yield the settings of pytest that need a plugin which no cell has, or none loads.
+
+    A cell reads pytest.ini alone, and loads only the plugins that the suite names: by `-p` in
+    `addopts`, or by `pytest_plugins`. The other files count where the suite has no pytest.ini, as
+    pytest itself would read them then. Of a project's own tests, cells load the plugins that are
+    asked for.
+    """
+    python = "\n".join(text for path, text in texts.items() if path.endswith(".py"))
+    files = [SETTINGS] if SETTINGS in texts else [name for name in OTHER_SETTINGS if name in texts]
+    for name in files:
+        settings = _settings_by_key(name, texts[name])
+        options = split_options(settings.get("addopts", ""))
+        loaded = " ".join(_loaded(options)) + (python if "pytest_plugins" in python else "")
+        for plugin in _PLUGINS:
+            word = _needing(plugin, settings, options)
+            # An option that the suite itself speaks of may be its own.
+            if not word or word.partition("=")[0] in python:
+                continue
+            message, hint = f"{word} needs {plugin.distribution}", ""
+            if plugin.distribution not in asked_names(matrix) | brought().names:
+                message += ", which suite.requirements do not ask for"
+                hint = f"add '{plugin.distribution}' there and '-p {plugin.module}' to addopts"
+                hint += f" in {SETTINGS}, or delete {word}"
+                if matrix.suite.tests:
+                    hint = f"add '{plugin.distribution}' there, or a group that has it"
+            elif matrix.suite.tests:
+                continue
+            elif name != SETTINGS:
+                message += f", but a cell reads {SETTINGS} alone"
+                hint = f"move the settings there, with '-p {plugin.module}' in addopts"
+            elif plugin.module.removeprefix("pytest_") not in loaded:
+                message += ", and a cell loads only the plugins that the suite names"
+                hint = f"add '-p {plugin.module}' to addopts"
+            if hint:
+                place = f"{folder}{name}:{_line(texts[name], word)}"
+                yield Fault(code="suite", path=place, message=message, hint=hint)
+
+
+def _settings_by_key(name: str, text: str) -> dict[str, str]:
+    settings = settings_in(name, text)
+    return {
+        key: shlex.join(map(str, value)) if isinstance(value, list) else str(value)
+        for key, value in (settings.values if settings else {}).items()
+    }
+
+
+def _loaded(options: list[str]) -> Iterator[str]:
+    for position, option in enumerate(options):
+        if option == "-p":
+            yield from options[position + 1 : position + 2]
+        elif option.startswith("-p"):
+            yield option[2:]
+
+
+def _needing(plugin: _Plugin, settings: Mapping[str, str], options: list[str]) -> str:
+    words = (
+        *(option for option in options if plugin.options.match(option)),
+        *(key for key in settings if plugin.keys.match(key)),
+    )
+    return next(iter(words), "")
+
+
+def _line(text: str, word: str) -> int:
+    pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+    numbered = enumerate(text.splitlines(), start=1)
+    return next((number for number, line in numbered if pattern.search(line)), 1)
 
 
 def suite_faults(
@@ -37,8 +307,8 @@ def suite_faults(
     if texts is None:
         message = f"{shown(matrix.suite.path)} is not a directory"
         return _declared(source, "path", message, "make it, with at least one test_*.py")
-    names = [name.rpartition("/")[2] for name in texts]
-    if not _has_tests(matrix, texts, names):
+    is_there = matrix.suite.tests in texts or "python_files" in texts.get(SETTINGS, "")
+    if not is_there and not any(map(is_test_file, texts)):
         if matrix.suite.tests:
             message = f"{shown(matrix.suite.tests)} has no file of tests that pytest collects"
             return _declared(source, "tests", message, "name a folder with a test_*.py, or a file")
@@ -53,12 +323,6 @@ def suite_faults(
         *unrequired_imports(matrix, texts, folder, brought),
         *faults_of(source, core_findings(matrix.suite.core, texts)),
     )
-
-
-def _has_tests(matrix: Matrix, texts: Mapping[str, str], names: Iterable[str]) -> bool:
-    if matrix.suite.tests in texts or "python_files" in texts.get(SETTINGS, ""):
-        return True
-    return any(fnmatch(name, pattern) for name in names for pattern in TEST_FILES)
 
 
 def _without_pytest(matrix: Matrix, source: str) -> tuple[Fault, ...]:

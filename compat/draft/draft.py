@@ -17,11 +17,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.load import load
-from compat.declare.matrix import Matrix, PackageAxis
-from compat.declare.patches import patch_of
+from compat.declare.matrix import Matrix, PackageAxis, Selector, patch_of
 from compat.declare.project import PYPROJECT, Project
-from compat.declare.selector import Selector
-from compat.declare.suite_imports import distribution_of, modules_of
+from compat.declare.suite import distribution_of, modules_of
 from compat.errors import NoPage, UsageError
 from compat.index.discover import THREADS, discover
 from compat.index.kept import encode_catalogue
@@ -31,7 +29,7 @@ from compat.index.release import Catalogue, Package, Published, Release, Release
 from compat.plan.cell import Cell
 from compat.plan.plan import Feasible, plan
 from compat.plan.platform import accepted_tags
-from compat.policy.window import PYTHONS
+from compat.policy.evaluation import PYTHONS
 from compat.value import Value
 
 _LONGEST = 12

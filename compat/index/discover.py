@@ -15,10 +15,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.extended import widened
-from compat.declare.matrix import NOTHING, Matrix, PackageAxis
+from compat.declare.matrix import NOTHING, Matrix, PackageAxis, Selector, widened
 from compat.declare.platforms import PLATFORMS
-from compat.declare.selector import Selector
 from compat.errors import DeclarationError, Fault, IndexUnreachable, NoPage, UnsoundFile
 from compat.index.release import (
     Artifact,

@@ -2,8 +2,7 @@
 
 What a matrix's locks, records and policy are judged by must not move with the index of the day: a
 kept catalogue makes publishing and proposing repeatable, and they need no network. It names no
-index: where a file lies is not kept.
-"""
+index: where a file lies is not kept."""
 
 import functools
 from collections.abc import Iterable

@@ -4,9 +4,8 @@ or JSON.
 
 import contextlib
 import datetime
+import hashlib
 import re
-import sqlite3
-import threading
 import time
 from collections.abc import Iterable
 from functools import lru_cache, partial
@@ -29,14 +28,14 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 from urllib3.exceptions import HTTPError
 
-from compat.errors import NoPage, one_line
+from compat import files
+from compat.errors import CompatError, NoPage, one_line
 from compat.index.metadata import MetadataReader
 from compat.index.release import Artifact, Package, Published, Release
 from compat.index.settings import IndexSettings, is_remote
 from compat.index.transport import BadStatus, ResponseLimits, Web, unreachable, without_login
 from compat.value import Value
 
-LOCK_SECONDS = 2.0  # how long another process may hold the pages before this one does without
 ACCEPTED = (
     "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.5,"
     " text/html;q=0.01"
@@ -161,62 +160,36 @@ def _check_version(text: str) -> None:
 
 
 class KeptPages:
-    """The last sound page by URL, for this run only where the folder cannot be written. Whoever has
-    read a page keeps it: a captive portal's must not replace a good one.
+    """The last sound page by URL, a file each; for this run only where none can be written. Whoever
+    has read a page keeps it: a captive portal's must not replace a good one.
     """
 
     def __init__(self, folder: Path | None, fresh: int) -> None:
         self._fresh = datetime.timedelta(seconds=fresh)
-        self._lock = threading.Lock()
-        self._store = _memory() if folder is None else _store(folder / "pages.sqlite")
+        self._folder = folder
+        self._held: dict[str, IndexPage] = {}
 
     def get(self, url: str) -> IndexPage | None:
-        query = "SELECT page FROM pages WHERE url = ?"
-        try:
-            with self._lock:
-                row = self._store.execute(query, (url,)).fetchone()
-            return None if row is None else msgspec.msgpack.decode(row[0], type=IndexPage)
-        except (sqlite3.Error, ValueError, TypeError):
-            return None
+        with contextlib.suppress(OSError, ValueError, RecursionError):
+            if (path := self._path(url)) is not None:
+                return msgspec.msgpack.decode(path.read_bytes(), type=IndexPage)
+        return self._held.get(url)
 
     def is_fresh(self, page: IndexPage) -> bool:
         return _now() - page.received < self._fresh
 
     def keep(self, url: str, page: IndexPage) -> None:
-        insert = "INSERT OR REPLACE INTO pages VALUES (?, ?)"
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            self._store.execute(insert, (url, msgspec.msgpack.encode(page)))
-
-    def close(self) -> None:
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            self._store.close()
-
-
-def _store(path: Path) -> sqlite3.Connection:
-    for _ in range(2):
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return _opened(str(path))
-        except (OSError, sqlite3.OperationalError):
-            break
-        except sqlite3.DatabaseError:
-            with contextlib.suppress(OSError):
-                path.unlink()
-    return _memory()
+            if (path := self._path(url)) is not None:
+                files.write(path, msgspec.msgpack.encode(page))
+                return
+        except (CompatError, OSError):
+            pass
+        self._held[url] = page
 
-
-def _memory() -> sqlite3.Connection:
-    return _opened(":memory:")
-
-
-def _opened(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(
-        path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
-    )
-    connection.execute("CREATE TABLE IF NOT EXISTS pages (url TEXT PRIMARY KEY, page BLOB)")
-    if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
-        raise sqlite3.DatabaseError("damaged")
-    return connection
+    def _path(self, url: str) -> Path | None:
+        name = hashlib.sha256(url.encode()).hexdigest()
+        return None if self._folder is None else self._folder / "pages" / name
 
 
 # What requests and the readers of JSON and HTML raise over a page.
@@ -305,7 +278,6 @@ class PyPISource:
     def close(self) -> None:
         self._web.close()
         self._metadata.close()
-        self._pages.close()
 
     def _answer(self, index: str, name: str) -> Files | None:
         # Return the files on one index's page, from before if need be; None when it has no such
@@ -321,7 +293,7 @@ class PyPISource:
         try:
             response = self._web.get(url, headers={"Accept": ACCEPTED})
             page = page_of(response)
-            files = files_of(page, name)
+            page_files = files_of(page, name)
         except UNREADABLE as error:
             if cached is not None and before is not None:
                 return Files(files=before.files, stale_since=cached.received)
@@ -329,7 +301,7 @@ class PyPISource:
                 return None
             raise unreachable(error, f"its page of {name!r}") from error
         self._pages.keep(url, page)
-        return files
+        return page_files
 
 
 def files_of(page: IndexPage, name: str) -> Files:
@@ -337,10 +309,10 @@ def files_of(page: IndexPage, name: str) -> Files:
     portal's page must not pass for an empty project.
     """
     artifacts = (_artifact(file, name) for file in listed(page))
-    files = tuple(artifact for artifact in artifacts if artifact is not None)
-    if not files:
+    usable = tuple(artifact for artifact in artifacts if artifact is not None)
+    if not usable:
         raise ValueError("no usable file on the page")
-    return Files(files=files)
+    return Files(files=usable)
 
 
 def package_of(name: str, answers: Iterable[Files]) -> Package:

@@ -11,8 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
 from packaging.version import Version
 
-from compat.declare.matrix import PackageAxis
-from compat.declare.selector import Selector
+from compat.declare.matrix import PackageAxis, Selector
 from compat.errors import NoPage
 from compat.value import StrictValue, Value
 

@@ -5,8 +5,8 @@ inputs.
 import datetime
 import hashlib
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache, cached_property, lru_cache
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -16,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from compat.errors import DeclarationError
 from compat.files import first_bytes, read, tree_states
 from compat.lock.lockfile import Cutoff, Inputs, Lock, Pin, lock_digest
+from compat.value import LazyMapping
 
 FORMAT = "1"
 NOW = "now"
@@ -255,13 +256,13 @@ def kept_lock(path: Path) -> Lock:
     return decode_lock(read(path).decode(errors="replace"), "/".join(path.parts[-4:]))
 
 
-class LockDigests(Mapping[str, str]):
+class LockDigests(LazyMapping[str]):
     """The digest of each lock of a folder, by cell; a lock is read when it is asked for."""
 
     def __init__(self, folder: Path, packages: Collection[str]) -> None:
+        super().__init__(lambda: self.states, self._digest)
         self._folder = folder
         self._packages = sorted(packages)
-        self._digests: dict[str, str] = {}
 
     @cached_property
     def states(self) -> Mapping[str, str]:
@@ -280,39 +281,21 @@ class LockDigests(Mapping[str, str]):
             return known
         return {pin.name: pin.version for pin in kept_lock(path).pins if pin.name in self._packages}
 
-    def __getitem__(self, cell: str) -> str:
-        if cell not in self._digests:
-            if cell not in self.states:
-                raise KeyError(cell)
-            text = first_bytes(f"{self._folder}/{cell}.txt", MOST_HEAD)
-            self._digests[cell] = read_digest(text.decode(errors="replace"))
-        return self._digests[cell]
-
-    def __contains__(self, cell: object) -> bool:
-        return cell in self.states
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.states)
-
-    def __len__(self) -> int:
-        return len(self.states)
+    def _digest(self, cell: str) -> str:
+        if cell not in self.states:
+            raise KeyError(cell)
+        text = first_bytes(f"{self._folder}/{cell}.txt", MOST_HEAD)
+        return read_digest(text.decode(errors="replace"))
 
 
-class LocksByCell(Mapping[str, Lock]):
+class LocksByCell(LazyMapping[Lock]):
     """The locks of cells, each read when it is asked for."""
 
     def __init__(self, cells: Iterable[str], lock_of: Callable[[str], Lock | None]) -> None:
-        self._cells = dict.fromkeys(cells)
-        self._lock_of = cache(lock_of)
+        def read(cell: str) -> Lock:
+            lock = lock_of(cell) if cell in self else None
+            if lock is None:
+                raise KeyError(cell)
+            return lock
 
-    def __getitem__(self, cell: str) -> Lock:
-        lock = self._lock_of(cell) if cell in self._cells else None
-        if lock is None:
-            raise KeyError(cell)
-        return lock
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._cells)
-
-    def __len__(self) -> int:
-        return len(self._cells)
+        super().__init__(lambda: cells, read)

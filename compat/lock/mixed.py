@@ -339,25 +339,20 @@ def exchanged_subject(
 
 
 def moved_besides(lock: Lock, other: Lock, subject: str) -> tuple[str, ...]:
-    before = {pin.name: str(pin.version) for pin in lock.pins if pin.name != subject}
-    after = {pin.name: str(pin.version) for pin in other.pins if pin.name != subject}
-    names = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     return tuple(
-        f"{name} {before.get(name, 'missing')} -> {after.get(name, 'missing')}" for name in names
+        f"{pin.package} {pin.before or 'missing'} -> {pin.after or 'missing'}"
+        for pin in drift(lock, other).moved
+        if pin.package != subject and pin.before != pin.after
     )
 
 
 def _relaxed(asked: Iterable[Asked], relaxations: Mapping[str, Relaxation]) -> list[Asked]:
-    requirements: list[Asked] = []
-    for requirement in asked:
-        relaxation = relaxations.get(requirement.name)
-        if relaxation is None:
-            requirements.append(requirement)
-        elif relaxation.to != NOTHING:
-            requirements.append(
-                msgspec.structs.replace(requirement, specifier=relaxation.specifier)
-            )
-    return requirements
+    pairs = [(requirement, relaxations.get(requirement.name)) for requirement in asked]
+    return [
+        requirement if r is None else msgspec.structs.replace(requirement, specifier=r.specifier)
+        for requirement, r in pairs
+        if r is None or r.to != NOTHING
+    ]
 
 
 def _is_met(requirement: Asked, pins: Mapping[str, Version]) -> bool:

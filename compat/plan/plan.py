@@ -18,10 +18,16 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.declare.extended import extended_matrix
-from compat.declare.matrix import Axis, InterpreterAxis, Matrix, PackageAxis, Rule
-from compat.declare.patches import NEWEST
-from compat.declare.selector import Selector
+from compat.declare.matrix import (
+    NEWEST,
+    Axis,
+    InterpreterAxis,
+    Matrix,
+    PackageAxis,
+    Rule,
+    Selector,
+    extended_matrix,
+)
 from compat.errors import EmptyLane, Fault, NothingToDo, UsageError
 from compat.index.discover import lowest_of
 from compat.index.release import Catalogue, Package, Release

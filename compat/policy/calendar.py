@@ -10,10 +10,20 @@ from packaging.version import Version
 
 from compat.declare.matrix import Axis
 from compat.declare.parsing import Name
-from compat.policy.evaluation import AsOf, Evaluation, FloorEvidence, evaluation_on, package_words
+from compat.policy.evaluation import (
+    DAY,
+    AsOf,
+    Evaluation,
+    FloorEvidence,
+    evaluation_on,
+    hold_words,
+    months_later,
+    package_words,
+    rule_of,
+    window_of,
+)
 from compat.policy.proposal import Affected, Against
 from compat.policy.propose import FloorStep, lost, steps_of
-from compat.policy.window import DAY, hold_words, months_later, rule_of, window_of
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue, derive
 

@@ -22,17 +22,24 @@ from functools import cached_property
 import msgspec
 from packaging.version import Version
 
-from compat.declare.matrix import Axis, InterpreterAxis
-from compat.declare.policy import Hold
+from compat.declare.matrix import Axis, Hold, InterpreterAxis
 from compat.plan.plan import Extension, extensions
 from compat.policy.evaluation import (
+    CADENCES,
+    PYTHONS,
     AsOf,
     Evaluation,
     FloorEvidence,
+    Slot,
     cell_evidence,
     evaluation_on,
+    hold_words,
     merged,
+    months_later,
+    move_day,
     package_words,
+    rule_of,
+    window_of,
 )
 from compat.policy.proposal import (
     Affected,
@@ -42,16 +49,6 @@ from compat.policy.proposal import (
     FloorKind,
     Objection,
     Proposal,
-)
-from compat.policy.window import (
-    CADENCES,
-    PYTHONS,
-    Slot,
-    hold_words,
-    months_later,
-    move_day,
-    rule_of,
-    window_of,
 )
 from compat.results.answer import Answer, representative
 from compat.results.snapshot import Snapshot
@@ -421,7 +418,7 @@ class _Mover:
         self.as_of = evaluation.as_of
         self.axis = axis
         self.steps = steps_of(evaluation, axis)
-        self.at, self.hold = self.steps.at, self.steps.hold
+        self.at, self.hold, self.proof = self.steps.at, self.steps.hold, self.steps.proof
 
     def proposals(self) -> Iterator[Proposal]:
         raises = self._with_nearest([self._raise(step) for step in self.steps.proposed])
@@ -434,9 +431,6 @@ class _Mover:
         lower = self._lower()
         if lower is not None:
             yield lower
-
-    def proof(self, version: Version) -> FloorEvidence:
-        return self.evaluation.floor(self.axis.name, version)
 
     def _with_nearest(self, raises: list[Proposal]) -> list[Proposal]:
         nearest = max((raised.proposed for raised in raises if raised.is_open), default=None)
@@ -454,7 +448,19 @@ class _Mover:
 
     def _raise(self, step: FloorStep) -> Proposal:
         to, allowed = step.version, step.slot.on
-        against = [*self._held(step), *self._announced(step)]
+        against: list[Objection] = []
+        if step.held is not None:
+            under = self.steps.under_the_hold
+            now = (
+                "nothing above the floor"
+                if under is None
+                else package_and_version(self.axis, under)
+            )
+            words = hold_words(step.held, self.at)
+            against.append(_says("hold", f"{words}; now calendar and hold allow {now}"))
+        elif step.on > self.as_of.day:
+            on = f"the calendar allows it from {step.on} on"
+            against.append(_says("calendar", f"this is an announcement: {on}"))
         proof = self.evaluation.raised(self.axis.name, to)
         if not against:
             against += self._too_young(to, self._lowest_run(to, (proof,)))
@@ -492,28 +498,6 @@ class _Mover:
             remedy = f'`patch = "oldest"` in `select` of axis {self.axis.name} runs an older one'
             yield _says("calendar", f"{what} {when}; {remedy}")
 
-    def _announced(self, step: FloorStep) -> Iterator[Objection]:
-        if step.held is None and step.on > self.as_of.day:
-            yield _says(
-                "calendar", f"this is an announcement: the calendar allows it from {step.on} on"
-            )
-
-    def _held(self, step: FloorStep) -> Iterator[Objection]:
-        if step.held is not None:
-            under = self.steps.under_the_hold
-            now = (
-                "nothing above the floor"
-                if under is None
-                else package_and_version(self.axis, under)
-            )
-            words = hold_words(step.held, self.at)
-            yield _says("hold", f"{words}; now calendar and hold allow {now}")
-
-    def _early_held(self, to: Version) -> Iterator[Objection]:
-        if self.hold is not None and to > self.hold.at:
-            none = f"the runs support no version above the floor up to {self.hold.at}"
-            yield _says("hold", f"{hold_words(self.hold, self.at)}; {none}")
-
     def _early(self) -> Proposal | None:
         floor_evidence = self.proof(self.at)
         bad = self.as_of.bad(self.axis.name)
@@ -521,7 +505,10 @@ class _Mover:
         if floor_evidence.state != "red" or not above:
             return None
         to = self._next(above)
-        against = list(self._early_held(to))
+        against: list[Objection] = []
+        if self.hold is not None and to > self.hold.at:
+            none = f"the runs support no version above the floor up to {self.hold.at}"
+            against.append(_says("hold", f"{hold_words(self.hold, self.at)}; {none}"))
         wanted = self.as_of.policy.witnesses
         if floor_evidence.red_days < wanted:
             because = (

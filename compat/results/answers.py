@@ -17,7 +17,6 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import cache, cached_property, lru_cache, partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,7 +29,6 @@ from compat.errors import CompatError, Fault
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, Coordinate, Recipe
 from compat.plan.feasible import Obstacle
-from compat.plan.installs import InstallQuestion, plain_questions
 from compat.plan.plan import Fate, Feasible, Infeasible
 from compat.results.answer import (
     Answer,
@@ -50,7 +48,7 @@ from compat.results.runs import CellRuns, History, Run
 from compat.results.snapshot import Snapshot, UntriedCell
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, Passed, parse_outcome
-from compat.value import Value
+from compat.value import LazyMapping, encode_hook
 
 T = TypeVar("T")
 VERSION = 1
@@ -399,64 +397,51 @@ class AnswerTable:
         return msgspec.msgpack.decode(self._told_state("axes"), type=list[tuple[str, str]])
 
 
-class RunsByCell(Mapping[str, CellRuns]):
+class RunsByCell(LazyMapping[CellRuns]):
     """The runs of each cell, read when they are asked for."""
 
     def __init__(self, table: AnswerTable) -> None:
-        self._table = table
-        self._runs: dict[str, CellRuns] = {}
-
-    @cached_property
-    def _cells(self) -> dict[str, None]:
-        def read() -> dict[str, None]:
-            cells = [cell for (cell,) in self._table.execute("SELECT DISTINCT cell FROM runs")]
+        def cells() -> list[str]:
+            cells = [cell for (cell,) in table.execute("SELECT DISTINCT cell FROM runs")]
             if not all(isinstance(cell, str) for cell in cells):
                 raise sqlite3.DatabaseError("a row is damaged")
-            return dict.fromkeys(cells)
+            return cells
 
-        return self._table.ask(read)
+        def read(cell: str) -> tuple[Run, ...]:
+            if not (runs := table.runs_of(cell)):
+                message = f"the records of {cell} were taken away while they were read"
+                raise CompatError.of(message, hint="ask again")
+            return runs
 
-    def __getitem__(self, cell: str) -> CellRuns:
-        if cell not in self._runs:
+        def runs(cell: str) -> CellRuns:
             if cell not in self:
                 raise KeyError(cell)
-            self._runs[cell] = CellRuns(partial(self._read, cell))
-        return self._runs[cell]
+            return CellRuns(partial(read, cell))
 
-    def _read(self, cell: str) -> tuple[Run, ...]:
-        if not (runs := self._table.runs_of(cell)):
-            message = f"the records of {cell} were taken away while they were read"
-            raise CompatError.of(message, hint="ask again")
-        return runs
-
-    def __contains__(self, cell: object) -> bool:
-        return cell in self._cells
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._cells)
-
-    def __len__(self) -> int:
-        return len(self._cells)
+        super().__init__(lambda: table.ask(cells), runs)
 
 
-class _Row(Value, frozen=True, array_like=True):
-    """An answer as its row has it, besides what stands in columns. A number is one of `shared`."""
-
-    lock_digest: str | None
-    is_unchanged: bool
-    refusal: KnownRefusal | None
-    overview: RunOverview | None
-    outcome: Failed | bool
-    since: datetime.date | None
-    latest: datetime.date | None
-    stale: bool
-    capabilities: int
-    faults: int
-    changing: tuple[str, ...]
-    blocked_by: str
-    score: int
-    helpers: int
-    reasons: tuple[str, ...]
+# What a row says of an answer besides what stands in columns: its fields, of which those of `_LIKE`
+# are numbers of `shared`, and its outcome.
+_LIKE: dict[str, Any] = {
+    "capabilities": tuple[Capability, ...],
+    "faults": tuple[CapabilityFault, ...],
+    "score": Score,
+    "helpers": tuple[Capability, ...],
+}
+_OWN: dict[str, Any] = {
+    "lock_digest": str | None,
+    "is_unchanged": bool,
+    "refusal": KnownRefusal | None,
+    "overview": RunOverview | None,
+    "since": datetime.date | None,
+    "latest": datetime.date | None,
+    "stale": bool,
+    "changing": tuple[str, ...],
+    "blocked_by": str,
+    "reasons": tuple[str, ...],
+}
+_Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_OWN.values())]  # type: ignore[misc]
 
 
 class AnswerReader:
@@ -501,36 +486,24 @@ class AnswerReader:
         body: bytes,
         *texts: str,
     ) -> Answer:
-        row, shared = _row.decode(_sound(body)), self._table.shared
+        (outcome, *row), shared = _decoder(_Row).decode(_sound(body)), self._table.shared
         cell = Cell(
             matrix=self._matrix,
             coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
             recipe=recipe,
         )
-        passed = Passed() if row.outcome is True else None
+        passed = Passed() if outcome is True else None
         return Answer(
             cell=cell,
             kind=kind,
             evidence=evidence,
-            outcome=row.outcome if isinstance(row.outcome, Failed) else passed,
-            since=row.since,
-            latest=row.latest,
-            stale=row.stale,
-            capabilities=shared(row.capabilities, tuple[Capability, ...]),
-            faults=shared(row.faults, tuple[CapabilityFault, ...]),
-            changing=row.changing,
-            blocked_by=row.blocked_by,
-            score=shared(row.score, Score),
-            helpers=shared(row.helpers, tuple[Capability, ...]),
-            reasons=row.reasons,
+            outcome=outcome if isinstance(outcome, Failed) else passed,
             expected=expected,
             obstacle=None if obstacle is None else shared(obstacle, Obstacle),
-            refusal=row.refusal,
-            lock_digest=row.lock_digest,
             planned=bool(planned),
-            is_unchanged=row.is_unchanged,
             history=History(self._runs.get(cell_id, ()), self._day),
-            overview=row.overview,
+            **{name: shared(n, form) for (name, form), n in zip(_LIKE.items(), row, strict=False)},
+            **dict(zip(_OWN, row[len(_LIKE) :], strict=True)),
         )
 
 
@@ -581,12 +554,16 @@ class StoredSnapshot(Snapshot):
 
     @cached_property
     def by_id(self) -> Mapping[str, Answer]:
-        return AnswersById(self, self._one)
+        """The entries by the ids of their cells, those of lanes after the others."""
 
-    def _one(self, cell: str) -> Answer | None:
-        if cell not in self._by_id:
-            self._read("cell = ?", cell)
-        return self._by_id.setdefault(cell, None)
+        def one(cell: str) -> Answer:
+            if cell not in self._by_id:
+                self._read("cell = ?", cell)
+            if (entry := self._by_id.setdefault(cell, None)) is None:
+                raise KeyError(cell)
+            return entry
+
+        return LazyMapping(lambda: (e.id for e in (*self.entries, *self.lanes)), one)
 
     def _read(self, where: str, *values: object) -> tuple[Answer, ...]:
         """The entries of those rows; of a cell that was read before, the same object."""
@@ -632,50 +609,12 @@ class StoredSnapshot(Snapshot):
             lambda: [(text, Version(text)) for (text,) in self._table.rows(asked)],
         )
 
-    @cached_property
-    def plain_questions(self) -> tuple[InstallQuestion, ...]:
-        def asked() -> _Questions:
-            return [
-                (str(q.release), str(q.python), None if q.cell is None else q.cell.id, q.obstacle)
-                for q in plain_questions(self.feasibility)
-            ]
-
-        return tuple(
-            InstallQuestion(
-                release=Version(release),
-                python=Version(python),
-                cell=None if cell is None else self.by_id[cell].cell,
-                obstacle=obstacle,
-            )
-            for release, python, cell, obstacle in self.kept("questions", _Questions, asked)
-        )
-
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
         body = self._table.derived(kind)
         if body is None:
-            body = msgspec.msgpack.encode(make())
+            body = msgspec.msgpack.encode(make(), enc_hook=encode_hook)
             self._table.keep(kind, body)
-        return msgspec.msgpack.decode(body, type=form)
-
-
-class AnswersById(Mapping[str, Answer]):
-    """The entries of a table by the ids of their cells, those of lanes after the others."""
-
-    def __init__(self, known: StoredSnapshot, one: Callable[[str], Answer | None]) -> None:
-        self._known = known
-        self._one = one
-
-    def __getitem__(self, cell: str) -> Answer:
-        entry = self._one(cell)
-        if entry is None:
-            raise KeyError(cell)
-        return entry
-
-    def __iter__(self) -> Iterator[str]:
-        return (entry.cell.id for entry in chain(self._known.entries, self._known.lanes))
-
-    def __len__(self) -> int:
-        return len(self._known.entries) + len(self._known.lanes)
+        return msgspec.msgpack.decode(body, type=form, dec_hook=lambda _, text: Version(text))
 
 
 class _Numbers:
@@ -774,22 +713,10 @@ def _with_answers(
 
 def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
     outcome = known.outcome
-    row = _Row(
-        lock_digest=known.lock_digest,
-        is_unchanged=known.is_unchanged,
-        refusal=known.refusal,
-        overview=known.overview,
-        outcome=outcome if isinstance(outcome, Failed) else outcome is not None,
-        since=known.since,
-        latest=known.latest,
-        stale=known.stale,
-        capabilities=shared.of(known.capabilities),
-        faults=shared.of(known.faults),
-        changing=known.changing,
-        blocked_by=known.blocked_by,
-        score=shared.of(known.score),
-        helpers=shared.of(known.helpers),
-        reasons=known.reasons,
+    row = (
+        outcome if isinstance(outcome, Failed) else outcome is not None,
+        *(shared.of(getattr(known, name)) for name in _LIKE),
+        *(getattr(known, name) for name in _OWN),
     )
     return (
         known.id,
@@ -817,7 +744,6 @@ _RunBody = tuple[
 ]
 _Told = tuple[tuple[Capability, ...], tuple[str, ...]]
 _Names = tuple[tuple[str, str, str], ...]
-_Questions = list[tuple[str, str, str | None, Obstacle | None]]
 _Disproofs = list[tuple[Clause | None, FileClause | None, str, datetime.date]]
 
 
@@ -887,7 +813,6 @@ def _changed_at(path: Path) -> int:
 
 
 _outcome = lru_cache(maxsize=10_000)(parse_outcome)
-_row = msgspec.msgpack.Decoder(_Row)
 
 
 @cache

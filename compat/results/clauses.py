@@ -8,6 +8,7 @@ on Computers 48, 1999), each answers every cell that contains it, whatever else 
 import datetime
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 import msgspec
@@ -24,7 +25,7 @@ from compat.lock.demands import (
     replaceable,
 )
 from compat.results.record import is_cell_id
-from compat.run.outcome import Failed, is_spurious, parse_outcome
+from compat.run.outcome import Failed, Stage, is_spurious, parse_outcome
 from compat.value import StrictValue, encode
 
 CLAUSES_FORMAT = 1
@@ -206,28 +207,26 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
 
     Raises DeclarationError, naming `source`, when the text has something else.
     """
-    try:
+    with refused(source, "clauses"):
         document = msgspec.json.decode(text, type=_KeptText)
         for clause in document.clauses:
-            _refuse_other_ids(clause.cell)
+            _refuse_unsound(clause, "lock", clause.cell)
             wrong = next((fact for fact in clause.facts if not is_fact(fact)), None)
             if wrong is not None:
                 raise ValueError(f"{clause.cell}: {wrong[:80]!r} is not a fact")
             if list(clause.facts) != sorted(set(clause.facts)):
                 raise ValueError(f"{clause.cell}: facts must be sorted, each once")
-            _refuse_other_pythons(clause)
-            outcome = parse_outcome(clause.outcome)
-            if not isinstance(outcome, Failed) or outcome.stage != "lock":
-                raise ValueError(f"{clause.cell}: no resolver comes to {clause.outcome[:80]}")
         for file in document.files:
-            _refuse_unsound_file(file)
+            _refuse_unsound(file, "import", file.cell, file.works)
+            if file.failed.place.rpartition(":")[0] != file.path:
+                raise ValueError(f"{file.cell}: {file.outcome[:80]} is not in {file.path[:80]}")
+            releases = list(map(Version, file.releases))
+            if releases != sorted(set(releases)):
+                raise ValueError(f"{file.cell}: releases must be sorted, each once")
         keys = [(clause.facts, clause.outcome) for clause in document.clauses]
         file_keys = [_file_key(file) for file in document.files]
         if keys != sorted(set(keys)) or file_keys != sorted(set(file_keys)):
             raise ValueError("clauses must stand in order, each once")
-    except (ValueError, RecursionError) as fault:
-        hint = "compat run MATRIX --budget 20m makes it again once it is deleted"
-        raise DeclarationError.of(f"has no clauses: {fault}", path=source, hint=hint) from fault
     if document.platform != matrix.platform or not set(matrix.builds) <= set(document.builds):
         return KeptClauses(files=document.files)
     conflicts = document.clauses
@@ -242,6 +241,16 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
             for c in conflicts
         )
     return KeptClauses(conflicts=conflicts, files=document.files)
+
+
+@contextmanager
+def refused(source: str, what: str, command: str = "run MATRIX --budget 20m") -> Iterator[None]:
+    """Raise DeclarationError, naming the file, where its text has something else than `what`."""
+    try:
+        yield
+    except (ValueError, RecursionError) as fault:
+        hint = f"compat {command} makes it again once it is deleted"
+        raise DeclarationError.of(f"has no {what}: {fault}", path=source, hint=hint) from fault
 
 
 def _with_asked(clause: Clause, packages: Collection[str]) -> Clause:
@@ -260,26 +269,13 @@ def _file_key(clause: FileClause) -> tuple[str, str]:
     return clause.path, clause.sha256
 
 
-def _refuse_unsound_file(clause: FileClause) -> None:
-    """Raise ValueError for what the types cannot say."""
-    _refuse_other_ids(clause.cell, clause.works)
-    _refuse_other_pythons(clause)
-    outcome = parse_outcome(clause.outcome)
-    if not isinstance(outcome, Failed) or outcome.stage != "import":
-        raise ValueError(f"{clause.cell}: no import comes to {clause.outcome[:80]}")
-    if outcome.place.rpartition(":")[0] != clause.path:
-        raise ValueError(f"{clause.cell}: {clause.outcome[:80]} is not in {clause.path[:80]}")
-    releases = list(map(Version, clause.releases))
-    if releases != sorted(set(releases)):
-        raise ValueError(f"{clause.cell}: releases must be sorted, each once")
-
-
-def _refuse_other_ids(*cells: str) -> None:
+def _refuse_unsound(clause: Clause | FileClause, stage: Stage, *cells: str) -> None:
     wrong = next((cell for cell in cells if not is_cell_id(cell)), None)
     if wrong is not None:
         raise ValueError(f"{wrong[:80]!r} is not the id of a cell")
-
-
-def _refuse_other_pythons(clause: Clause | FileClause) -> None:
     if list(clause.pythons) != sorted(set(clause.pythons), key=_series):
         raise ValueError(f"{clause.cell}: Pythons must be sorted, each once")
+    outcome = parse_outcome(clause.outcome)
+    if not isinstance(outcome, Failed) or outcome.stage != stage:
+        who = "resolver" if stage == "lock" else "import"
+        raise ValueError(f"{clause.cell}: no {who} comes to {clause.outcome[:80]}")

@@ -7,7 +7,6 @@ one and moves nothing.
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
 from itertools import pairwise
 
 import msgspec
@@ -43,26 +42,25 @@ def with_answers(
     if not on_day and before == _NOTHING:
         return with_expectations(known)
 
-    # Only cells without an answer of their own ask about clauses.
-    @cache
-    def consequences() -> Consequences:
-        return Consequences(known.feasibility, before)
-
-    @cache
-    def disproofs() -> tuple[Disproof, ...]:
-        if before == _NOTHING:
-            return ()
-        contained = _contained(known, on_day, consequences())
-        return tuple(_disproofs(known, on_day, contained))
-
-    @cache
-    def standing() -> Consequences | None:
-        return None if before == _NOTHING else consequences().without(disproofs())
+    disproofs: tuple[Disproof, ...] = ()
+    standing: Consequences | None = None
+    if before != _NOTHING:
+        every = Consequences(known.feasibility, before)
+        disproofs = tuple(_disproofs(known, on_day, _contained(known, on_day, every)))
+        standing = every.without(disproofs)
 
     def answered(entry: Answer) -> Answer:
-        return _answered(known, entry, on_day, standing)
+        refusal = _known(entry, on_day.get(entry.id), standing)
+        if refusal is None:
+            return entry
+        # Whose fault a failure would be is asked where something ran.
+        context = known.attribution.context
+        present = context(entry.cell, known.present) if entry.runs else known.present
+        return judged_again(entry, present, refusal)
 
-    return with_expectations(known.with_plain(on_day, disproofs).mapped(answered))
+    after = known.mapped(answered)
+    after.plain, after.disproofs = on_day, disproofs
+    return with_expectations(after)
 
 
 class Consequences:
@@ -120,9 +118,6 @@ class Consequences:
         return bool(usable) and all(str(release.version) in file.releases for release in usable)
 
 
-Standing = Callable[[], Consequences | None]
-
-
 def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
     """Return the cells that have no answer any more because clauses of these are disproved,
     sorted.
@@ -141,18 +136,9 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
     )
 
 
-def _answered(
-    known: Snapshot, entry: Answer, answers: Mapping[str, PlainAnswer], standing: Standing
-) -> Answer:
-    refusal = _known(entry, answers.get(entry.cell.id), standing)
-    if refusal is None:
-        return entry
-    # Whose fault a failure would be is asked where something ran.
-    present = known.attribution.context(entry.cell, known.present) if entry.runs else known.present
-    return judged_again(entry, present, refusal)
-
-
-def _known(entry: Answer, answer: PlainAnswer | None, standing: Standing) -> KnownRefusal | None:
+def _known(
+    entry: Answer, answer: PlainAnswer | None, standing: Consequences | None
+) -> KnownRefusal | None:
     """What is known of a cell: what a resolver said of it, else what follows.
 
     A refusal that says something about our builds alone, such as one for want of a build, is none.
@@ -162,8 +148,7 @@ def _known(entry: Answer, answer: PlainAnswer | None, standing: Standing) -> Kno
         return KnownRefusal(
             outcome=asked, because=answer.because, on=answer.on, ground="asked", witness=answer.cell
         )
-    clauses = standing() if _is_open(entry) else None
-    return None if clauses is None else clauses.of(entry.cell)
+    return standing.of(entry.cell) if standing is not None and _is_open(entry) else None
 
 
 def _is_open(entry: Answer) -> bool:

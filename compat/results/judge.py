@@ -12,8 +12,7 @@ from __future__ import annotations
 import datetime
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from msgspec.structs import replace
@@ -56,7 +55,6 @@ from compat.value import StrictValue
 _EVIDENCE: dict[Tier, EvidenceKind] = {"full": "tested", "smoke": "smoke"}
 FRESH_DAYS = 90
 CORE_ALONE = "only the core of the suite was run"
-_MOST_ALIKE = 10_000
 
 
 class EvaluationContext(StrictValue, frozen=True, kw_only=True):
@@ -249,10 +247,6 @@ def _newest_group(
     """The group of the newest run, and the day from which on every run left the cell with the kind
     that it has now.
     """
-    runs = [(counted_run.run, counted_run.outcomes) for counted_run in counted]
-    alike = _ALIKE.of(runs, asked, present.helpers, present.faults)
-    if alike is not None:
-        return alike, counted[0].run.started.date()
     groups: defaultdict[tuple[str, str], RunGroup] = defaultdict(
         lambda: RunGroup(asked, present.helpers, present.faults)
     )
@@ -333,11 +327,6 @@ class RunGroup:
     @cached_property
     def score(self) -> Score:
         return Score.of(self.capabilities, self.faults, finished=self.is_finished)
-
-    def as_of(self, newest: Ran) -> RunGroup:
-        group = copy(self)
-        group.newest = newest
-        return group
 
     @property
     def _failing(self) -> tuple[Capability, ...]:
@@ -431,51 +420,6 @@ class RunGroup:
         )
 
 
-class AlikeGroups:
-    """Groups whose runs all came to the same: most cells came to what another one did, and what
-    follows is worked out once.
-    """
-
-    def __init__(self) -> None:
-        # With what the keys name by identity, so that nothing else gets that identity.
-        self._groups: dict[Hashable, tuple[RunGroup, object]] = {}
-
-    def of(
-        self,
-        runs: Sequence[tuple[Ran, tuple[Outcome, ...]]],
-        asked: frozenset[str],
-        helpers: frozenset[str],
-        faults: tuple[CapabilityFault, ...],
-    ) -> RunGroup | None:
-        """Return the group of runs, oldest first, each with those of its outcomes that count; None
-        where they are of several locks or suites, or did not all say the same, word for word.
-        Nothing may be added to it.
-        """
-        (first, outcomes), (newest, _) = runs[0], runs[-1]
-        if not all(_says_the_same(first, run) and outcomes == counted for run, counted in runs[1:]):
-            return None
-        # Equal capabilities are one object in the index, and to compare them takes longer.
-        shared = first.capabilities, faults
-        key = (*map(id, shared), outcomes, first.tier, first.involved, asked, helpers)
-        known = self._groups.get(key)
-        if known is None:
-            if len(self._groups) >= _MOST_ALIKE:
-                self._groups.clear()
-            group = RunGroup(asked, helpers, faults)
-            group.add(first, outcomes)
-            assert group.score is not None, "it is worked out once for all"
-            known = self._groups[key] = group, shared
-        return known[0].as_of(newest)
-
-
-def _says_the_same(run: Ran, other: Ran) -> bool:
-    return (
-        run.capabilities is other.capabilities
-        and (run.lock_digest, run.suite_digest) == (other.lock_digest, other.suite_digest)
-        and (run.tier, run.involved) == (other.tier, other.involved)
-    )
-
-
 def _reached_tests(outcome: Outcome) -> bool:
     return isinstance(outcome, Passed) or outcome.stage == "test"
 
@@ -496,9 +440,6 @@ def _of_subject(
         ),
         Passed(),
     )
-
-
-_ALIKE = AlikeGroups()
 
 
 class Attribution:

@@ -11,9 +11,9 @@ import datetime
 import math
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from packaging.version import Version
@@ -23,11 +23,12 @@ from compat.errors import DeclarationError
 from compat.files import read_if_there, write
 from compat.lock.lockfile import Lock, Refusal
 from compat.results.answer import Answer
-from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses
+from compat.results.clauses import KeptClauses, decode_clauses, encode_clauses, refused
 from compat.results.record import is_cell_id
 from compat.run.outcome import Failed, Outcome, Passed, is_of_machine, is_spurious, parse_outcome
 from compat.value import StrictValue, encode
 
+T = TypeVar("T")
 FORMAT = 1
 LOCKED = "locked"
 
@@ -61,7 +62,7 @@ def answer_of(
     return PlainAnswer(cell=cell, on=day, outcome=str(failed), because=because)
 
 
-class _Kept(StrictValue, frozen=True, kw_only=True):
+class _KeptAnswers(StrictValue, frozen=True, kw_only=True):
     format: Annotated[int, msgspec.Meta(ge=FORMAT, le=FORMAT)]
     answers: tuple[PlainAnswer, ...]
 
@@ -80,8 +81,9 @@ def decode_answers(
 
     They are about fresh cells, where not about those of any recipe.
     """
-    try:
-        document = msgspec.json.decode(text, type=_Kept)
+    command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
+    with refused(source, "answers of a resolver", command):
+        document = msgspec.json.decode(text, type=_KeptAnswers)
         answers = {answer.cell: answer for answer in document.answers}
         if len(answers) < len(document.answers):
             raise ValueError("a cell stands there twice")
@@ -89,18 +91,10 @@ def decode_answers(
             if not is_cell_id(answer.cell) or ("+" in answer.cell and not is_any_recipe):
                 kind = "" if is_any_recipe else "fresh "
                 raise ValueError(f"{answer.cell[:80]!r} is not the id of a {kind}cell")
-            if answer.outcome == LOCKED:
-                continue
-            outcome = parse_outcome(answer.outcome)
-            if not isinstance(outcome, Failed) or outcome.stage != "lock":
+            if answer.outcome != LOCKED and (
+                answer.refusal is None or answer.refusal.stage != "lock"
+            ):
                 raise ValueError(f"{answer.cell}: no resolver comes to {answer.outcome}")
-    except (ValueError, RecursionError) as fault:
-        command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
-        raise DeclarationError.of(
-            f"has no answers of a resolver: {fault}",
-            path=source,
-            hint=f"compat {command} makes it again once it is deleted",
-        ) from fault
     return answers
 
 
@@ -249,16 +243,13 @@ def decode_audit(text: str, source: str) -> Audit:
     """Return the audit of the text; raise DeclarationError, naming `source`, when it has something
     else.
     """
-    try:
+    with refused(source, "audit"):
         audit = msgspec.json.decode(text, type=_KeptAudit).audit
         ids = [cell.cell for cell in audit.cells]
         if not all(map(is_cell_id, ids)) or len(set(ids)) < len(ids):
             raise ValueError("its cells must be ids, each once")
         if len(ids) > audit.inferred:
             raise ValueError("it has more cells than there were to choose from")
-    except (ValueError, RecursionError) as fault:
-        hint = "compat run MATRIX --budget 20m makes it again once it is deleted"
-        raise DeclarationError.of(f"has no audit: {fault}", path=source, hint=hint) from fault
     return audit
 
 
@@ -299,16 +290,6 @@ class KeptBlame(StrictValue, frozen=True, kw_only=True):
         )
 
 
-def decode_blames(text: bytes) -> tuple[KeptBlame, ...]:
-    """Raises msgspec.MsgspecError and ValueError for damage."""
-    blames = msgspec.json.decode(text, type=tuple[KeptBlame, ...])
-    for blame in blames:
-        parse_outcome(blame.failed)
-        for each in blame.packages:
-            each.includes(Version(each.works))
-    return blames
-
-
 PLAIN = "plain.json"
 CLAUSES = "clauses.json"
 PROBES = "probes.json"
@@ -332,45 +313,55 @@ class LearntFiles:
 
     @cached_property
     def plain(self) -> dict[str, PlainAnswer]:
-        return _answers(self._folder, PLAIN, self._texts[PLAIN])
+        return _decoded(self._folder, PLAIN, self._texts[PLAIN], decode_answers) or {}
 
     @cached_property
     def asked(self) -> dict[str, PlainAnswer]:
         """What a resolver last said of each cell, by its id; the newer of answer and probe."""
         plain = self.plain
-        newer = {
-            c: probe
-            for c, probe in _answers(self._folder, PROBES, self._texts[PROBES]).items()
-            if c not in plain or plain[c].on <= probe.on
-        }
+        probes = _decoded(self._folder, PROBES, self._texts[PROBES], _decode_probes) or {}
+        newer = {c: p for c, p in probes.items() if c not in plain or plain[c].on <= p.on}
         return {**plain, **newer}
 
     @cached_property
     def clauses(self) -> KeptClauses:
-        return _clauses(self._folder, self._matrix, self._texts[CLAUSES])
+        decode = partial(decode_clauses, matrix=self._matrix)
+        return _decoded(self._folder, CLAUSES, self._texts[CLAUSES], decode) or KeptClauses()
+
+
+def _decoded(
+    folder: Path, name: str, text: bytes | None, decode: Callable[[str, str], T]
+) -> T | None:
+    source = f"matrices/{folder.name}/{name}"
+    return None if text is None else decode(text.decode(errors="replace"), source)
+
+
+def _kept(folder: Path, name: str, decode: Callable[[str, str], T]) -> T | None:
+    return _decoded(folder, name, read_if_there(folder / name), decode)
 
 
 def kept_clauses(folder: Path, matrix: Matrix) -> KeptClauses:
-    return _clauses(folder, matrix, read_if_there(folder / CLAUSES))
-
-
-def _clauses(folder: Path, matrix: Matrix, text: bytes | None) -> KeptClauses:
-    source = f"matrices/{folder.name}/{CLAUSES}"
-    if text is None:
-        return KeptClauses()
-    return decode_clauses(text.decode(errors="replace"), source, matrix)
+    return _kept(folder, CLAUSES, partial(decode_clauses, matrix=matrix)) or KeptClauses()
 
 
 def keep_clauses(folder: Path, matrix: Matrix, clauses: KeptClauses) -> None:
     write(folder / CLAUSES, encode_clauses(clauses, matrix))
 
 
-def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
-    text = read_if_there(folder / BLAMES)
+def _decode_blames(text: str, source: str) -> tuple[KeptBlame, ...]:
     try:
-        return () if text is None else decode_blames(text)
-    except (msgspec.MsgspecError, ValueError) as fault:
-        raise DeclarationError.of(str(fault), path=f"matrices/{folder.name}/{BLAMES}") from fault
+        blames = msgspec.json.decode(text, type=tuple[KeptBlame, ...])
+        for blame in blames:
+            parse_outcome(blame.failed)
+            for each in blame.packages:
+                each.includes(Version(each.works))
+    except ValueError as fault:
+        raise DeclarationError.of(str(fault), path=source) from fault
+    return blames
+
+
+def kept_blames(folder: Path) -> tuple[KeptBlame, ...]:
+    return _kept(folder, BLAMES, _decode_blames) or ()
 
 
 def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
@@ -381,15 +372,12 @@ def keep_blames(folder: Path, blames: Sequence[KeptBlame]) -> None:
     write(folder / BLAMES, f"[\n{listed}\n]\n".encode())
 
 
+def _decode_probes(text: str, source: str) -> dict[str, PlainAnswer]:
+    return decode_answers(text, source, is_any_recipe=True)
+
+
 def kept_probes(folder: Path) -> dict[str, PlainAnswer]:
-    return _answers(folder, PROBES, read_if_there(folder / PROBES))
-
-
-def _answers(folder: Path, name: str, text: bytes | None) -> dict[str, PlainAnswer]:
-    if text is None:
-        return {}
-    source = f"matrices/{folder.name}/{name}"
-    return decode_answers(text.decode(errors="replace"), source, is_any_recipe=name == PROBES)
+    return _kept(folder, PROBES, _decode_probes) or {}
 
 
 def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
@@ -398,15 +386,13 @@ def keep_probes(folder: Path, probes: Iterable[PlainAnswer]) -> None:
 
 
 def keep_plain(folder: Path, answers: Iterable[PlainAnswer]) -> None:
-    merged = _answers(folder, PLAIN, read_if_there(folder / PLAIN))
+    merged = _kept(folder, PLAIN, decode_answers) or {}
     merged |= {answer.cell: answer for answer in answers}
     write(folder / PLAIN, encode_answers(merged.values()))
 
 
 def kept_audit(folder: Path) -> Audit | None:
-    text = read_if_there(folder / AUDIT)
-    source = f"matrices/{folder.name}/{AUDIT}"
-    return None if text is None else decode_audit(text.decode(errors="replace"), source)
+    return _kept(folder, AUDIT, decode_audit)
 
 
 def keep_audit(folder: Path, audit: Audit) -> None:

@@ -4,7 +4,7 @@ import datetime
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal
 
@@ -28,41 +28,35 @@ from compat.run.signatures import EXCEPTIONS, match_signature
 from compat.value import StrictValue
 
 Raw = dict[str, Any]
+# Causes that were renamed in format 4, by their names before.
+RENAMED_CAUSES = {"not-as-asked": "environment-mismatch"}
 
 
-def _with_involved(raw: Raw) -> Raw:
-    """Format 1 did not say which packages a failure speaks of: as far as its outcome and what was
-    installed tell.
-    """
-    outcome = parse_outcome(_renamed(raw["outcome"]))
-    if isinstance(outcome, Failed) and outcome.stage == "lock":
-        packages = involved_in_refusal(outcome.subject, raw["log"])
-    else:
-        packages = involved(outcome, [item["name"] for item in raw["installed"]], {})
-    return {**raw, "involved": list(packages)}
-
-
-def _with_remarks(raw: Raw) -> Raw:
-    return {**raw, "remarks": []}
-
-
-def _with_new_names(raw: Raw) -> Raw:
-    seconds = dict(raw["step_seconds"])
-    seconds["overhead"] = seconds.pop("ours")
-    return {
-        **raw,
-        "outcome": _renamed(raw["outcome"]),
-        "attempts": [{**a, "outcome": _renamed(a["outcome"])} for a in raw["attempts"]],
-        "capabilities": [
+def _upgraded(raw: Raw, number: int) -> Raw:
+    """The keys of today's format, for those of an earlier one."""
+    raw = dict(raw)
+    if number < 4:
+        seconds = dict(raw["step_seconds"])
+        seconds["overhead"] = seconds.pop("ours")
+        raw["step_seconds"] = seconds
+        raw["outcome"] = _renamed(raw["outcome"])
+        raw["attempts"] = [{**a, "outcome": _renamed(a["outcome"])} for a in raw["attempts"]]
+        raw["capabilities"] = [
             {**c, "cause": RENAMED_CAUSES.get(c["cause"], c["cause"])} for c in raw["capabilities"]
-        ],
-        "step_seconds": seconds,
-    }
-
-
-def _with_tier(raw: Raw) -> Raw:
-    """Format 4 knew no tiers: each run asked for the whole suite."""
-    return {**raw, "tier": "full"}
+        ]
+    if number < 2:
+        # It did not say which packages a failure speaks of: as far as its outcome and what was
+        # installed tell.
+        outcome = parse_outcome(raw["outcome"])
+        if isinstance(outcome, Failed) and outcome.stage == "lock":
+            packages = involved_in_refusal(outcome.subject, raw["log"])
+        else:
+            packages = involved(outcome, [item["name"] for item in raw["installed"]], {})
+        raw["involved"] = list(packages)
+    if number < 3:
+        raw["remarks"] = []
+    # Format 4 knew no tiers: each run asked for the whole suite.
+    return raw | ({"tier": "full"} if number < 5 else {})
 
 
 def _renamed(outcome: str) -> str:
@@ -71,42 +65,15 @@ def _renamed(outcome: str) -> str:
     return f"{stage}{colon}{RENAMED_CAUSES.get(cause, cause)}{bracket}{parts}"
 
 
-# Causes that were renamed in format 4, by their names before.
-RENAMED_CAUSES = {"not-as-asked": "environment-mismatch"}
-# From a format to the next: `UPGRADES[1]` turns the keys of format 1 into those of format 2.
-UPGRADES: Mapping[int, Callable[[Raw], Raw]] = {
-    1: _with_involved,
-    2: _with_remarks,
-    3: _with_new_names,
-    4: _with_tier,
-}
-
-
 _MOST_SHOWN = 60
 
 
-def strict(text: str) -> dict[str, Any]:
-    """Return the JSON object (RFC 8259) of the text, or raise ValueError with one sentence.
-
-    Refused besides what the standard library refuses: deep nesting, NaN, numbers out of range, a
-    key that stands twice, and halves of a surrogate pair.
+def strict(text: str) -> Any:
+    """Return the JSON (RFC 8259) of the text; raise ValueError for what msgspec refuses, and for a
+    key that stands twice, of which it takes the last.
     """
-    try:
-        document = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_no_number, parse_float=_finite
-        )
-        text.encode()
-        json.dumps(document, ensure_ascii=False).encode()
-    except RecursionError as error:
-        raise ValueError("is nested too deep") from error
-    except json.JSONDecodeError as fault:
-        raise ValueError(
-            f"is not JSON: {fault.msg[:1].lower()}{fault.msg[1:]} in line {fault.lineno}"
-        ) from fault
-    except UnicodeEncodeError as error:
-        raise ValueError("is not Unicode: it holds one half of a surrogate pair") from error
-    if not isinstance(document, dict):
-        raise ValueError("is not a JSON object")
+    document = msgspec.json.decode(text)
+    json.loads(text, object_pairs_hook=_unique)
     return document
 
 
@@ -117,17 +84,6 @@ def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"has the key {key[:_MOST_SHOWN]!r} twice")
         members[key] = value
     return members
-
-
-def _no_number(name: str) -> Any:
-    raise ValueError(f"holds {name}, which is not a number in JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if number in (float("inf"), float("-inf")):
-        raise ValueError(f"holds {text[:_MOST_SHOWN]}, which is out of range")
-    return number
 
 
 FORMAT = 5
@@ -335,28 +291,26 @@ def encode_record(record: Record) -> str:
     return text
 
 
-def decode_record(
-    text: str,
-    source: str,
-    upgrades: Mapping[int, Callable[[Raw], Raw]] = UPGRADES,
-    newest: int = FORMAT,
-) -> Record:
-    """Return the record of the text.
+def decode_record(text: str, source: str) -> Record:
+    """Return the record of the text; one of an older format is upgraded.
 
     Raises RecordError with one line when it is not one, or not as it was written.
-
-    A text of an older format is upgraded step by step; `upgrades` and `newest` are there for tests.
     """
     try:
-        if newest == FORMAT and (written := _as_we_write(text)) is not None:
+        if (written := _as_we_write(text)) is not None:
             return _record_of_stored(written)
         raw = _raw(text)
         number = raw.pop("format", None)
-        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= newest:
-            raise ValueError(f"has format {number!r}; this version of compat reads 1 to {newest}")
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= FORMAT:
+            raise ValueError(f"has format {number!r}; this version of compat reads 1 to {FORMAT}")
         if raw.pop("digest", None) != record_digest(text):
             raise ValueError("is not as it was written: its digest differs")
-        return record_of_raw(_upgraded(raw, range(number, newest), upgrades))
+        try:
+            raw = _upgraded(raw, number)
+        except (LookupError, TypeError, AttributeError, ValueError) as fault:
+            because = f"{type(fault).__name__} {fault}"
+            raise ValueError(f"cannot be upgraded from format {number}: {because}") from fault
+        return record_of_raw(raw)
     except (ValueError, UnicodeError) as fault:
         raise RecordError(_fault(source, str(fault))) from fault
 
@@ -408,25 +362,14 @@ def _canonical(raw: Raw | _Written) -> str:
 
 
 def _raw(text: str) -> Raw:
-    """The text's object. What is not in the encoder's own form is looked at key by key."""
     if len(text) > MOST_BYTES or len(text.encode()) > MOST_BYTES:
         raise ValueError(f"is larger than {MOST_BYTES} bytes")
     try:
-        raw = msgspec.json.decode(text)
-        sound = isinstance(raw, dict) and _canonical(raw) == text
-    except (ValueError, RecursionError):
-        sound = False
-    return raw if sound else strict(text)
-
-
-def _upgraded(raw: Raw, steps: Iterable[int], upgrades: Mapping[int, Callable[[Raw], Raw]]) -> Raw:
-    for step in steps:
-        try:
-            raw = upgrades[step](raw)
-        except (LookupError, TypeError, AttributeError, ValueError) as fault:
-            raise ValueError(
-                f"cannot be upgraded from format {step}: {type(fault).__name__} {fault}"
-            ) from fault
+        raw = strict(text)
+    except RecursionError as error:
+        raise ValueError("is nested too deep") from error
+    if not isinstance(raw, dict):
+        raise ValueError("is not a JSON object")
     return raw
 
 

@@ -16,11 +16,10 @@ from compat.declare.matrix import KnownIssue
 from compat.index.release import Catalogue
 from compat.plan.cell import Cell, is_in_lane, readable_cell
 from compat.plan.feasible import Feasibility, Obstacle
-from compat.plan.installs import InstallQuestion, plain_questions
 from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
 from compat.results.answer import Answer, Kind
 from compat.results.clauses import Disproof
-from compat.results.installs import Install
+from compat.results.installs import Install, InstallQuestion, plain_questions
 from compat.results.judge import (
     Attribution,
     EvaluationContext,
@@ -37,7 +36,6 @@ from compat.run.outcome import Failed, Outcome
 from compat.value import Value
 
 T = TypeVar("T")
-LanesOf = Callable[["Snapshot"], tuple[Answer, ...]]
 PlatformInstalls = Callable[[], tuple[Install, ...]]
 # The versions of the axes' packages, by normalised name, in the lock of a cell.
 LockedVersions = Callable[[str], Mapping[str, Version]]
@@ -64,19 +62,16 @@ class Snapshot:
         catalogue: Catalogue,
         entries: Iterable[Answer],
         present: EvaluationContext,
-        plain: Mapping[str, PlainAnswer] | None = None,
-        disproofs: Callable[[], Sequence[Disproof]] = tuple,
+        before: "Snapshot | None" = None,
     ) -> None:
+        """Take the entries; what does not follow from them stays as it was `before`."""
         self.ask = ask
         self.matrix = ask.matrix
         self.catalogue = catalogue
         self.present = present
-        self._plain: Callable[[], Mapping[str, PlainAnswer]] = lambda: plain or {}
-        self._disproofs = disproofs
         self._entries = entries
+        self._before = before
         self._derived: dict[Hashable, Any] = {}
-        self._lanes: LanesOf | None = None
-        self._before: Snapshot | None = None
         self._platforms: PlatformInstalls = tuple
         self.versions: LockedVersions = lambda cell: {}
 
@@ -85,17 +80,17 @@ class Snapshot:
         return tuple(self._entries)
 
     @cached_property
+    def lanes(self) -> tuple[Answer, ...]:
+        return () if self._before is None else self._before.lanes
+
+    @cached_property
     def plain(self) -> Mapping[str, PlainAnswer]:
         """What resolvers had said by the day, by cell."""
-        return self._plain()
+        return {} if self._before is None else self._before.plain
 
     @cached_property
     def disproofs(self) -> tuple[Disproof, ...]:
-        return tuple(self._disproofs())
-
-    def with_lanes(self, lanes: "LanesOf | None") -> "Snapshot":
-        self._lanes = lanes
-        return self
+        return () if self._before is None else self._before.disproofs
 
     def with_platforms(self, installs: PlatformInstalls, versions: LockedVersions) -> "Snapshot":
         self._platforms, self.versions = installs, versions
@@ -104,10 +99,6 @@ class Snapshot:
     @cached_property
     def platform_installs(self) -> tuple[Install, ...]:
         return self._platforms()
-
-    @cached_property
-    def lanes(self) -> tuple[Answer, ...]:
-        return () if self._lanes is None else self._lanes(self)
 
     @cached_property
     def by_id(self) -> Mapping[str, Answer]:
@@ -122,10 +113,10 @@ class Snapshot:
         named = [entry for cell in cells if (entry := self.by_id.get(cell)) and entry.planned]
         entries = [entry for entry in named if not entry.cell.is_in_lane]
         entries += [entry for entry in self.known if not entry.planned]
-        return self._of(entries).with_lanes(lambda _: self.lanes)
+        return self._after(entries)
 
     def mapped(self, change: Callable[[Answer], Answer]) -> "Snapshot":
-        return self._of(tuple(map(change, self.entries)))._after(self)
+        return self._after(tuple(map(change, self.entries)))
 
     def kept(self, kind: str, form: type[T], make: Callable[[], T]) -> T:
         """Return what `make` returns, of that type, which must follow from the known entries and
@@ -133,22 +124,8 @@ class Snapshot:
         """
         return make()
 
-    def with_plain(
-        self, plain: Mapping[str, PlainAnswer], disproofs: Callable[[], Sequence[Disproof]]
-    ) -> "Snapshot":
-        after = Snapshot(self.ask, self.catalogue, self.entries, self.present, plain, disproofs)
-        return after._after(self)
-
-    def _after(self, before: "Snapshot") -> "Snapshot":
-        self._before = before
-        return self.with_lanes(lambda _: before.lanes)
-
-    def _of(self, entries: Iterable[Answer]) -> "Snapshot":
-        after = Snapshot(
-            self.ask, self.catalogue, entries, self.present, disproofs=lambda: self.disproofs
-        )
-        after._plain = lambda: self.plain
-        return after
+    def _after(self, entries: Iterable[Answer]) -> "Snapshot":
+        return Snapshot(self.ask, self.catalogue, entries, self.present, self)
 
     @cached_property
     def untried(self) -> tuple[UntriedCell, ...]:
@@ -180,10 +157,13 @@ class Snapshot:
 
     @cached_property
     def plain_questions(self) -> tuple[InstallQuestion, ...]:
-        return plain_questions(self.feasibility)
+        asked = tuple[InstallQuestion, ...]
+        return self.kept("questions", asked, lambda: plain_questions(self.feasibility))
 
     @cached_property
     def feasibility(self) -> Feasibility:
+        if self._before is not None:
+            return self._before.feasibility
         return Feasibility(self.matrix, self.catalogue)
 
     @cached_property
@@ -270,40 +250,33 @@ def snapshot(
     A run of a cell whose id the matrix cannot read is left out: its axes have changed.
     """
 
-    def made(cell: Cell, obstacle: Obstacle | None, *, planned: bool) -> Answer:
+    def made(cell: Cell, obstacle: Obstacle | None = None, *, planned: bool) -> Answer:
         history = History(runs.get(cell.id, ()), present.day)
         if (before := judged.get(cell.id)) is not None:
             return replace(before, cell=cell, history=history, refusal=None)
         lock = locks.get(cell.id)
         return judge(cell, history, present, lock_digest=lock, obstacle=obstacle, planned=planned)
 
-    def make(fate: Fate) -> Answer:
-        obstacle = fate.obstacle if isinstance(fate, Infeasible) else None
-        return made(fate.cell, obstacle, planned=True)
+    def all_of(fates: Iterable[Fate], beside: Iterable[str]) -> Iterator[Answer]:
+        """What is planned, then what has a lock or a run and no longer stands in the plan."""
+        ids = set()
+        for fate in fates:
+            ids.add(fate.cell.id)
+            obstacle = fate.obstacle if isinstance(fate, Infeasible) else None
+            yield made(fate.cell, obstacle, planned=True)
+        cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted({*beside} - ids))
+        yield from (made(cell, planned=False) for cell in cells if cell is not None)
 
-    def unplanned(cell: Cell) -> Answer:
-        return made(cell, None, planned=False)
-
-    def lanes_of(known: Snapshot) -> tuple[Answer, ...]:
-        is_asked = catalogue.packages and ask.matrix.has_lanes
-        every = lane_cells(known.feasibility) if is_asked else ()
-        beside = {cell_id for cell_id in (*runs, *locks) if is_in_lane(cell_id)}
-        planned = {
-            cell.id: make(fate_of(facts_for(known.feasibility, cell), cell)) for cell in every
-        }
-        cells = (readable_cell(cell_id, ask.matrix) for cell_id in sorted(beside - set(planned)))
-        return (*planned.values(), *(unplanned(cell) for cell in cells if cell is not None))
-
-    entries = {fate.cell.id: make(fate) for fate in fates}
-    cells = (
-        readable_cell(cell_id, ask.matrix) for cell_id in sorted({*runs, *locks} - entries.keys())
-    )
-    outside = (unplanned(cell) for cell in cells if cell is not None and not cell.is_in_lane)
-    alone = Snapshot(ask, catalogue, (*entries.values(), *outside), present)
+    known_ids = {*runs, *locks}
+    lanes = {cell_id for cell_id in known_ids if is_in_lane(cell_id)}
+    alone = Snapshot(ask, catalogue, tuple(all_of(fates, known_ids - lanes)), present)
+    facts = alone.feasibility if catalogue.packages and ask.matrix.has_lanes else None
+    in_lanes = () if facts is None else ((facts, cell) for cell in lane_cells(facts))
+    alone.lanes = tuple(all_of((fate_of(facts_for(f, c), c) for f, c in in_lanes), lanes))
 
     def attributed(known: Answer) -> Answer:
         if known.id in judged or known.overview is None or not known.overview.has_failures:
             return known
         return judged_again(known, alone.attribution.context(known.cell, present))
 
-    return alone.mapped(attributed).with_lanes(lanes_of)
+    return alone.mapped(attributed)

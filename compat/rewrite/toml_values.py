@@ -11,9 +11,8 @@ from packaging.version import InvalidVersion, Version
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import InlineTable, String
 
-from compat.declare.extended import added_python, widened_specifier
 from compat.declare.faults import choice
-from compat.declare.matrix import InterpreterAxis, Relaxation, Rule
+from compat.declare.matrix import InterpreterAxis, Relaxation, Rule, added_python, widened_specifier
 from compat.errors import DeclarationError, UsageError
 from compat.policy.proposal import Proposal
 from compat.rewrite.ranges import Edit, Move, Rewritten, Skipped, Unsatisfiable, moved

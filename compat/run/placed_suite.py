@@ -12,17 +12,16 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from compat import files
+from compat.declare.capabilities import MARK, SETTINGS, reach_above
 from compat.declare.faults import Finding, faults_of
 from compat.declare.matrix import Matrix
-from compat.declare.packaged_tests import MARK, reach_above
-from compat.declare.project_settings import (
+from compat.declare.project import (
     SETTINGS_FILES,
     ProjectSettings,
     cell_settings,
     settings_in,
 )
-from compat.declare.suite_imports import asked_names
-from compat.declare.suite_plugins import SETTINGS
+from compat.declare.suite import asked_names
 from compat.errors import DeclarationError
 
 # The largest folder of tests that is copied into each cell, in bytes; pandas has 40 MB.

@@ -13,7 +13,7 @@ from pathlib import Path
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-from compat.declare.suite_imports import is_collected
+from compat.declare.suite import is_collected
 from compat.errors import ToolFailed, UsageError
 from compat.index.settings import without_credentials
 from compat.value import Value

@@ -8,12 +8,17 @@ from pathlib import Path
 
 from packaging.utils import canonicalize_name
 
-from compat.declare.capabilities import with_table
-from compat.declare.collectable import collectable_tests
-from compat.declare.core_capabilities import core_ids, core_tests, owed_ids
-from compat.declare.packaged_tests import MARK
-from compat.declare.project_settings import noted_settings
-from compat.declare.suite_plugins import OTHER_SETTINGS, SETTINGS
+from compat.declare.capabilities import (
+    MARK,
+    SETTINGS,
+    collectable_tests,
+    core_ids,
+    core_tests,
+    owed_ids,
+    with_table,
+)
+from compat.declare.project import noted_settings
+from compat.declare.suite import OTHER_SETTINGS
 from compat.declare.suite_table import Suite, Tier
 from compat.files import read_if_there
 from compat.value import Value

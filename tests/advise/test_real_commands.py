@@ -23,7 +23,7 @@ from packaging.version import Version
 
 from compat.advise.commands import Commands, Whereabouts, commands
 from compat.cli.machine import interpreter
-from compat.declare.decode import decode_matrix
+from compat.declare.load import decode_matrix
 from compat.declare.matrix import Matrix
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock

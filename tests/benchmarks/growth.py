@@ -24,7 +24,7 @@ from packaging.tags import parse_tag
 from packaging.version import Version
 
 from compat import files
-from compat.declare.decode import decode_matrix
+from compat.declare.load import decode_matrix
 from compat.index.kept import encode_catalogue
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.lock.lock_text import encode_lock

@@ -17,8 +17,7 @@ from packaging.tags import parse_tag
 from packaging.version import Version
 
 from compat.declare.capabilities import Described
-from compat.declare.decode import decode_matrix
-from compat.declare.load import Declared
+from compat.declare.load import Declared, decode_matrix
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin

@@ -15,7 +15,7 @@ SYNTHETIC = """
 import datetime, itertools, json, resource, time
 from packaging.tags import parse_tag
 from packaging.version import Version
-from compat.declare.decode import decode_matrix
+from compat.declare.load import decode_matrix
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.plan.plan import plan
 from compat.plan.cell import product

@@ -13,7 +13,7 @@ from support.floors import cell
 from support.ran import Run
 
 from compat.cli import options
-from compat.declare.decode import decode_matrix
+from compat.declare.load import decode_matrix
 from compat.index.kept import encode_catalogue
 from compat.index.release import Catalogue, Package
 from compat.lock.lock_text import encode_lock

@@ -4,7 +4,7 @@ is not named.
 
 import pytest
 
-from compat.declare.collectable import collectable_tests
+from compat.declare.capabilities import collectable_tests
 
 PLAIN = """
 import pytest

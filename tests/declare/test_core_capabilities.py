@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from support.world import matrix_of, world
 
-from compat.declare.core_capabilities import core_findings, core_ids, core_tests
+from compat.declare.capabilities import core_findings, core_ids, core_tests
 from compat.declare.suite import suite_faults
 
 TEXTS = {

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.documents import MATRIX, POLICY, TODAY, Document, changed, places, toml
 
-from compat.declare.decode import decode_matrix, decode_policy
-from compat.declare.load import load
+from compat.declare.load import decode_matrix, decode_policy, load
 from compat.errors import DeclarationError
 
 WORDS = sorted(

@@ -13,21 +13,24 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from support.documents import MATRIX, POLICY, Document, Path, changed, toml, without
 
-from compat.declare.decode import decode_matrix, decode_policy
+from compat.declare.load import decode_matrix, decode_policy
 from compat.declare.matrix import (
     OUTSIDE,
     Floor,
+    Hold,
     InterpreterAxis,
+    KnownBad,
     Matrix,
     PackageAxis,
+    Policy,
     Relaxation,
     Rule,
+    Selector,
     When,
+    Window,
     parse_condition,
     parse_pin,
 )
-from compat.declare.policy import Hold, KnownBad, Policy, Window
-from compat.declare.selector import Selector
 from compat.declare.suite_table import Suite
 from compat.errors import DeclarationError, Fault
 from compat.value import encode_hook

@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 from support.documents import MATRIX, POLICY, TODAY, Document, Path, changed, toml, without
 
-from compat.declare.decode import decode_matrix, decode_policy
-from compat.declare.lint import lint_matrix
-from compat.declare.lint_policy import lint_policy
-from compat.declare.load import load
+from compat.declare.load import decode_matrix, decode_policy, lint_matrix, lint_policy, load
 from compat.errors import DeclarationError, Fault
 
 RULE: Document = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from compat.declare.packaged_tests import reach_above
+from compat.declare.capabilities import reach_above
 
 
 @pytest.mark.parametrize(

@@ -7,15 +7,20 @@ import pytest
 from packaging.requirements import Requirement
 from support.documents import MATRIX, TODAY, changed, toml
 
-from compat.declare.capabilities import described, group_of
-from compat.declare.collectable import collectable_tests
-from compat.declare.decode import decode_matrix
-from compat.declare.load import load
+from compat.declare.capabilities import collectable_tests, described, group_of
+from compat.declare.load import decode_matrix, load
 from compat.declare.matrix import Matrix
-from compat.declare.project import extras_in, listed_in, name_in_setup, project_of
-from compat.declare.project_settings import cell_settings, noted_settings, settings_in
+from compat.declare.project import (
+    cell_settings,
+    extras_in,
+    listed_in,
+    name_in_setup,
+    noted_settings,
+    project_of,
+    settings_in,
+    with_groups,
+)
 from compat.declare.suite import suite_faults
-from compat.declare.suite_groups import with_groups
 from compat.errors import DeclarationError
 
 SOURCE = "matrices/demo/matrix.toml"

@@ -8,8 +8,7 @@ from packaging.tags import Tag
 from packaging.version import Version
 from support.memory_source import MemorySource
 
-from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis
-from compat.declare.selector import Selector
+from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis, Selector
 from compat.declare.suite_table import Suite
 from compat.errors import DeclarationError, IndexUnreachable, UnsoundFile
 from compat.index.discover import THREADS, discover

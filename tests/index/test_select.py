@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from compat.declare.selector import Selector
+from compat.declare.matrix import Selector
 from compat.index.release import Artifact, Package, Release
 
 KEEPS: tuple[Literal["each", "minor", "major"], ...] = ("each", "minor", "major")

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 from support.world import matrix_of, source_of, world
 
-from compat.declare.decode import decode_matrix
+from compat.declare.load import decode_matrix
 from compat.errors import EmptyLane, UsageError
 from compat.index.discover import discover
 from compat.index.kept import decode_catalogue, encode_catalogue

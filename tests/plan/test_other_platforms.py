@@ -18,9 +18,9 @@ from compat.index.discover import wheels_elsewhere
 from compat.index.kept import decode_packages, encode_packages
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
-from compat.plan.installs import InstallQuestion, platform_facts, platform_questions
 from compat.plan.plan import named_cells
 from compat.plan.platform import accepted_tags, marker_values
+from compat.results.installs import InstallQuestion, platform_facts, platform_questions
 
 WORLD = world("native")
 MATRIX, CATALOGUE = matrix_of(WORLD), catalogue_of(WORLD)

@@ -9,13 +9,13 @@ from support.corpus import each
 from support.memory_locker import MemoryLocker
 from support.world import catalogue_of, matrix_of, source_of, world
 
-from compat.declare.patches import NEWEST
+from compat.declare.matrix import NEWEST
 from compat.lock.lockfile import Inputs, Lock
 from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.plan import explain, plan
-from compat.policy.window import PYTHONS
+from compat.policy.evaluation import PYTHONS
 
 DOCUMENT = world("patches")
 MATRIX = matrix_of(DOCUMENT)

@@ -3,9 +3,9 @@
 from packaging.version import Version
 from support.world import catalogue_of, matrix_of, world
 
-from compat.declare.decode import decode_matrix
+from compat.declare.load import decode_matrix
 from compat.plan.feasible import Feasibility
-from compat.plan.installs import InstallQuestion, plain_questions
+from compat.results.installs import InstallQuestion, plain_questions
 
 WORLD = world("published")
 

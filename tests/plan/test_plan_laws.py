@@ -20,9 +20,9 @@ from compat.declare.matrix import (
     PackageAxis,
     Relaxation,
     Rule,
+    Selector,
     When,
 )
-from compat.declare.selector import Selector
 from compat.declare.suite_table import Suite
 from compat.errors import UsageError
 from compat.index.release import Artifact, Catalogue, Package, Published, Release

@@ -15,8 +15,7 @@ from support.documents import MATRIX, changed, toml
 from support.fake_index import FakeIndex
 from support.world import catalogue_of, matrix_of, world
 
-from compat.declare.decode import decode_matrix
-from compat.declare.lint import lint_matrix
+from compat.declare.load import decode_matrix, lint_matrix
 from compat.errors import DeclarationError, ToolFailed
 from compat.index import interpreters
 from compat.index.settings import IndexSettings

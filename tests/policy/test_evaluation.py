@@ -7,7 +7,7 @@ import pytest
 from packaging.version import Version
 from support.floors import DAY, OTHER_LOCK, bad, cell, declared, green, policy, ran, red, seen
 
-from compat.declare.policy import Policy
+from compat.declare.matrix import Policy
 from compat.policy.calendar import schedule
 from compat.policy.evaluation import AsOf, Evaluation, evaluation_on
 from compat.policy.propose import floors, proposals

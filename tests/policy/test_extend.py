@@ -20,9 +20,8 @@ from support.floors import (
     release,
 )
 
-from compat.declare.decode import decode_matrix
-from compat.declare.extended import widened_specifier
-from compat.declare.load import Declared
+from compat.declare.load import Declared, decode_matrix
+from compat.declare.matrix import widened_specifier
 from compat.github.standing import requested, waiting
 from compat.index.release import Catalogue, Package, Published
 from compat.plan.plan import plan

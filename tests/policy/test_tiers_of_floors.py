@@ -3,7 +3,7 @@
 from packaging.version import Version
 from support.floors import DAY, cell, declared, policy, ran, red, seen
 
-from compat.declare.policy import Policy
+from compat.declare.matrix import Policy
 from compat.policy.evaluation import AsOf, Evaluation, FloorEvidence, is_red
 from compat.results.record import Record
 

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from packaging.version import Version
 from support.floors import catalogue, declared, hold, policy, window
 
-from compat.declare.policy import Policy
-from compat.policy.evaluation import until
-from compat.policy.window import (
+from compat.declare.matrix import Policy
+from compat.policy.evaluation import (
     CADENCES,
     PYTHONS,
     STEPS,
@@ -25,6 +24,7 @@ from compat.policy.window import (
     hold_on,
     move_day,
     slots,
+    until,
     version_releases,
 )
 

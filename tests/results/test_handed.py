@@ -24,8 +24,7 @@ from support.made_records import (
 )
 from support.made_records import START as BEGAN
 
-from compat.declare.capabilities import SuiteIds, suite_ids
-from compat.declare.core_capabilities import owed_ids
+from compat.declare.capabilities import SuiteIds, owed_ids, suite_ids
 from compat.errors import Fault
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.results import intake as gate

@@ -21,7 +21,7 @@ from compat.advise.proof import is_current
 from compat.advise.request import GOALS, Request, request_of
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
-from compat.declare.decode import decode_matrix
+from compat.declare.load import decode_matrix
 from compat.results.answer import Answer, representative_of_release
 from compat.results.judge import EvaluationContext
 from compat.site.api.documents import api, cell_files

@@ -21,8 +21,7 @@ from support.known import MATRIX, Shelf, lock_of, ran
 from test_api import schema_of
 
 from compat.declare.capabilities import Described
-from compat.declare.matrix import Floor, KnownIssue
-from compat.declare.policy import Policy
+from compat.declare.matrix import Floor, KnownIssue, Policy
 from compat.results.record import Capability
 from compat.run.evidence import Metric
 from compat.run.outcome import Failed

@@ -15,13 +15,13 @@ from support.printed import printed
 
 from compat.declare.platforms import PlatformNames
 from compat.plan.cell import split_platform
-from compat.plan.installs import platform_facts
 from compat.results.installs import (
     Install,
     declared_installs,
     install_causes,
     newest_on,
     on_platforms,
+    platform_facts,
     with_platform_answers,
 )
 from compat.results.learnt import LOCKED, PlainAnswer

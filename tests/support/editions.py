@@ -9,8 +9,7 @@ import msgspec
 from packaging.version import Version
 
 from compat.declare.capabilities import Described
-from compat.declare.matrix import Floor
-from compat.declare.policy import Policy
+from compat.declare.matrix import Floor, Policy
 from compat.results.snapshot import Snapshot
 from compat.site.edition import DigestListing, Edition, Listed, MatrixReport, SiteFile
 from compat.site.publication import PRODUCERS

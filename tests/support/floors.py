@@ -12,10 +12,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-from compat.declare.decode import decode_matrix
-from compat.declare.load import Declared
-from compat.declare.matrix import Floor
-from compat.declare.policy import Hold, KnownBad, Policy, Window
+from compat.declare.load import Declared, decode_matrix
+from compat.declare.matrix import Floor, Hold, KnownBad, Policy, Window
 from compat.index.release import Artifact, Catalogue, Package, Published, Release
 from compat.plan.plan import Fate, plan
 from compat.results.judge import EvaluationContext

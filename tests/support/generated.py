@@ -18,7 +18,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import parse_wheel_filename
 from packaging.version import Version
 
-from compat.declare.decode import decode_matrix
+from compat.declare.load import decode_matrix
 from compat.declare.matrix import Matrix
 from compat.index.kept import encode_catalogue
 from compat.index.release import Artifact, Catalogue, Package, Published, Release

@@ -16,7 +16,7 @@ from packaging.version import Version
 from compat import files
 from compat.advise.lifted import with_locks
 from compat.declare.load import Declared
-from compat.declare.policy import Policy
+from compat.declare.matrix import Policy
 from compat.index.kept import encode_catalogue
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin

@@ -17,7 +17,7 @@ from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
 from compat.declare.platforms import PlatformName, own_name
 from compat.lock.lockfile import Lock
-from compat.policy.window import version_releases
+from compat.policy.evaluation import version_releases
 from compat.results.answer import Answer, representative
 from compat.results.installs import INSTALLABLE, newest_on
 from compat.run.outcome import Failed
