@@ -35,8 +35,9 @@ from compat.run.foreign import open_plain, read_bytes
 _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
 _CHUNK = 1 << 20
-# The interpreter takes code from these, wherever on its path they lie.
-_CODE = (".py", ".pyc", ".so", ".pth")
+# The interpreter takes code from these, wherever on its path they lie; the last two, beside its
+# executable, say where it finds its standard library.
+_CODE = (".py", ".pyc", ".so", ".pth", "._pth", "pyvenv.cfg")
 # The interpreter imports these at its start when it finds them:
 # https://docs.python.org/3/library/site.html
 _AT_START = ("sitecustomize", "usercustomize")
@@ -154,7 +155,8 @@ class Environment:
         An interpreter reads its settings from its environment's root, or else from the folder of
         its executable, before any code runs: https://docs.python.org/3/library/site.html. So no
         wheel keeps a file at the root, beside site-packages in the folder of the standard library,
-        or by the name of a file that the bare environment has; data in folders of its own it does.
+        by the name of a file that the bare environment has, or `*._pth`, which Python reads beside
+        its executable (3.11 and later: Modules/getpath.py); data in folders of its own it does.
         """
         library = posixpath.dirname(self.site)
         names = {posixpath.basename(path) for path in self._bare}
@@ -165,6 +167,7 @@ class Environment:
             if posixpath.dirname(path) == "venv"
             or path.startswith(f"{library}/")
             or posixpath.basename(path) in names
+            or path.endswith("._pth")
         ]
         for path, state in self._bare.items():
             place, copy = self.cell / path, self.cell / "bare" / path.removeprefix("venv/")

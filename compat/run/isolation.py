@@ -52,7 +52,8 @@ class Room(Value, frozen=True):
     Landlock, which leaves the machine's folders for temporary files open.
     `temporary`, a folder of the command's own, then stands at /tmp and /var/tmp, too: programs
     write there by name; without one there is memory. Without `network` there is still the loopback
-    device (L3 and L2).
+    device (L3 and L2). With `links` it is an installer, which links files of its cache: those take
+    no disk again.
     """
 
     cwd: Path
@@ -62,6 +63,7 @@ class Room(Value, frozen=True):
     readable: tuple[Path, ...] = ()
     network: bool = True
     temporary: Path | None = None
+    links: bool = False
 
 
 class Inside(Value, frozen=True):

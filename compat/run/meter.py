@@ -44,7 +44,7 @@ class Meter:
     ) -> None:
         self.level, self.log, self.limits, self.group = level, log, limits, group
         self.known: Known | None = set() if level == "L0" else None
-        self.disk = Disk(room.writable, limits.disk_mb)
+        self.disk = Disk(room.writable, limits.disk_mb, log=log, links=room.links)
         self.in_memory = in_memory(room, level)
         self.keepers: list[Process] = []
         self.begin(0)

@@ -81,6 +81,7 @@ class StepRunner:
             readable=tuple(Path(folder) for folder in readable if folder),
             network=network,
             temporary=None if is_install else home / "tmp",
+            links=is_install,
         )
         ended = run_limited(
             command, room, self.limits(name), level=self.bench.level, cancel=self.cancel

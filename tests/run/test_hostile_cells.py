@@ -188,7 +188,9 @@ class TestOneCellAndTheNext:
         assert outcome(lair.run({}, {"test_a.py": GREEN})).startswith("install-fail:cache(")
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
 
-    @pytest.mark.parametrize("place", ["data/pyvenv.cfg", "data/bin/pyvenv.cfg"])
+    @pytest.mark.parametrize(
+        "place", ["data/pyvenv.cfg", "data/bin/pyvenv.cfg", "scripts/python._pth"]
+    )
     def test_no_code_of_a_wheel_runs_in_an_install(self, lair: Lair, place: str) -> None:
         mark = lair.folder / "sandbox" / "uv" / "mark"
         library = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -209,7 +211,7 @@ class TestOneCellAndTheNext:
         )
         assert not mark.exists() or not lair.is_sealed
         assert outcome(evidence) == "pass", evidence.steps[0].log
-        told = f"before1: {place.removeprefix('data/')}"
+        told = f"before1: {place.removeprefix('data/').replace('scripts', 'bin')}"
         assert {*evidence.refused} == {told, f"before1: lib/{library}/encodings/__init__.py"}
         assert evidence.startup == (f"before1: {'n' * 250}.pth",)
         remarks = record_of([judged(evidence)], "uv").remarks
