@@ -389,9 +389,10 @@ HIDDEN = {
     "never-named": "file = open(os.open('.', os.O_TMPFILE | os.O_RDWR), 'wb')",
     "below-a-long-path": "for _ in range(99): os.mkdir('d' * 99), os.chdir('d' * 99)\n"
     "                file = open('big', 'wb')",
-    "linked-and-dated-back": "big = open('big', 'wb'); os.link('big', 'again')\n"
-    "                dated_back = lambda: (big.flush(), os.utime('big', (0, 0)))\n"
-    "                file = types.SimpleNamespace(write=big.write, flush=dated_back)",
+    "linked-and-dated-back": "big = os.open('big', os.O_CREAT | os.O_RDWR)\n"
+    "                os.link('big', 'again'), os.posix_fallocate(big, 0, 200 << 20)\n"
+    "                os.utime('big', (0, 0))\n"
+    "                file = types.SimpleNamespace(write=len, flush=lambda: None)",
     "mapped-and-closed": "libc = ctypes.CDLL(None); libc.mmap.restype = ctypes.c_void_p\n"
     "                big = os.open('.', os.O_TMPFILE | os.O_RDWR)\n"
     "                size = 200 << 20; os.ftruncate(big, size)\n"
