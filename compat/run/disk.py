@@ -102,14 +102,14 @@ def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: b
     package could date back what it writes.
     """
     total = 0
-    seen: dict[tuple[int, int], int] = {}
+    met: dict[tuple[int, int], int] = {}
     for status in (file for file in _files(folders, hidden) if file.st_ctime >= since):
         if status.st_nlink > 1:
             if links and status.st_mtime < since:
                 continue
             key = (status.st_dev, status.st_ino)
-            seen[key] = seen.get(key, 0) + 1
-            if seen[key] != status.st_nlink:
+            met[key] = met.get(key, 0) + 1
+            if met[key] != status.st_nlink:
                 continue
         total += status.st_blocks * 512
     return total

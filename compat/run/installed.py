@@ -104,9 +104,7 @@ class Wrong(NamedTuple):
 
 
 class Environment:
-    """A cell's folder with its virtual environment, as an installer left it and as code members
-    it.
-    """
+    """A cell's folder with its virtual environment."""
 
     def __init__(self, cell: Path, site: str) -> None:
         self.cell = cell
@@ -285,7 +283,6 @@ class Environment:
         return hashlib.sha256(content[match.end() :]).hexdigest() if match else ""
 
     def settle(self, *folders: str) -> None:
-        """Take what is in these folders of the cell now for what code may find and must leave."""
         self._states = _states(self.cell, folders)
 
     def installed_mb(self) -> float:
@@ -316,9 +313,7 @@ class Environment:
         return tuple(sorted(path.removeprefix(f"{self.site}/") for path in changed))
 
     def remove_bytecode(self) -> None:
-        """Remove what `changed` saw interpreters leave: the next step is to compile the sources
-        themselves.
-        """
+        """The next step is to compile the sources themselves."""
         for path in self._compiled:
             (self.cell / path).unlink(missing_ok=True)
 
@@ -372,8 +367,6 @@ class Environment:
 
 
 class _Listed(importlib.metadata.Distribution):
-    """A distribution that has these entry points, and nothing else."""
-
     def __init__(self, points: bytes) -> None:
         self._points = points.decode(errors="replace")
 
@@ -393,7 +386,6 @@ class Seals:
     """
 
     def __init__(self, folder: Path, interpreter: str) -> None:
-        """Take the folder, and what decides which of a pin's wheels is installed and how."""
         self._folder = folder
         self._interpreter = interpreter
 
@@ -403,7 +395,6 @@ class Seals:
     def broken(
         self, environment: Environment, pins: Iterable[Pin], wrong: Iterable[Wrong]
     ) -> list[Pin]:
-        """Return which of the pins are installed and not as they were."""
         noted = {pin: self._lines(pin) for pin in pins}
         held = {d.name: d for d in environment.distributions}
         differing = _differing(environment, wrong)
@@ -423,7 +414,6 @@ class Seals:
         ]
 
     def keep(self, environment: Environment, pins: Iterable[Pin], wrong: Iterable[Wrong]) -> None:
-        """Keep what these pins are now: each has just been fetched."""
         self._folder.mkdir(parents=True, exist_ok=True)
         held = {d.name: d for d in environment.distributions}
         differing = _differing(environment, wrong)

@@ -108,7 +108,6 @@ def tool(name: str) -> str:
 
 
 def in_memory(room: Room, level: Isolation) -> tuple[str, ...]:
-    """Return where the command finds a file system of its own that takes memory."""
     match level:
         case "L3":
             return (_SHARED_MEMORY, *(() if room.temporary else _TEMPORARY))
@@ -200,7 +199,6 @@ def _mounts(room: Room, readable: Iterable[Path], inside: Inside) -> dict[Path, 
 
 
 def _links(path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield each symbolic link on the way to a path that exists, with its target."""
     place, left = Path("/"), list(path.absolute().parts[1:])
     while left:
         part = left.pop(0)
