@@ -28,6 +28,8 @@ _WALK_SHARE = 0.02
 # Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older
 # than they are.
 _CLOCK_SECONDS = 1.0
+# A file without content takes no block, but one of a number of files that a disk can hold.
+_EMPTY_BYTES = 4096
 # So much of a log is moved at once.
 _CHUNK = 1 << 20
 _GONE = (FileNotFoundError, NotADirectoryError, ProcessLookupError)
@@ -104,14 +106,14 @@ def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: b
     total = 0
     met: dict[tuple[int, int], int] = {}
     for status in (file for file in _files(folders, hidden) if file.st_ctime >= since):
-        if status.st_nlink > 1:
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
             if links and status.st_mtime < since:
                 continue
             key = (status.st_dev, status.st_ino)
             met[key] = met.get(key, 0) + 1
             if met[key] != status.st_nlink:
                 continue
-        total += status.st_blocks * 512
+        total += status.st_blocks * 512 or _EMPTY_BYTES
     return total
 
 
@@ -146,8 +148,8 @@ def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
 
 
 def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_result]:
-    """Yield the files below the folders; note what cannot be looked at: a folder without rights, a
-    path that is too long.
+    """Yield files and folders below the folders; note what cannot be looked at: a folder without
+    rights, a path that is too long.
     """
     waiting = [os.fspath(folder) for folder in folders]
     while waiting:
@@ -157,8 +159,7 @@ def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_r
                     try:
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(entry.path)
-                        else:
-                            yield entry.stat(follow_symlinks=False)
+                        yield entry.stat(follow_symlinks=False)
                     except OSError as fault:
                         hidden.append(fault)
         except OSError as fault:
