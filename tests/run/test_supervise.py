@@ -520,11 +520,17 @@ class TestProcesses:
         assert ended.by == "processes"
         assert not place.alive()
 
+    @pytest.mark.parametrize("means", ["group", "limit of the user"])
     def test_the_kernel_refuses_what_a_starved_supervisor_does_not_see(
-        self, place: Place, monkeypatch: pytest.MonkeyPatch
+        self, place: Place, means: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        if not any("pids" in home.controllers for home in cgroup.group_homes()):
+        is_group = means == "group"
+        if is_group and not any("pids" in home.controllers for home in cgroup.group_homes()):
             pytest.skip("this machine gives no control group for processes")
+        if not is_group:
+            if os.getuid() == 0 or place.level not in hostile.NAMESPACED:
+                pytest.skip("the kernel counts no processes of root, and others' by namespace")
+            monkeypatch.setattr(cgroup, "group_homes", lambda: ())
         monkeypatch.setattr(meter.Meter, "_looked", lambda self: None)
         monkeypatch.setattr(meter.Meter, "broken", lambda self: None)
         ended = place.run(
@@ -544,9 +550,10 @@ class TestProcesses:
             """,
             processes=10,
         )
-        assert ended.by == "processes"
         # Beside them the keeper and the program itself are in the group.
-        assert place.log.read_text() == "38\n"
+        assert not is_group or (ended.by, place.log.read_text()) == ("processes", "38\n")
+        # 4 tasks for each of 10 processes, and a margin in which the supervisor sees them first.
+        assert int(place.log.read_text()) < 90
 
     def test_many_threads_count_as_processes_do(self, place: Place) -> None:
         ended = place.run(
