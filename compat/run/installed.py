@@ -44,8 +44,9 @@ _AT_START = ("sitecustomize", "usercustomize")
 _PACKAGE = "__init__"
 # Where pytest finds its plugins, through importlib.metadata: in either form of a distribution.
 _ENTRY_POINTS = re.compile(r"[^/]+\.(?:dist|egg)-info/entry_points\.txt")
-# An installer writes these anew, whatever the wheel: they differ from cell to cell.
-_OF_INSTALLER = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json")
+# An installer writes these anew, whatever the wheel: they differ from cell to cell. The last
+# has the time of a wheel that lies on this machine.
+_OF_INSTALLER = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
 # The lines of a script that name its interpreter; a long path is put into three of /bin/sh.
 _LAUNCHER = re.compile(rb"#!(?:/bin/sh\n'{3}exec' [^\n]*\n' '{3}|[^\n]*)\n")
 # Sorted last: what other files of this kind put on the path comes before.

@@ -171,6 +171,13 @@ class TestOneCellAndTheNext:
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
         assert later.misrecorded == ()
 
+    def test_a_wheel_that_only_was_written_again_is_as_it_was(self, lair: Lair) -> None:
+        """The canary's is, each day: a worker would stop."""
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+        for wheel in (lair.folder / "links").iterdir():
+            wheel.touch()
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+
     def test_a_wheel_of_the_cache_that_nobody_saw_come_is_fetched_again(self, lair: Lair) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
