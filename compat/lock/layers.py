@@ -161,7 +161,7 @@ def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
     inputs, asked = lock.inputs, inputs_of(facts, cell)
     if cell.recipe != "relaxed":
         return "" if inputs == asked else "asks for something else than the cell does"
-    fields = "python platform no_prereleases as_of injected_pin install_as_python"
+    fields = "python platform no_prereleases as_of injected_pin install_as_python index"
     for field in fields.split():
         if getattr(inputs, field) != getattr(asked, field):
             return f"has another `{field}` than the cell"
@@ -172,7 +172,9 @@ def _unasked(lock: Lock, cell: Cell, facts: Feasibility) -> str:
         for line in {*inputs.requirements}.difference(asked.requirements, held.requirements)
         if "==" not in line and name_of_line(line) not in inputs.constraints
     ]
-    if loose or not asks_as_declared(facts, cell, lock):
+    # A floor asks for its package, too: only what gives way has one.
+    firm = {*map(name_of_line, inputs.floors)} - facts.relaxations(cell).keys()
+    if loose or firm or not asks_as_declared(facts, cell, lock):
         return "asks for something that the cell does not"
     if not {*inputs.suite} <= {*facts.matrix.suite.requirements}:
         return "says of other requirements than the cell that only the suite has them"

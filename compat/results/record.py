@@ -435,6 +435,8 @@ def _refuse_unsound(record: Record) -> None:
     ids = [capability.id for capability in record.capabilities]
     if len(set(ids)) < len(ids):
         raise ValueError("capabilities: one stands there twice")
+    if len(set(record.installed)) < len(record.installed):
+        raise ValueError("installed: one stands there twice")
     if isinstance(record.outcome, Passed) and any(c.status == "no" for c in record.capabilities):
         raise ValueError("outcome: it cannot pass while a capability is 'no'")
 

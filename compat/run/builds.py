@@ -53,7 +53,7 @@ class Workshop(Value, frozen=True):
 
 
 class Order(Value, frozen=True):
-    """What is to be built: the pin, for a Python, with the tools of a date (None: today's)."""
+    """For a Python, with the tools of a date (None: today's)."""
 
     pin: Pin
     python: Version
@@ -69,9 +69,6 @@ class Order(Value, frozen=True):
 def build(
     order: Order, place: Path, log: Path, shop: Workshop, cancel: threading.Event | None = None
 ) -> Ended:
-    """Build the order's wheel in a new folder, the only one that can be written at L3, and return
-    how that ended.
-    """
     pin = order.pin
     for name in ("home", "tmp"):
         (place / name).mkdir(parents=True)
@@ -79,42 +76,25 @@ def build(
     dates = []
     if order.as_of is not None:
         # The tools are of that date; the pin itself is exact and hashed, whatever its date.
-        dates = [
-            f"--exclude-newer={moment_text(order.as_of)}",
-            f"--exclude-newer-package={pin.name}=false",
-        ]
+        dates.append(f"--exclude-newer={moment_text(order.as_of)}")
+        dates.append(f"--exclude-newer-package={pin.name}=false")
     command = [
-        find_uv_bin(),
-        "pip",
-        "install",
-        "--no-config",
-        "--no-progress",
-        "--color=never",
-        "--no-deps",
-        "--no-python-downloads",
-        "--require-hashes",
-        f"--no-binary={pin.name}",
-        f"--python={shop.python}",
-        "--target=target",
-        *index_arguments(shop.index),
-        *dates,
-        "-r",
-        "source.txt",
+        *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress", "--color=never"),
+        *("--no-deps", "--no-python-downloads", "--require-hashes", f"--no-binary={pin.name}"),
+        *(f"--python={shop.python}", "--target=target", *index_arguments(shop.index)),
+        *(*dates, "-r", "source.txt"),
     ]
-    own = {
-        "HOME": str(place / "home"),
-        "TMPDIR": str(place / "tmp"),
-        "UV_CACHE_DIR": str(place / "cache"),
-    }
-    room = Room(
-        cwd=place,
-        variables=tuple(sorted((dict(shop.variables) | own).items())),
-        log=log,
-        writable=(place,),
-        readable=tuple(map(Path, shop.readable)),
-        network=True,
-    )
+    room = build_room(place, log, shop)
     return run_limited(command, room, shop.limits, level=shop.level, cancel=cancel)
+
+
+def build_room(place: Path, log: Path, shop: Workshop) -> Room:
+    folders = (("HOME", "home"), ("TMPDIR", "tmp"), ("UV_CACHE_DIR", "cache"))
+    own = {name: str(place / folder) for name, folder in folders}
+    return Room(
+        cwd=place, variables=tuple(sorted((dict(shop.variables) | own).items())), log=log,
+        writable=(place,), readable=tuple(map(Path, shop.readable)), network=True,
+    )  # fmt: skip
 
 
 def build_all(
@@ -125,11 +105,7 @@ def build_all(
     note: Callable[[Ended], None],
     cancel: threading.Event,
 ) -> list[Path]:
-    """Return the wheels of the orders, each kept from before or built in its own folder, up to the
-    first failure.
-
-    The log gets what each build said; then `note` gets how it ended.
-    """
+    """Return the wheels of the orders, each kept from before or built, up to the first failure."""
     wheels: list[Path] = []
     for order in orders:
         wheel = next(iter(sorted(Path(shop.shelf, order.key).glob("*.whl"))), None)
@@ -148,10 +124,7 @@ def build_all(
 
 
 def _built_wheel(place: Path, pin: Pin) -> Path:
-    """The wheel that a build left in its folder.
-
-    The folder is hostile: links are not followed, nor great depths.
-    """
+    """The folder is hostile: links are not followed, nor great depths."""
     for folder, folders, names in os.walk(place / "cache"):
         if len(Path(folder).relative_to(place).parts) >= _DEPTH:
             folders.clear()
@@ -182,18 +155,14 @@ def _on_shelf(shop: Workshop, order: Order, wheel: Path) -> Path:
 
 
 class Builder:
-    """Tells what a source distribution requires, by building it: what a locker asks for a release
-    that is named.
-    """
+    """What a locker asks for a named release: what its source distribution requires."""
 
     def __init__(self, shop_of: Callable[[Version], Workshop]) -> None:
         self._shop_of = shop_of
         self._known: dict[str, Published | Refusal] = {}
 
     def __call__(self, inputs: Inputs, pin: Pin) -> Published | Refusal:
-        """Return what the release requires, or the refusal of its build; each order is built
-        once.
-        """
+        """Each order is built once."""
         order = Order(pin=pin, python=inputs.python, as_of=inputs.as_of)
         if order.key not in self._known:
             self._known[order.key] = self._asked(order, inputs.cell)

@@ -32,9 +32,7 @@ _COMPILING = Limits(
 
 
 class Source(Value, frozen=True):
-    """A module's file as a RECORD names it: its folder and stem below site-packages, and the sha256
-    in hexadecimal.
-    """
+    """A module below site-packages as a RECORD names it; the sha256 is in hexadecimal."""
 
     folder: str
     stem: str
@@ -57,10 +55,7 @@ class BytecodeStore:
         self.magic = magic
 
     def lend(self, site_packages: Path, distributions: Iterable[Distribution]) -> int:
-        """Put the `.pyc` of each installed source that the store knows into its `__pycache__`;
-        return how many.
-
-        To be called before any code of the cell has run. What is already there stays, and what
+        """To be called before any code of the cell has run. What is already there stays, and what
         cannot be read or written is left.
         """
         known = _known(self.place)
@@ -78,11 +73,8 @@ class BytecodeStore:
         used: Collection[str],
         python: Path,
     ) -> int:
-        """Compile the sources that a run has used and the store does not know; return how many
-        came to it.
-
-        To be called when nothing of the cell is alive. `python` is an interpreter of this tag and
-        magic that no cell can write to, so not the one in the cell's own folder.
+        """To be called when nothing of the cell is alive. `python` has this tag and magic, and no
+        cell can write to it, so it is not the one in the cell's own folder.
         """
         known = _known(self.place)
         folders = _Folders(site_packages)
@@ -110,18 +102,12 @@ class BytecodeStore:
                 *(str(python), "-I", "-S", "-B", compiling.__file__),
                 *(str(names), str(self.place), self.magic.hex()),
             ]
-            room = Room(
-                cwd=Path(folder),
-                variables=(),
-                log=Path(folder) / "log",
-                writable=(self.place,),
-                network=False,
-            )
+            place, log = Path(folder), Path(folder) / "log"
+            room = Room(cwd=place, variables=(), log=log, writable=(self.place,), network=False)
             run_limited(command, room, _COMPILING, level="L1")
 
 
 def sources(distributions: Iterable[Distribution]) -> Iterator[Source]:
-    """Yield the modules that the RECORD files of the installed distributions name with a sha256."""
     for distribution in distributions:
         for path, digest in distribution.files.items():
             if source := source_of_row(path, digest):
@@ -129,9 +115,6 @@ def sources(distributions: Iterable[Distribution]) -> Iterator[Source]:
 
 
 def source_of_row(path: str, digest: str) -> Source | None:
-    """Return the source of a row of a RECORD; None if it is no module below site-packages with a
-    sha256.
-    """
     algorithm, _, value = digest.partition("=")
     if not path.endswith(".py") or algorithm != "sha256":
         return None
@@ -148,19 +131,13 @@ def source_of_row(path: str, digest: str) -> Source | None:
 
 
 class _Folders:
-    """The folders below site-packages, each looked at once.
-
-    One that is reached through a link is not ours to use.
-    """
+    """One that is reached through a link is not ours to use."""
 
     def __init__(self, site_packages: Path) -> None:
         self.site = os.path.realpath(site_packages)
         self.plain: dict[str, bool] = {}
 
     def is_plain(self, folder: str) -> bool:
-        """Return whether the folder and its `__pycache__`, which is made if need be, are where they
-        seem to be.
-        """
         if folder not in self.plain:
             path = os.path.join(self.site, folder) if folder else self.site
             cache = os.path.join(path, "__pycache__")

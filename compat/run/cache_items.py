@@ -33,9 +33,7 @@ _ABOUT_A_WHEEL = (".http", ".rev", ".msgpack", ".lock")
 
 
 class CacheItem(Value, frozen=True, kw_only=True):
-    """A part of the cache that is removed as one: its bytes on disk, and when it was last used, in
-    seconds since 1970.
-    """
+    """Removed as one: its bytes on disk, and when it was last used, in seconds since 1970."""
 
     kind: CacheKind
     name: str
@@ -137,7 +135,6 @@ def _pointers(uv_cache: Path) -> dict[Path, list[Path]]:
 
 
 def _wheels(cache: Path, uv_cache: Path) -> Iterator[CacheItem]:
-    """The wheels of one of uv's caches, each with the folder that holds its files."""
     folders = _pointers(uv_cache)
     for wheel, pointers in sorted(folders.items()):
         # The link leads to the folder that holds the wheel's files.
@@ -146,7 +143,6 @@ def _wheels(cache: Path, uv_cache: Path) -> Iterator[CacheItem]:
 
 
 def _taken(path: Path) -> tuple[int, float]:
-    """The bytes on disk of a file or of all that is below a folder, and when it was last used."""
     try:
         status = path.lstat()
     except OSError:

@@ -59,11 +59,7 @@ def _wheel() -> bytes:
         # A ZipInfo without a time has the same one each time, so equal wheels are equal bytes.
         for name, text in _FILES.items():
             archive.writestr(zipfile.ZipInfo(name), text)
-            digest = (
-                base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest())
-                .rstrip(b"=")
-                .decode()
-            )
-            record.append(f"{name},sha256={digest},{len(text)}\n")
+            digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=")
+            record.append(f"{name},sha256={digest.decode()},{len(text)}\n")
         archive.writestr(zipfile.ZipInfo("compat_canary-1.0.dist-info/RECORD"), "".join(record))
     return packed.getvalue()

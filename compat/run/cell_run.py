@@ -106,9 +106,6 @@ class CellRun:
         return tuple(item for each in self._environments for item in each.distributions)
 
     def run(self) -> Evidence:
-        """Run all steps as far as they go, write the evidence, and leave no cell behind unless it
-        is to be kept.
-        """
         begin = time.monotonic()
         remove_tree(self.cell)
         self.steps.make_folders()
@@ -188,9 +185,6 @@ class CellRun:
         return self._after(facts)
 
     def _after(self, facts: Evidence) -> Evidence:
-        """Say how much is installed, look again at it when it was changed, and name the tests that
-        were not collected.
-        """
         left_out = [*facts.left_out, *(("newer", name) for name in self.job.newer)]
         notes = (
             *self._undeclared(facts.imported),
@@ -220,10 +214,7 @@ class CellRun:
         return bool(self.job.suite.tests) and self.job.tier == "full"
 
     def _asked(self, facts: Evidence) -> tuple[frozenset[str], frozenset[str]]:
-        """The tests that have to be collected, and those that ran without being asked for.
-
-        Read from the suite's own files: what the cell says of itself is not believed.
-        """
+        """Read from the suite's own files: what the cell says of itself is not believed."""
         if self.job.tier == "full":
             folder = Path(self.job.suite_folder)
             tests = suite_tests(folder, self.job.suite.tests)
@@ -242,7 +233,6 @@ class CellRun:
         return suite_core(Path(self.job.suite_folder), self.job.suite.core)
 
     def _prepare(self) -> None:
-        """Lay out what the steps run besides the environment, all of it as it has to stay."""
         self._scripts()
         for source, name in _IN_CELL:
             shutil.copy(Path(incell.__file__).parent / source, self.cell / "plugin" / name)
@@ -285,15 +275,11 @@ class CellRun:
         return folder
 
     def _changed(self) -> tuple[str, ...]:
-        """Return which files a step has changed that it must leave, whatever the step came to."""
         changed = self.environment.changed(*_KEPT)
         return changed if self.runner is None else (*changed, *self.runner.changed("venv"))
 
     def _learn(self, report: str) -> bool:
-        """Keep bytecode of the modules that a step loaded; return whether any came to the store.
-
-        Nothing of the cell is alive now.
-        """
+        """Nothing of the cell is alive now."""
         if self.cancel.is_set():
             return False
         used = read_modules(self.cell, f"home/{report}.modules")
@@ -305,7 +291,6 @@ class CellRun:
         return sum(new) > 0
 
     def _lend(self) -> int:
-        """Lend the cell the bytecode of its sources; the time counts as part of the install."""
         begin = time.monotonic()
         lent = sum(
             self.bytecode.lend(each.packages, each.distributions) for each in self._own_environments

@@ -42,10 +42,7 @@ class Home(Value, frozen=True):
 
 
 class Group:
-    """The groups of one process tree.
-
-    Without a home there is none, and nothing is limited by it.
-    """
+    """Without a home there is none, and nothing is limited by it."""
 
     def __init__(self, limits: Limits, homes: tuple[Home, ...]) -> None:
         self.controllers = {controller for home in homes for controller in home.controllers}
@@ -65,9 +62,6 @@ class Group:
             raise
 
     def broken(self) -> EndedBy | None:
-        """Return the limit at which the kernel killed or refused something; None when it did
-        not.
-        """
         for folder in self.folders:
             for name, key, by in _REPORTS:
                 if _counted(folder / name, key):
@@ -75,7 +69,6 @@ class Group:
         return None
 
     def close(self) -> None:
-        """Remove the groups; what is still busy is left for the next sweep."""
         for handle in self.handles:
             os.close(handle)
         self.handles.clear()
@@ -105,9 +98,7 @@ def group_homes() -> tuple[Home, ...]:
 
 
 def homes_of(root: Path, memberships: str) -> list[Home]:
-    """Return the homes for a process with these memberships (the text of /proc/PID/cgroup), see
-    cgroups(7).
-    """
+    """`memberships` is the text of /proc/PID/cgroup, see cgroups(7)."""
     homes: list[Home] = []
     missing = list(_CONTROLLERS)
     # Version 2 comes last in the file and is to be preferred.
@@ -133,7 +124,6 @@ def homes_of(root: Path, memberships: str) -> list[Home]:
 
 
 def remove_dead_groups(home: Path) -> int:
-    """Remove the groups of processes that are gone; return how many."""
     count = 0
     for folder in home.glob("compat-*"):
         match = _NAME.fullmatch(folder.name)
@@ -144,9 +134,7 @@ def remove_dead_groups(home: Path) -> int:
 
 
 def _myself() -> str:
-    """The process id and when the process began, so that a later process with the same id is
-    another.
-    """
+    # With its beginning, a later process with the same id is another.
     own = process(os.getpid())
     return f"{os.getpid()}-{own.born if own else 0}"
 

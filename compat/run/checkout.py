@@ -7,6 +7,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from msgspec.structs import replace
 from packaging.tags import Tag
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import InvalidVersion, Version
@@ -19,9 +20,8 @@ from compat.index.settings import without_credentials
 from compat.lock.refusals import error_before_failure, own_error
 from compat.lock.uv import NETWORK_SIGNS, index_arguments
 from compat.plan.platform import accepted_tags, admits
-from compat.run.builds import Workshop
+from compat.run.builds import Workshop, build_room
 from compat.run.evidence import Ended
-from compat.run.isolation import Room
 from compat.run.source_tree import SourceCopy, copied_source
 from compat.run.supervise import run_limited
 from compat.value import Value
@@ -31,7 +31,7 @@ _DIGITS = 12
 
 
 class CheckoutWheel(Value, frozen=True, kw_only=True):
-    """A wheel of this machine: its path, its sha256, its tags (PEP 425), and what it asks for."""
+    """A wheel of this machine: what it is, by its name and content, and what it asks for."""
 
     name: str
     path: str
@@ -111,12 +111,9 @@ def built_checkout(
             folder = place / f"py{python.major}.{python.minor}"
             wheels.append(_wheel(_built(copy, folder, shop_of(python), order), order))
     return BuiltCheckout(
-        source=without_credentials(order.source),
-        commit=copy.commit,
-        is_changed=copy.is_changed,
-        wheels=tuple(wheels),
-        folder=str(copy.path) if copy.path.is_dir() else "",
-    )
+        source=without_credentials(order.source), commit=copy.commit, is_changed=copy.is_changed,
+        wheels=tuple(wheels), folder=str(copy.path) if copy.path.is_dir() else "",
+    )  # fmt: skip
 
 
 def _missing(order: CheckoutOrder, wheels: Sequence[CheckoutWheel]) -> Iterator[Version]:
@@ -138,20 +135,9 @@ def _built(copy: SourceCopy, place: Path, shop: Workshop, order: CheckoutOrder) 
         *(f"--python={shop.python}", f"--out-dir={place / 'wheels'}"),
         *(*index_arguments(shop.index), str(copy.path)),
     ]
-    own = {
-        "HOME": str(place / "home"),
-        "TMPDIR": str(place / "tmp"),
-        "UV_CACHE_DIR": str(place / "cache"),
-    }
-    log = place / "build.log"
-    room = Room(
-        cwd=place,
-        variables=tuple(sorted((dict(shop.variables) | own).items())),
-        log=log,
-        writable=(place.parent,),
-        readable=(*map(Path, shop.readable), *copy.readable),
-        network=True,
-    )
+    room = build_room(place, log := place / "build.log", shop)
+    readable = (*room.readable, *copy.readable)
+    room = replace(room, writable=(place.parent,), readable=readable)
     ended = run_limited(command, room, shop.limits, level=shop.level)
     if ended.by != "exit" or ended.exit_code != 0:
         raise _failure(ended, log.read_text(encoding="utf-8", errors="replace"), order)
@@ -171,14 +157,10 @@ def _failure(
     if ended.by != "exit":
         return ToolFailed.of(f"the build ended by {ended.by}", path=source)
     # uv draws a tree beside its words.
-    lines = [
-        line.strip(" \u2502\u251c\u2500\u25b6\u2570\u00d7")
-        for line in log.splitlines()
-        if line.strip()
-    ]
-    why = one_line(
-        error_before_failure(log) or own_error(log) or next(iter(lines[-1:]), "it said nothing")
-    )
+    drawn = " \u2502\u251c\u2500\u25b6\u2570\u00d7"
+    printed = [line.strip(drawn) for line in log.splitlines() if line.strip()]
+    own = error_before_failure(log) or own_error(log)
+    why = one_line(own or next(iter(printed[-1:]), "it said nothing"))
     if any(sign in log for sign in NETWORK_SIGNS):
         hint = "check the network and the index, then again"
         return IndexUnreachable.of(f"cannot be built: {why}", path=source, hint=hint)
@@ -199,10 +181,6 @@ def _wheel(path: Path, order: CheckoutOrder) -> CheckoutWheel:
     if path.stat().st_size > _MOST_BYTES:
         raise UsageError.of(f"its wheel is larger than {_MOST_BYTES:,} bytes", path=source)
     return CheckoutWheel(
-        name=name,
-        path=str(path),
-        sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
-        version=version,
-        tags=tags,
-        published=published_in(path),
-    )
+        name=name, path=str(path), sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        version=version, tags=tags, published=published_in(path),
+    )  # fmt: skip

@@ -73,12 +73,10 @@ def _install(evidence: Evidence) -> Failed | None:
 
 
 def _untouched(evidence: Evidence) -> Failed | None:
-    """What a step wrote into its environment decides, however the step ended: the rest rests on
-    it.
-    """
     if not evidence.modified_files:
         return None
     stage: Stage = "test" if any(step.name == "suite" for step in evidence.steps) else "import"
+    # It decides, however the step ended: the rest rests on it.
     return Failed(
         stage=stage, cause="environment-mismatch", subject=f"wrote to {evidence.modified_files[0]}"
     )
@@ -123,12 +121,9 @@ def _suite_end(evidence: Evidence) -> Failed | None:
     if evidence.finished or evidence.collect_errors:
         return None
     if evidence.collected is None and step.ended.exit_code is not None:
-        died = match_signature(DEATHS, step.log) or _killed(stage, step, "")
-        return (
-            _death(stage, step, "")
-            if died
-            else Failed(stage="collect", cause="no-tests", subject="no report")
-        )
+        if match_signature(DEATHS, step.log) or _killed(stage, step, ""):
+            return _death(stage, step, "")
+        return Failed(stage="collect", cause="no-tests", subject="no report")
     return _death(stage, step, evidence.started_test)
 
 
@@ -194,9 +189,6 @@ def _tests(evidence: Evidence) -> Failed | None:
 
 
 def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
-    """Return what an exception means; its subject is the name given, else the thing or the
-    place.
-    """
     suite_place, raised = raised.where, raised.origin
     cause, blamed = match_signature(EXCEPTIONS, f"{raised.type}: {raised.message}") or ("error", "")
     where = raised.where or suite_place
@@ -210,9 +202,6 @@ def _raised(stage: Stage, raised: Raised, name: str) -> Failed:
 
 
 def _death(stage: Stage, step: Step, subject: str) -> Failed:
-    """A process that ended without finishing its report: by a signal, a fatal error, or by leaving
-    early.
-    """
     number = _signal(step)
     if number in _SIGNALS:
         return Failed(stage=stage, cause=_SIGNALS[number], subject=subject)
@@ -225,9 +214,7 @@ def _death(stage: Stage, step: Step, subject: str) -> Failed:
 
 
 def _killed(stage: Stage, step: Step, subject: str) -> Failed | None:
-    """A process that something ended by a signal, be it the machine or the cell itself: nobody can
-    tell which.
-    """
+    """Be it the machine or the cell itself: nobody can tell which."""
     if _signal(step) not in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
         return None
     return Failed(stage=stage, cause="killed", subject=subject)
@@ -235,12 +222,8 @@ def _killed(stage: Stage, step: Step, subject: str) -> Failed | None:
 
 def _signal(step: Step) -> int | None:
     """The signal that ended a process; a shell's exit code of 128 and more tells of one, too."""
-    code = step.ended.exit_code
-    return (
-        code - 128
-        if step.ended.signal is None and code is not None and code > 128
-        else step.ended.signal
-    )
+    code, number = step.ended.exit_code, step.ended.signal
+    return code - 128 if number is None and code is not None and code > 128 else number
 
 
 def _difference(
@@ -250,12 +233,9 @@ def _difference(
         return None
     before = {item.name: item.version for item in expected}
     after = {item.name: item.version for item in installeds}
-    names = sorted(
-        name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
-    )
-    changes = ", ".join(
-        f"{name} {before.get(name, 'none')} -> {after.get(name, 'none')}" for name in names[:3]
-    )
+    names = sorted(n for n in before.keys() | after.keys() if before.get(n) != after.get(n))
+    each = (f"{n} {before.get(n, 'none')} -> {after.get(n, 'none')}" for n in names[:3])
+    changes = ", ".join(each)
     return Failed(stage=stage, cause="environment-mismatch", subject=changes)
 
 

@@ -20,9 +20,7 @@ MOST_BYTES = 16 << 20
 
 
 def source_of(path: str) -> bytes:
-    """Return the content of a plain file of sensible size; raise OSError for anything else, a pipe
-    included.
-    """
+    """Raise OSError for anything but a plain file of sensible size, a pipe included."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb", buffering=0) as file:
         status = os.fstat(descriptor)
@@ -32,16 +30,9 @@ def source_of(path: str) -> bytes:
 
 
 def bytecode(source: bytes, name: str) -> bytes:
-    """Return what belongs into the `.pyc` of a source; raise SyntaxError, ValueError and the like
-    as `compile` does.
-    """
     code = compile(source, name, "exec", dont_inherit=True, optimize=0)
-    return (
-        importlib.util.MAGIC_NUMBER
-        + _UNCHECKED_HASH
-        + importlib.util.source_hash(source)
-        + marshal.dumps(code)
-    )
+    head = importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH + importlib.util.source_hash(source)
+    return head + marshal.dumps(code)
 
 
 def keep(store: str, sha256: str, content: bytes) -> None:
@@ -54,9 +45,6 @@ def keep(store: str, sha256: str, content: bytes) -> None:
 
 
 def compile_listed(wanted: str, store: str, magic: str) -> None:
-    """Compile what the file `wanted` names into the store, if this interpreter has that magic
-    number.
-    """
     if importlib.util.MAGIC_NUMBER.hex() != magic:
         raise SystemExit("another interpreter than the one that was asked for")
     with open(wanted, encoding="utf-8") as lines:

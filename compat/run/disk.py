@@ -4,6 +4,7 @@ log of a step, cut in its middle when it grew too large.
 
 import math
 import os
+import re
 import stat
 import threading
 import time
@@ -13,6 +14,11 @@ from pathlib import Path
 MIB = 1 << 20
 # How the kernel names a file that takes memory and no disk.
 IN_MEMORY = ("/memfd:", "/dev/shm/")
+# In /proc/PID/maps: address and inode of a file without a name that takes a disk. The kernel's own
+# files in memory are on device 0:1.
+_MAPPED = re.compile(
+    rb"^([\da-f]+-[\da-f]+) \S+ \S+ (?!00:01 )\S+ (\d+) +/(?!dev/shm/).* \(deleted\)$", re.MULTILINE
+)
 # Below this the machine's own work is in danger, records included.
 FLOOR_BYTES = 256 * MIB
 # Folders are walked at least this often, as what others free may hide what is taken here.
@@ -22,6 +28,8 @@ _WALK_SHARE = 0.02
 # Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older
 # than they are.
 _CLOCK_SECONDS = 1.0
+# A file without content takes no block, but one of a number of files that a disk can hold.
+_EMPTY_BYTES = 4096
 # So much of a log is moved at once.
 _CHUNK = 1 << 20
 _GONE = (FileNotFoundError, NotADirectoryError, ProcessLookupError)
@@ -32,8 +40,11 @@ class Disk:
     to walk them.
     """
 
-    def __init__(self, folders: Iterable[Path], most_mb: int) -> None:
-        self.folders = tuple(folders)
+    def __init__(
+        self, folders: Iterable[Path], most_mb: int, *, log: int = -1, links: bool = False
+    ) -> None:
+        """With `links` no code of a package runs, and old files get further links."""
+        self.folders, self.log, self.links = tuple(folders), log, links
         self.most = most_mb * MIB
         self.began = time.time() - _CLOCK_SECONDS
         self.highest = self._free()
@@ -43,7 +54,7 @@ class Disk:
         self.walk: threading.Thread | None = None
 
     def is_full(self, pids: Sequence[int] = ()) -> bool:
-        """Return whether the folders, and files without a name that these processes have open,
+        """Return whether the folders, the log, and files without a name that these processes hold
         grew by more than the limit, or hardly anything is free; waits for no walk.
 
         Where something cannot be looked at, all that the disk lost counts.
@@ -63,7 +74,9 @@ class Disk:
 
     def _walk(self, pids: Sequence[int]) -> None:
         begin, hidden = time.monotonic(), list[OSError]()
-        self.grown = taken(self.folders, self.began, hidden) + _nameless(pids, hidden)
+        self.grown = taken(self.folders, self.began, hidden, self.links) + _nameless(pids, hidden)
+        # A log can take more than its length says, see fallocate(2).
+        self.grown += os.fstat(self.log).st_blocks * 512 if self.log >= 0 else 0
         self.hides = any(not isinstance(fault, _GONE) for fault in hidden)
         self.walked, self.cost = time.monotonic(), time.monotonic() - begin
 
@@ -82,49 +95,61 @@ class Disk:
         return min(free, default=math.inf)
 
 
-def taken(folders: Iterable[Path], since: float, hidden: list[OSError]) -> int:
+def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: bool) -> int:
     """Return the bytes on disk of the files below the folders that were made or changed since a
     time.
 
     A file that is also linked from elsewhere, as uv links a wheel's files from its cache, takes
-    nothing here, nor does an old one that only was linked once more.
+    nothing here; nor, with `links`, does an old one that only was linked once more. Code of a
+    package could date back what it writes.
     """
     total = 0
-    links: dict[tuple[int, int], int] = {}
+    met: dict[tuple[int, int], int] = {}
     for status in (file for file in _files(folders, hidden) if file.st_ctime >= since):
-        if status.st_nlink > 1:
-            if status.st_mtime < since:
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            if links and status.st_mtime < since:
                 continue
             key = (status.st_dev, status.st_ino)
-            links[key] = links.get(key, 0) + 1
-            if links[key] != status.st_nlink:
+            met[key] = met.get(key, 0) + 1
+            if met[key] != status.st_nlink:
                 continue
-        total += status.st_blocks * 512
+        total += status.st_blocks * 512 or _EMPTY_BYTES
     return total
 
 
 def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
-    """Return the bytes on disk of the files without a name that the processes have open."""
+    """Return the bytes on disk of the files without a name that the processes have open or mapped.
+
+    The links of what is mapped are followed for root alone, see proc(5).
+    """
     sizes: dict[tuple[int, int], int] = {}
-    waiting = [f"/proc/{pid}/fd" for pid in pids]
-    while waiting:
-        path = waiting.pop()
-        try:
-            if path.endswith("fd"):
-                waiting += (f"{path}/{name}" for name in os.listdir(path))
-                continue
-            status = os.stat(path)
-            if not status.st_nlink and stat.S_ISREG(status.st_mode):
-                is_memory = os.readlink(path).startswith(IN_MEMORY)
-                sizes[status.st_dev, status.st_ino] = 0 if is_memory else status.st_blocks * 512
-        except OSError as fault:
-            hidden.append(fault)
+    for pid in pids:
+        waiting = [f"/proc/{pid}/maps", f"/proc/{pid}/fd"]
+        while waiting:
+            path = waiting.pop()
+            try:
+                if path.endswith("/fd"):
+                    waiting += (f"{path}/{name}" for name in os.listdir(path))
+                elif path.endswith("/maps"):
+                    with open(path, "rb") as file:
+                        mapped = _MAPPED.findall(file.read())
+                    known = {inode for _, inode in sizes}
+                    places = {int(i): address.decode() for address, i in mapped}
+                    waiting += (f"/proc/{pid}/map_files/{places[i]}" for i in places.keys() - known)
+                else:
+                    status = os.stat(path)
+                    if not status.st_nlink and stat.S_ISREG(status.st_mode):
+                        is_memory = os.readlink(path).startswith(IN_MEMORY)
+                        size = 0 if is_memory else status.st_blocks * 512
+                        sizes[status.st_dev, status.st_ino] = size
+            except OSError as fault:
+                hidden.append(fault)
     return sum(sizes.values())
 
 
 def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_result]:
-    """Yield the files below the folders; note what cannot be looked at: a folder without rights, a
-    path that is too long.
+    """Yield files and folders below the folders; note what cannot be looked at: a folder without
+    rights, a path that is too long.
     """
     waiting = [os.fspath(folder) for folder in folders]
     while waiting:
@@ -134,8 +159,7 @@ def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_r
                     try:
                         if entry.is_dir(follow_symlinks=False):
                             waiting.append(entry.path)
-                        else:
-                            yield entry.stat(follow_symlinks=False)
+                        yield entry.stat(follow_symlinks=False)
                     except OSError as fault:
                         hidden.append(fault)
         except OSError as fault:

@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from msgspec.structs import replace
 
-from compat.run.evidence import Evidence, Metric, Raised, Trial
+from compat.run.evidence import MOST_METRIC, Evidence, Metric, Raised, Trial
 from compat.run.foreign import open_plain, read_bytes
 from compat.value import Value
 
@@ -21,6 +21,8 @@ LOOK = 64 * 1024
 _LONGEST = 500
 _MOST_MODULES = 100_000
 _MOST_SECONDS = 1e9
+# All passed, some failed, none collected. Other exit codes mean that pytest itself was stopped.
+_ENDS = (0, 1, 5)
 
 
 class SuiteReport(Value, frozen=True, kw_only=True):
@@ -55,7 +57,6 @@ class SuiteWatch:
     """
 
     def __init__(self, cell: Path) -> None:
-        """Take the cell's folder; nothing is read yet."""
         self._cell = cell
         self._offset = 0
         self._rest = b""
@@ -65,11 +66,10 @@ class SuiteWatch:
 
     @property
     def held(self) -> int:
-        """How many bytes of an unfinished line are kept until the next look."""
         return len(self._rest)
 
     def look(self) -> SuiteProgress | None:
-        """Return how far the suite is; None as long as the collection is not over."""
+        """None as long as the collection is not over."""
         *lines, rest = (self._rest + self._read()).split(b"\n")
         if self._is_overlong and lines:
             del lines[0]
@@ -105,9 +105,7 @@ class SuiteWatch:
 
 
 def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:
-    """Return the seconds of the import and what it raised; None for both when the probe left
-    nothing readable.
-    """
+    """None for both when the probe left nothing readable."""
     facts = _object(_text(cell, name))
     seconds = facts.get("seconds")
     if not _is_within(seconds, 0, _MOST_SECONDS):
@@ -116,9 +114,7 @@ def read_probe(cell: Path, name: str) -> tuple[float | None, Raised | None]:
 
 
 def read_modules(cell: Path, name: str) -> frozenset[str]:
-    """Return the files below site-packages that a step says it has loaded; whether they exist is
-    not known.
-    """
+    """Whether these files below site-packages exist is not known."""
     try:
         names = json.loads(_text(cell, name))
     except (ValueError, RecursionError):
@@ -143,9 +139,7 @@ def read_report(events: bytes) -> SuiteReport:
         reading.take(_object(line))
     return SuiteReport(
         collected=reading.collected,
-        # 0: all passed; 1: some failed; 5: none collected. Others mean that pytest itself was
-        # stopped.
-        finished=reading.pytest_exit in (0, 1, 5),
+        finished=reading.pytest_exit in _ENDS,
         pytest_exit=reading.pytest_exit,
         report_fault=reading.fault,
         collect_errors=tuple(reading.errors),
@@ -198,14 +192,10 @@ class _Reading:
                 self._end(_test(event))
             case "finish" if not self.open_test and _is_count(event.get("exitstatus")):
                 self.pytest_exit = int(event["exitstatus"])
-            case "finish" if _is_count(event.get("exitstatus")) and event["exitstatus"] not in (
-                0,
-                1,
-                5,
-            ):
+            case "finish" if _is_count(code := event.get("exitstatus", 0)) and code not in _ENDS:
                 # A session that is torn down in the middle of a test says so: 2 when it was
                 # interrupted.
-                self.pytest_exit = int(event["exitstatus"])
+                self.pytest_exit = int(code)
             case _:
                 self._refuse(f"{_short(kind) or 'something else'} came out of turn")
 
@@ -284,18 +274,10 @@ def _test(event: dict[str, Any]) -> Trial | None:
 
 def _metric(event: dict[str, Any]) -> list[Metric]:
     value, better = event.get("value"), event.get("better")
-    if not _is_within(value, -1e15, 1e15):
+    if not _is_within(value, -MOST_METRIC, MOST_METRIC) or better not in ("lower", "higher"):
         return []
-    if better not in ("lower", "higher"):
-        return []
-    return [
-        Metric(
-            name=_short(event.get("name")),
-            value=float(value),
-            unit=_short(event.get("unit")),
-            better=better,
-        )
-    ]
+    name, unit = _short(event.get("name")), _short(event.get("unit"))
+    return [Metric(name=name, value=float(value), unit=unit, better=better)]
 
 
 def _short(text: object) -> str:

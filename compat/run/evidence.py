@@ -4,7 +4,7 @@ files beside it.
 
 import datetime
 from collections.abc import Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -21,10 +21,7 @@ MemoryMeans = Literal["group", "counted", "sizes"]
 
 
 class Limits(Value, frozen=True):
-    """What one step may take.
-
-    Seconds of wall time and of silence, MiB of memory, output and disk, and processes.
-    """
+    """Of one step; memory, output and disk in MiB."""
 
     wall_seconds: float
     silence_seconds: float
@@ -64,7 +61,7 @@ class Ended(Value, frozen=True):
 
 
 class Step(Value, frozen=True):
-    """One step of a cell: how it ended, and the end of its log, redacted."""
+    """With the end of its log, redacted."""
 
     name: StepName
     ended: Ended
@@ -92,7 +89,6 @@ class Raised(Value, frozen=True):
 
     @property
     def origin(self) -> "Raised":
-        """The exception that tells the cause."""
         return self.child or self
 
 
@@ -116,15 +112,17 @@ class Trial(Value, frozen=True):
 
     @property
     def function(self) -> str:
-        """The test's id without its parameters."""
         return self.test.partition("[")[0]
 
 
+MOST_METRIC = 1e15  # what sums and charts of it can hold
+
+
 class Metric(Value, frozen=True):
-    """A number that a suite reports, with its unit and whether lower or higher is better."""
+    """A number that a suite reports."""
 
     name: str
-    value: float
+    value: Annotated[float, msgspec.Meta(ge=-MOST_METRIC, le=MOST_METRIC)]
     unit: str
     better: Literal["lower", "higher"]
 
@@ -211,10 +209,8 @@ class Evidence(Value, frozen=True):
     suite_notes: tuple[str, ...] = ()
 
     def to_json(self) -> bytes:
-        """Return it as JSON, which `decode_evidence` reads."""
         return msgspec.json.format(msgspec.json.encode(self), indent=1)
 
 
 def decode_evidence(text: bytes) -> Evidence:
-    """Return the evidence that the JSON holds; raise msgspec.ValidationError for anything else."""
     return msgspec.json.decode(text, type=Evidence)

@@ -127,7 +127,6 @@ class Installation:
         return None
 
     def _split(self) -> None:
-        """Put apart what only the suite and pytest need, and leave it to other cells."""
         job, shelf = self.job, self._shelf
         requires = {item.name: item.requires for item in self.environment.distributions}
         only = suite_only_of(job.lock, job.subject, job.suite.requirements, requires)

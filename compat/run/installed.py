@@ -35,15 +35,17 @@ from compat.run.foreign import open_plain, read_bytes
 _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
 _CHUNK = 1 << 20
-# The interpreter takes code from these, wherever on its path they lie.
-_CODE = (".py", ".pyc", ".so", ".pth")
+# The interpreter takes code from these, wherever on its path they lie; the last two, beside its
+# executable, say where it finds its standard library.
+_CODE = (".py", ".pyc", ".so", ".pth", "._pth", "pyvenv.cfg")
 # The interpreter imports these at its start when it finds them:
 # https://docs.python.org/3/library/site.html
 _AT_START = ("sitecustomize", "usercustomize")
 _PACKAGE = "__init__"
 # Where pytest finds its plugins, through importlib.metadata: in either form of a distribution.
 _ENTRY_POINTS = re.compile(r"[^/]+\.(?:dist|egg)-info/entry_points\.txt")
-# An installer writes these anew, whatever the wheel: they differ from cell to cell.
+# An installer writes these anew, whatever the wheel: they differ from cell to cell. The last
+# has the time of a wheel that lies on this machine.
 _OF_INSTALLER = ("RECORD", "INSTALLER", "REQUESTED", "direct_url.json", "uv_cache.json")
 # The lines of a script that name its interpreter; a long path is put into three of /bin/sh.
 _LAUNCHER = re.compile(rb"#!(?:/bin/sh\n'{3}exec' [^\n]*\n' '{3}|[^\n]*)\n")
@@ -103,9 +105,7 @@ class Wrong(NamedTuple):
 
 
 class Environment:
-    """A cell's folder with its virtual environment, as an installer left it and as code members
-    it.
-    """
+    """A cell's folder with its virtual environment."""
 
     def __init__(self, cell: Path, site: str) -> None:
         self.cell = cell
@@ -154,7 +154,8 @@ class Environment:
         An interpreter reads its settings from its environment's root, or else from the folder of
         its executable, before any code runs: https://docs.python.org/3/library/site.html. So no
         wheel keeps a file at the root, beside site-packages in the folder of the standard library,
-        or by the name of a file that the bare environment has; data in folders of its own it does.
+        by the name of a file that the bare environment has, or `*._pth`, which Python reads beside
+        its executable (3.11 and later: Modules/getpath.py); data in folders of its own it does.
         """
         library = posixpath.dirname(self.site)
         names = {posixpath.basename(path) for path in self._bare}
@@ -165,6 +166,7 @@ class Environment:
             if posixpath.dirname(path) == "venv"
             or path.startswith(f"{library}/")
             or posixpath.basename(path) in names
+            or path.endswith("._pth")
         ]
         for path, state in self._bare.items():
             place, copy = self.cell / path, self.cell / "bare" / path.removeprefix("venv/")
@@ -282,7 +284,6 @@ class Environment:
         return hashlib.sha256(content[match.end() :]).hexdigest() if match else ""
 
     def settle(self, *folders: str) -> None:
-        """Take what is in these folders of the cell now for what code may find and must leave."""
         self._states = _states(self.cell, folders)
 
     def installed_mb(self) -> float:
@@ -313,9 +314,7 @@ class Environment:
         return tuple(sorted(path.removeprefix(f"{self.site}/") for path in changed))
 
     def remove_bytecode(self) -> None:
-        """Remove what `changed` saw interpreters leave: the next step is to compile the sources
-        themselves.
-        """
+        """The next step is to compile the sources themselves."""
         for path in self._compiled:
             (self.cell / path).unlink(missing_ok=True)
 
@@ -369,8 +368,6 @@ class Environment:
 
 
 class _Listed(importlib.metadata.Distribution):
-    """A distribution that has these entry points, and nothing else."""
-
     def __init__(self, points: bytes) -> None:
         self._points = points.decode(errors="replace")
 
@@ -390,7 +387,6 @@ class Seals:
     """
 
     def __init__(self, folder: Path, interpreter: str) -> None:
-        """Take the folder, and what decides which of a pin's wheels is installed and how."""
         self._folder = folder
         self._interpreter = interpreter
 
@@ -400,7 +396,6 @@ class Seals:
     def broken(
         self, environment: Environment, pins: Iterable[Pin], wrong: Iterable[Wrong]
     ) -> list[Pin]:
-        """Return which of the pins are installed and not as they were."""
         noted = {pin: self._lines(pin) for pin in pins}
         held = {d.name: d for d in environment.distributions}
         differing = _differing(environment, wrong)
@@ -420,7 +415,6 @@ class Seals:
         ]
 
     def keep(self, environment: Environment, pins: Iterable[Pin], wrong: Iterable[Wrong]) -> None:
-        """Keep what these pins are now: each has just been fetched."""
         self._folder.mkdir(parents=True, exist_ok=True)
         held = {d.name: d for d in environment.distributions}
         differing = _differing(environment, wrong)

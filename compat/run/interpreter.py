@@ -25,9 +25,6 @@ _LEVELS = (
 
 @cache
 def bytecode_of(python: str) -> tuple[str, bytes]:
-    """Return the tag (PEP 3147) and the magic number of an interpreter's bytecode; raise ToolFailed
-    if it is broken.
-    """
     try:
         done = subprocess.run(
             [python, "-I", "-S", "-c", _ASK],

@@ -52,7 +52,8 @@ class Room(Value, frozen=True):
     Landlock, which leaves the machine's folders for temporary files open.
     `temporary`, a folder of the command's own, then stands at /tmp and /var/tmp, too: programs
     write there by name; without one there is memory. Without `network` there is still the loopback
-    device (L3 and L2).
+    device (L3 and L2). With `links` it is an installer, which links files of its cache: those take
+    no disk again.
     """
 
     cwd: Path
@@ -62,6 +63,7 @@ class Room(Value, frozen=True):
     readable: tuple[Path, ...] = ()
     network: bool = True
     temporary: Path | None = None
+    links: bool = False
 
 
 class Inside(Value, frozen=True):
@@ -106,7 +108,6 @@ def tool(name: str) -> str:
 
 
 def in_memory(room: Room, level: Isolation) -> tuple[str, ...]:
-    """Return where the command finds a file system of its own that takes memory."""
     match level:
         case "L3":
             return (_SHARED_MEMORY, *(() if room.temporary else _TEMPORARY))
@@ -198,7 +199,6 @@ def _mounts(room: Room, readable: Iterable[Path], inside: Inside) -> dict[Path, 
 
 
 def _links(path: Path) -> Iterator[tuple[Path, str]]:
-    """Yield each symbolic link on the way to a path that exists, with its target."""
     place, left = Path("/"), list(path.absolute().parts[1:])
     while left:
         part = left.pop(0)

@@ -81,16 +81,9 @@ _LOAD, _EQUAL, _ABOVE, _END, _ALLOW, _FAIL = 0x20, 0x15, 0x35, 0x06, 0x7FFF0000,
 _UNIX_IP_NETLINK = (1, 2, 10, 16)
 
 
-class Start:
-    """What the command is started with: its priority as nice(2) counts, RLIMIT_NPROC, 0 for none,
-    and the folders that it may write to; None leaves that to the root that it has (L3).
-    """
-
-    def __init__(
-        self, priority: int, tasks: int, writable: list[str] | None, command: list[str]
-    ) -> None:
-        self.priority, self.tasks, self.writable = priority, tasks, writable
-        self.command = command
+# What the command is started with: its priority as nice(2) counts, RLIMIT_NPROC, 0 for none, and
+# the folders that it may write to; None leaves that to the root that it has (L3); its words.
+Start = tuple[int, int, "list[str] | None", list[str]]
 
 
 class Keeper:
@@ -99,7 +92,6 @@ class Keeper:
     """
 
     def __init__(self, level: str, seconds: float, start: Start) -> None:
-        """Start the command, which may take so many seconds."""
         end = time.monotonic() + seconds + _LATE_SECONDS
         # Orders that come from the keeper itself, and when.
         self.own = [
@@ -121,7 +113,6 @@ class Keeper:
         self.main = _started(start, variables, self.is_init)
 
     def wait(self) -> None:
-        """Return when the command has ended, or at the order to kill."""
         while self.status is None:
             patience = max(self.own[0][0] - time.monotonic(), 0)
             ready, _, _ = select.select(
@@ -213,17 +204,14 @@ def _started(start: Start, variables: dict[bytes, bytes], is_init: bool) -> int:
             _exec(start, variables, is_init)
         except BaseException as fault:
             reason = fault.strerror if isinstance(fault, OSError) else str(fault)
-            os.write(
-                2,
-                f"{start.command[0]} could not be started: {reason}\n".encode(
-                    errors="surrogateescape"
-                ),
-            )
+            message = f"{start[-1][0]} could not be started: {reason}\n"
+            os.write(2, message.encode(errors="surrogateescape"))
         os._exit(127)
     return pid
 
 
 def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
+    priority, tasks, writable, command = start
     signal.set_wakeup_fd(-1)
     # An inherited SIG_IGN of SIGINT makes programs hang that end their children with it.
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
@@ -241,10 +229,10 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
         open("/proc/self/oom_score_adj", "w", encoding="ascii") as file,
     ):
         file.write("500")
-    is_ahead = os.getpriority(os.PRIO_PROCESS, 0) < start.priority
-    os.setpriority(os.PRIO_PROCESS, 0, min(start.priority + (0 if is_ahead else _BEHIND), 19))
-    if start.tasks:
-        resource.setrlimit(resource.RLIMIT_NPROC, (start.tasks, start.tasks))
+    is_ahead = os.getpriority(os.PRIO_PROCESS, 0) < priority
+    os.setpriority(os.PRIO_PROCESS, 0, min(priority + (0 if is_ahead else _BEHIND), 19))
+    if tasks:
+        resource.setrlimit(resource.RLIMIT_NPROC, (tasks, tasks))
     libc = ctypes.CDLL(None, use_errno=True)
     for capability in range(0 if is_init else _OF_FILES_AND_ACCOUNTS, 64):
         libc.prctl(_CAPBSET_DROP, capability, 0, 0, 0)
@@ -252,9 +240,9 @@ def _exec(start: Start, variables: dict[bytes, bytes], is_init: bool) -> None:
         libc.prctl(_AMBIENT, _AMBIENT_CLEAR_ALL, 0, 0, 0)
         if libc.capset(struct.pack("Ii", _CAPABILITY_VERSION_3, 0), bytes(24)) != 0:
             raise OSError(ctypes.get_errno(), "capset")
-    _confine(start.writable)
-    _filter_calls(is_strict=start.writable is None)
-    os.execvpe(start.command[0], start.command, variables)
+    _confine(writable)
+    _filter_calls(is_strict=writable is None)
+    os.execvpe(command[0], command, variables)
 
 
 def _set_dumpable(is_dumpable: bool) -> None:
@@ -374,9 +362,7 @@ def _report(keeper: Keeper, survivors: int) -> bytes:
     if keeper.status is None:
         return f"killed 0 {survivors}\n".encode()
     code = os.waitstatus_to_exitcode(keeper.status)
-    return (
-        f"exit {code}" if code >= 0 else f"signal {-code}"
-    ).encode() + f" {survivors}\n".encode()
+    return f"{'exit' if code >= 0 else 'signal'} {abs(code)} {survivors}\n".encode()
 
 
 def supervise_command(level: str, network: str, bounds: str, folders: str, *words: str) -> None:
@@ -391,7 +377,7 @@ def supervise_command(level: str, network: str, bounds: str, folders: str, *word
         os.write(int(group), b"0")
         os.close(int(group))
     os.write(1, READY)
-    start = Start(int(priority), int(tasks), writable, list(words[count:]))
+    start = int(priority), int(tasks), writable, list(words[count:])
     keeper = Keeper(level, float(seconds), start)
     keeper.wait()
     survivors = keeper.end()

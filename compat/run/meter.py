@@ -44,7 +44,7 @@ class Meter:
     ) -> None:
         self.level, self.log, self.limits, self.group = level, log, limits, group
         self.known: Known | None = set() if level == "L0" else None
-        self.disk = Disk(room.writable, limits.disk_mb)
+        self.disk = Disk(room.writable, limits.disk_mb, log=log, links=room.links)
         self.in_memory = in_memory(room, level)
         self.keepers: list[Process] = []
         self.begin(0)
@@ -54,20 +54,17 @@ class Meter:
         self.size = 0
 
     def begin(self, root: int) -> None:
-        """Measure the tree of this process; the time runs from here."""
+        """The time runs from here."""
         self.root, self.tasks = root, _tasks()
         self.began = self.looked = self.active = time.monotonic()
 
     def tick(self) -> float:
-        """Return the seconds until the next look."""
         return _TICK_SECONDS[self._is_young()]
 
     def seconds(self) -> float:
-        """Return the seconds since the beginning."""
         return time.monotonic() - self.began
 
     def broken(self) -> EndedBy | None:
-        """Return the first limit that is broken now."""
         if self.seconds() > self.limits.wall_seconds:
             return "wall-time"
         if self.is_too_long():
@@ -188,7 +185,6 @@ class Held:
         self.kilobytes += volume.f_files - volume.f_ffree
 
     def add_files(self, member: Process) -> None:
-        """Count what a process has open."""
         folder = f"/proc/{member.pid}/fd"
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):

@@ -140,7 +140,6 @@ Outcome = Passed | Failed
 
 
 def parse_outcome(text: str) -> Outcome:
-    """Return the outcome that prints as `text`; raise ValueError naming what does not fit."""
     if text == "pass":
         return Passed()
     match = _FORM.fullmatch(text)
@@ -159,7 +158,6 @@ def parse_outcome(text: str) -> Outcome:
 
 
 def brief(outcome: Outcome) -> Outcome:
-    """Return the outcome without what stands beside its subject, see `Failed.brief`."""
     return outcome.brief() if isinstance(outcome, Failed) else outcome
 
 
@@ -173,7 +171,6 @@ def begins_with(outcome: Outcome | None, start: str) -> bool:
 
 
 def is_of_machine(outcome: Outcome) -> bool:
-    """Return whether the same files may come to more on another machine."""
     return is_spurious(outcome) or is_doubtful(outcome)
 
 
@@ -187,7 +184,6 @@ def is_lasting(outcome: Outcome) -> bool:
 
 
 def lacks_instruction(outcome: Outcome) -> bool:
-    """Return whether the processor lacked an instruction, so that another one may come to more."""
     return isinstance(outcome, Failed) and outcome.cause == "illegal-instruction"
 
 

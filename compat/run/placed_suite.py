@@ -45,10 +45,8 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
     contents = dict(_contents(repository, matrix))
     contents |= dict(_helpers(repository, matrix, contents))
     names = asked_names(matrix)
-    settings = cell_settings(
-        project_settings(repository, matrix.suite.tests), matrix.suite.arguments, names
-    )
-    contents[SETTINGS] = settings.encode()
+    own = project_settings(repository, matrix.suite.tests)
+    contents[SETTINGS] = cell_settings(own, matrix.suite.arguments, names).encode()
     contents |= dict.fromkeys(_packages(repository, matrix, contents), MARK)
     digest = hashlib.sha256()
     for name in sorted(contents):
@@ -66,7 +64,6 @@ def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Pat
 
 
 def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
-    """Yield each file of the copy: its path below the repository, and what is in it."""
     tests = repository / matrix.suite.tests
     if not tests.exists():
         raise _fault(matrix, f"the repository has no {matrix.suite.tests!r}", "name its tests")
@@ -160,6 +157,5 @@ def _is_in(path: Path, folder: Path) -> bool:
 
 def _fault(matrix: Matrix, message: str, hint: str) -> DeclarationError:
     source = f"matrices/{matrix.name}/matrix.toml"
-    return DeclarationError(
-        *faults_of(source, [Finding("suite", ("suite", "tests"), message, hint)])
-    )
+    finding = Finding("suite", ("suite", "tests"), message, hint)
+    return DeclarationError(*faults_of(source, [finding]))

@@ -107,7 +107,6 @@ def _is_marked(pid: int, root: int) -> bool:
 
 
 def send(members: Iterable[Process], *numbers: int) -> None:
-    """Send the signals to each process that still is the one that was seen."""
     for member in members:
         now = process(member.pid)
         if now is not None and now.born == member.born:

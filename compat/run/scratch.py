@@ -33,7 +33,6 @@ class Scratch:
         self._handle = handle
 
     def close(self) -> None:
-        """Remove the folder, unless it is to be kept, and let go of the lock."""
         try:
             if self._keep:
                 (self.folder / _LOCK).unlink(missing_ok=True)
@@ -58,7 +57,6 @@ def remove_dead_folders(cells: Path) -> int:
 
 
 def _removed(folder: Path) -> bool:
-    """Remove the folder unless a living process has its lock; return whether it was removed."""
     if folder.is_symlink() or not folder.is_dir():
         folder.unlink(missing_ok=True)
         return True

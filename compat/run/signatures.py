@@ -232,7 +232,6 @@ DEATHS = (
 
 
 def match_signature(signatures: tuple[Signature, ...], text: str) -> tuple[Cause, str] | None:
-    """Return the cause and subject of the first signature that matches; None when none does."""
     for signature in signatures:
         match = signature.pattern.search(text)
         if match is not None:

@@ -74,7 +74,6 @@ def _refuse_without_project(folder: Path, source: str) -> None:
 
 
 def _in_git(folder: Path, place: Path, environ: Mapping[str, str]) -> SourceCopy | None:
-    """Copy what git knows of the repository around a folder; None where there is no such."""
     top_text = _answer(folder, environ, "rev-parse", "--show-toplevel")
     if not top_text or not _files(folder, environ):
         return None
@@ -179,7 +178,7 @@ def changed_tests(path: str, now: str, then: str | None) -> list[str]:
 
 
 def _parts(text: str) -> dict[str, str]:
-    """The code of each test in a file by its id below it, and under no name all other code."""
+    """Of each test by its id, and under no name all other code."""
     parts = {"": ""}
     for node in ast.parse(text).body:
         tests, above = [node], ""
@@ -192,7 +191,6 @@ def _parts(text: str) -> dict[str, str]:
 
 
 def _test_name(node: ast.stmt) -> str:
-    """The name of a test; empty for any other statement."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         return ""
     return node.name if node.name.startswith("test") else ""
@@ -211,7 +209,6 @@ def _is_tag_of(tag: str, name: str, version: Version) -> bool:
 
 
 def _lines(repository: Path, *words: str) -> list[str]:
-    """What git prints; nothing where it fails, or there is none."""
     try:
         done = _run(repository, {}, *words)
     except ToolFailed:
@@ -231,23 +228,14 @@ def _run(
     folder: Path, environ: Mapping[str, str], *words: str
 ) -> "subprocess.CompletedProcess[str]":
     # Where it would ask for a password there is nobody to answer.
-    own = {
-        "GIT_TERMINAL_PROMPT": "0",
-        "GIT_OPTIONAL_LOCKS": "0",
-        "GIT_ALLOW_PROTOCOL": "http:https:ssh:file",
-    }
+    own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    own |= {"GIT_ALLOW_PROTOCOL": "http:https:ssh:file"}
     try:
         return subprocess.run(
-            ["git", *words],
-            cwd=folder,
-            env={**environ, **own},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="surrogateescape",
-            timeout=_GIT_SECONDS,
+            ["git", *words], cwd=folder, env={**environ, **own}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="surrogateescape", timeout=_GIT_SECONDS,
             check=False,
-        )
+        )  # fmt: skip
     except subprocess.TimeoutExpired as error:
         raise ToolFailed.of(f"git {words[0]} did not end within {_GIT_SECONDS} seconds") from error
     except OSError as error:

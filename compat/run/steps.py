@@ -33,7 +33,6 @@ class StepRunner:
         self, job: Job, bench: Bench, cell: Path, evidence: Path, cancel: threading.Event,
         enter: Enter,
     ) -> None:  # fmt: skip
-        """Take the folders of cell and evidence, and who hears what the cell is at."""
         self.job, self.bench, self.cell = job, bench, cell
         self.evidence, self.cancel = evidence, cancel
         self.steps: list[Step] = []
@@ -42,11 +41,9 @@ class StepRunner:
         self._enter = enter
 
     def enter(self, activity: Activity) -> None:
-        """Tell whoever watches what comes now."""
         self._enter(activity, self.cell)
 
     def make_folders(self) -> None:
-        """Make the cell's folders, and one for the evidence that no run has used before."""
         self.evidence = new_folder(self.evidence)
         for folder in (self.cell / "home" / "tmp", self.cell / "plugin"):
             folder.mkdir(parents=True)
@@ -81,6 +78,7 @@ class StepRunner:
             readable=tuple(Path(folder) for folder in readable if folder),
             network=network,
             temporary=None if is_install else home / "tmp",
+            links=is_install,
         )
         ended = run_limited(
             command, room, self.limits(name), level=self.bench.level, cancel=self.cancel
@@ -94,7 +92,6 @@ class StepRunner:
         return is_well
 
     def note(self, name: StepName, ended: Ended, log: Path) -> None:
-        """Add a command that ended to its step, with the end of the step's log."""
         before = next((step for step in self.steps if step.name == name), None)
         if before is not None:
             self.steps.remove(before)
@@ -108,7 +105,6 @@ class StepRunner:
         self.steps.append(Step(name=name, ended=ended, log=text))
 
     def limits(self, name: StepName) -> Limits:
-        """Return what one command of the step may take."""
         suite = self.job.suite
         return Limits(
             wall_seconds=_INSTALL_SECONDS if name == "install" else suite.seconds,
@@ -120,7 +116,6 @@ class StepRunner:
         )
 
     def add_seconds(self, name: StepName, seconds: float) -> None:
-        """Count further seconds to a step that has ended."""
         step = next(step for step in self.steps if step.name == name)
         ended = msgspec.structs.replace(step.ended, seconds=step.ended.seconds + seconds)
         self.steps[self.steps.index(step)] = msgspec.structs.replace(step, ended=ended)

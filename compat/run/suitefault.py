@@ -43,9 +43,6 @@ def misspelt_module(evidence: Evidence) -> Failed | None:
 
 
 def undeclared_write(stage: Stage, raised: Raised) -> Failed | None:
-    """Return the fault of a declaration that does not say into which of its own folders the library
-    writes.
-    """
     refused = None if raised.of_suite else _READ_ONLY.search(raised.message)
     if refused is None:
         return None
@@ -54,9 +51,6 @@ def undeclared_write(stage: Stage, raised: Raised) -> Failed | None:
 
 
 def without_pytest(evidence: Evidence) -> Failed | None:
-    """Return the fault of a declaration that does not ask for pytest, so that nothing could
-    start.
-    """
     has_pytest = any(item.name == "pytest" for item in evidence.installed)
     if has_pytest or "No module named pytest" not in _suite_log(evidence):
         return None
@@ -64,7 +58,6 @@ def without_pytest(evidence: Evidence) -> Failed | None:
 
 
 def refused_options(evidence: Evidence) -> Failed | None:
-    """Return the fault of options in the suite's settings that pytest refuses."""
     step = next((step for step in evidence.steps if step.name == "suite"), None)
     if step is None or step.ended.exit_code != _USAGE_ERROR or evidence.collect_errors:
         return None
@@ -110,18 +103,15 @@ def own_fault(stage: Stage, evidence: Evidence, raised: Raised) -> Failed | None
 
 
 def lost_modules(outcome: Outcome) -> tuple[str, ...]:
-    """Return the modules that a fault of the suite says nothing brings."""
     words = _LOST.search(outcome.subject) if isinstance(outcome, Failed) else None
     return tuple(re.split(r", | and ", words["names"])) if words else ()
 
 
 def missing_in(text: str) -> list[str]:
-    """Return the modules, by their topmost name, of which a text says that they are not there."""
     return [name.partition(".")[0] for name in _NO_MODULE.findall(text)]
 
 
 def modules_words(names: Iterable[str]) -> str:
-    """Return `module a`, or `modules a, b and c`, each once."""
     *others, last = dict.fromkeys(names)
     return f"modules {', '.join(others)} and {last}" if others else f"module {last}"
 
@@ -141,7 +131,6 @@ def internal_error(evidence: Evidence) -> Failed | None:
 
 
 def failing_helper(evidence: Evidence) -> Failed | None:
-    """Return the fault of a file of the suite whose own test fails, whatever the versions."""
     for test in evidence.tests:
         if test.helper and test.status == "failed":
             name = test.capability or test.test
@@ -151,25 +140,21 @@ def failing_helper(evidence: Evidence) -> Failed | None:
 
 
 def _suite_log(evidence: Evidence) -> str:
-    """What the suite's step printed; empty where it was not reached."""
     return next((step.log for step in evidence.steps if step.name == "suite"), "")
 
 
 def _is_brought(evidence: Evidence, module: str) -> bool:
-    """Whether a module at the top is of the subject or of anything installed, by its name."""
     packages = {evidence.subject, evidence.module.partition(".")[0], *evidence.modules}
     packages |= {item.name for item in (*evidence.expected, *evidence.installed)}
     return canonicalize_name(module) in map(canonicalize_name, packages)
 
 
 def _lost(evidence: Evidence, raised: Raised) -> str:
-    """The module at the top that the suite's own code imports and nothing here brings."""
     missing = missing_module(raised) if raised.of_suite else ""
     return "" if "." in missing or not missing or _is_brought(evidence, missing) else missing
 
 
 def missing_module(raised: Raised) -> str:
-    """Return the module that an import did not find; empty for any other exception."""
     match = _NO_MODULE.match(raised.message) if raised.type == "ModuleNotFoundError" else None
     return "" if match is None else match[1]
 

@@ -32,16 +32,12 @@ _LEFT_OUT = ("pytest-rerunfailures", "flaky", "pytest-retry", "pytest-randomly")
 def _suite_files(folder: Path) -> Iterator[Path]:
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
-        if (
-            path.is_file()
-            and "__pycache__" not in parts
-            and not any(part.startswith(".") for part in parts)
-        ):
+        is_hidden = "__pycache__" in parts or any(part.startswith(".") for part in parts)
+        if path.is_file() and not is_hidden:
             yield path
 
 
 def python_texts(folder: Path) -> dict[str, str]:
-    """Return the Python files of a suite, by their path below it."""
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8", errors="replace")
         for path in sorted(folder.rglob("*.py"))
@@ -64,7 +60,6 @@ def packages_above(folder: Path, tests: str) -> dict[str, str]:
 
 
 def settings_texts(folder: Path) -> dict[str, str]:
-    """Return the files of a suite's folder in which pytest's settings may stand, by name."""
     contents = {name: read_if_there(folder / name) for name in (SETTINGS, *OTHER_SETTINGS)}
     return {
         name: content.decode(errors="replace")
@@ -74,7 +69,6 @@ def settings_texts(folder: Path) -> dict[str, str]:
 
 
 def suite_contents(folder: Path) -> dict[str, bytes]:
-    """Return all files of a suite, by their path below its folder."""
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in _suite_files(folder)}
 
 
@@ -137,7 +131,6 @@ def left_out_tests(
 def suite_notes(
     suite: Suite, folder: str, left_out: Iterable[tuple[str, str]] = ()
 ) -> tuple[str, ...]:
-    """Return what is left out of a suite in a cell, and what cannot be made sure of it."""
     if not folder or not suite.tests:
         return ()
     settings = read_if_there(Path(folder) / SETTINGS) or b""
@@ -167,7 +160,6 @@ class SuiteCore(Value, frozen=True):
 
 
 def suite_core(folder: Path, patterns: Sequence[str]) -> SuiteCore:
-    """Return the core of the suite in a folder, as the patterns of its declaration name it."""
     texts = _texts(folder)
     ids = core_ids(patterns, texts)
     return SuiteCore(ids=ids, tests=core_tests(ids, texts))

@@ -17,14 +17,7 @@ from pathlib import Path
 from compat.run import cgroup, keeper, processes
 from compat.run.disk import MIB, cut_log, open_log
 from compat.run.evidence import DeadChild, Ended, EndedBy, Isolation, Limits
-from compat.run.isolation import (
-    HIGHEST_FIRST,
-    Inside,
-    Room,
-    made_up,
-    tool,
-    wrapped,
-)
+from compat.run.isolation import HIGHEST_FIRST, Inside, Room, made_up, tool, wrapped
 from compat.run.meter import Meter
 
 _LOG = logging.getLogger(__name__)
@@ -166,15 +159,12 @@ class _Tree:
 
     @property
     def root(self) -> int:
-        """The first process, which is the keeper or has put it into its namespace; 0 when there is
-        none.
-        """
         return self.outer.pid if self.outer else 0
 
     def start(
         self, command: Sequence[str], room: Room, level: Isolation, log: int, handles: Sequence[int]
     ) -> None:
-        """Start the keeper with its command; when that cannot be, the log says why."""
+        """When it cannot be started, the log says why."""
         _LOG.info("starting %s", shlex.join(command))
         try:
             with _ahead():
@@ -190,19 +180,15 @@ class _Tree:
                     pass_fds=handles,
                 )
         except OSError as fault:
-            os.write(
-                log,
-                f"the isolation {level} could not be started: {fault}\n".encode(errors="replace"),
-            )
+            message = f"the isolation {level} could not be started: {fault}\n"
+            os.write(log, message.encode(errors="replace"))
 
     def order(self, what: bytes) -> None:
-        """Tell the keeper, if it still listens."""
         if self.outer and self.outer.stdin:
             with contextlib.suppress(OSError):
                 self.outer.stdin.write(what)
 
     def has_ended(self, seconds: float) -> bool:
-        """Return whether the keeper has ended, after waiting up to so many seconds for it."""
         deadline = time.monotonic() + seconds
         while self.outer and self.outer.stdout:
             # Not select(2): a worker with many connections has descriptors beyond its 1,024.
@@ -217,7 +203,7 @@ class _Tree:
         return True
 
     def close(self, level: Isolation, known: processes.Known | None) -> None:
-        """Make sure that nothing is left, even when the keeper was killed, stopped or starved."""
+        """Even when the keeper was killed, stopped or starved."""
         if self.outer is None:
             return
         if not self.has_ended(0):
@@ -273,10 +259,7 @@ def _watched(tree: _Tree, meter: Meter, cancel: threading.Event | None) -> Ended
 
 
 def _ended(tree: _Tree, meter: Meter, by: EndedBy, dead_child: DeadChild | None) -> Ended:
-    """Return the end as a value.
-
-    A keeper that never began or never reported was not in charge: the sandbox failed.
-    """
+    """A keeper that never began or never reported was not in charge: the sandbox failed."""
     match = _REPORT.fullmatch(tree.said)
     kind, code, survivors = (match[1], int(match[2]), int(match[3])) if match else (b"", 0, 0)
     if by == "exit" and kind == b"expired":

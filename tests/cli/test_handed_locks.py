@@ -85,6 +85,10 @@ def test_a_lock_with_files_that_the_index_does_not_list_is_refused(
             "asks for something that the cell does not",
         ),
         (CELLS[1], "# python: 3.11.7", "# python: 3.11.8", "another `python`"),
+        # Else that index would list the files that the lock pins.
+        (CELLS[1], "# tool: uv", "# index: https://a.invalid/\n# tool: uv", "another `index`"),
+        # A floor brings a package as a requirement does.
+        (CELLS[1], "# tool: uv", "# floor: pytest>=1\n# tool: uv", "that the cell does not"),
         (CELLS[0], "# tool: uv", "# build: dep\n# tool: uv", "the matrix names no such build"),
     ],
 )

@@ -35,7 +35,7 @@ from compat.results.record import (
     is_cell_id,
     record_digest,
 )
-from compat.run.evidence import Installed
+from compat.run.evidence import Installed, Metric
 
 
 class TestText:
@@ -203,6 +203,11 @@ class TestWhatCannotBeARecord:
             ({"outcome": outcome("test-fail:error(other)")}, "its attempts do not come to"),
             ({"capabilities": capabilities(sum="no")}, "cannot pass"),
             ({"capabilities": (*capabilities(sum="yes"), *capabilities(sum="yes"))}, "twice"),
+            ({"installed": (Installed(name="dep", version="1.0"),) * 2}, "installed: .* twice"),
+            (
+                {"metrics": (Metric(name="peak", value=1e16, unit="MiB", better="lower"),)},
+                "<= 1000000000000000.0",
+            ),
         ],
     )
     def test_is_refused_before_it_is_written(self, more: dict[str, Any], told: str) -> None:

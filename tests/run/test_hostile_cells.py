@@ -171,6 +171,13 @@ class TestOneCellAndTheNext:
         assert outcome(later).startswith("test-fail:assertion(test_a.py::test_red")
         assert later.misrecorded == ()
 
+    def test_a_wheel_that_only_was_written_again_is_as_it_was(self, lair: Lair) -> None:
+        """The canary's is, each day: a worker would stop."""
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+        for wheel in (lair.folder / "links").iterdir():
+            wheel.touch()
+        assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
+
     def test_a_wheel_of_the_cache_that_nobody_saw_come_is_fetched_again(self, lair: Lair) -> None:
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
         (source,) = [*(lair.folder / "sandbox" / "uv").glob("archive-v0/*/_pytest/python.py")]
@@ -188,7 +195,9 @@ class TestOneCellAndTheNext:
         assert outcome(lair.run({}, {"test_a.py": GREEN})).startswith("install-fail:cache(")
         assert outcome(lair.run({}, {"test_a.py": GREEN})) == "pass"
 
-    @pytest.mark.parametrize("place", ["data/pyvenv.cfg", "data/bin/pyvenv.cfg"])
+    @pytest.mark.parametrize(
+        "place", ["data/pyvenv.cfg", "data/bin/pyvenv.cfg", "scripts/python._pth"]
+    )
     def test_no_code_of_a_wheel_runs_in_an_install(self, lair: Lair, place: str) -> None:
         mark = lair.folder / "sandbox" / "uv" / "mark"
         library = f"python{sys.version_info.major}.{sys.version_info.minor}"
@@ -209,7 +218,7 @@ class TestOneCellAndTheNext:
         )
         assert not mark.exists() or not lair.is_sealed
         assert outcome(evidence) == "pass", evidence.steps[0].log
-        told = f"before1: {place.removeprefix('data/')}"
+        told = f"before1: {place.removeprefix('data/').replace('scripts', 'bin')}"
         assert {*evidence.refused} == {told, f"before1: lib/{library}/encodings/__init__.py"}
         assert evidence.startup == (f"before1: {'n' * 250}.pth",)
         remarks = record_of([judged(evidence)], "uv").remarks

@@ -18,7 +18,7 @@ from compat.results.record import (
     decode_record,
     encode_record,
 )
-from compat.run.evidence import Installed, Metric
+from compat.run.evidence import MOST_METRIC, Installed, Metric
 from compat.run.isolation import HIGHEST_FIRST
 from compat.run.outcome import CAUSES, STAGES, Failed, Outcome, Passed, parse_outcome
 
@@ -174,7 +174,7 @@ def records(draw: st.DrawFn) -> Record:
     metric = st.builds(
         Metric,
         name=texts,
-        value=st.floats(allow_nan=False, allow_infinity=False),
+        value=st.floats(-MOST_METRIC, MOST_METRIC),
         unit=texts,
         better=st.just("lower"),
     )
@@ -196,7 +196,7 @@ def records(draw: st.DrawFn) -> Record:
         metrics=tuple(draw(st.lists(metric, max_size=2))),
         involved=("tensorflow-privacy",),
         installed=tuple(
-            draw(st.lists(st.builds(Installed, name=texts, version=texts), max_size=3))
+            draw(st.lists(st.builds(Installed, name=texts, version=texts), max_size=3, unique=True))
         ),
         step_seconds=draw(
             st.builds(StepSeconds, install=st.none() | seconds, import_=st.none() | seconds)

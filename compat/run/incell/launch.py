@@ -18,7 +18,6 @@ from typing import Any
 
 
 def run_pytest(arguments: list[str]) -> int:
-    """Run pytest with these arguments, and return its exit code."""
     for name in ("ADDOPTS", "PLUGINS", "DEBUG", "DISABLE_PLUGIN_AUTOLOAD"):
         os.environ.pop("PYTEST_" + name, None)
     if not os.environ.get("COMPAT_LEFT_OUT"):

@@ -58,11 +58,9 @@ class Stream:
         """Write one event. A test that forks must not double what its parent says."""
         if os.getpid() != self.owner:
             return
-        line = (
-            json.dumps(dict(facts, event=event), ensure_ascii=True, sort_keys=True, allow_nan=False)
-            + "\n"
-        )
-        left = line.encode("ascii")
+        whole = dict(facts, event=event)
+        line = json.dumps(whole, ensure_ascii=True, sort_keys=True, allow_nan=False)
+        left = line.encode("ascii") + b"\n"
         while left:
             left = left[os.write(self.file, left) :]
 
@@ -79,13 +77,13 @@ class RunningTest:
         self.start = time.perf_counter()
 
     def fail(self, raised: dict[str, Any]) -> None:
-        """Note a failure. The first one names the cause."""
+        """The first one names the cause."""
         self.failed = True
         self.raised = self.raised or raised
 
     @property
     def status(self) -> str:
-        """Return the status in one word. A failure in any phase outweighs a skip."""
+        """A failure in any phase outweighs a skip."""
         if self.failed:
             return "failed"
         if self.missing:
@@ -131,11 +129,8 @@ class EventHooks:
     ) -> dict[str, Any]:
         """Return what stands behind a failed collection: pytest wraps it in an error of its own."""
         if error is None:
-            return {
-                "type": "CollectError",
-                "message": last_line(report),
-                "where": text(nodeid, MESSAGE),
-            }
+            where = text(nodeid, MESSAGE)
+            return {"type": "CollectError", "message": last_line(report), "where": where}
         return self.describe(error.__cause__ or error, otherwise=nodeid)
 
     @pytest.hookimpl(trylast=True)
@@ -156,7 +151,6 @@ class EventHooks:
         items[:] = selected
 
     def leave_out(self, config: pytest.Config, items: list[pytest.Item]) -> None:
-        """Leave out tests that are newer than the release or need a network, and report them."""
         newer = set(os.environ.get("COMPAT_NEWER", "").splitlines())
         marks = network_marks(config) if os.environ.get("COMPAT_OFFLINE") else []
         left: dict[str, list[pytest.Item]] = {}
@@ -172,7 +166,6 @@ class EventHooks:
             self.stream.send("left-out", why=why, tests=functions)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Report how many tests will run."""
         self.stream.send("collected", count=len(session.items))
 
     @pytest.hookimpl(tryfirst=True)
@@ -192,7 +185,6 @@ class EventHooks:
             self.stream.send("collect-error", raised=self.describe(excinfo.value))
 
     def pytest_keyboard_interrupt(self, excinfo: Any) -> None:
-        """Report an interrupted collection."""
         if not self.running:
             self.pytest_internalerror(excinfo)
 
@@ -214,13 +206,8 @@ class EventHooks:
                 else []
             )
         except (KeyError, TypeError, ValueError) as error:
-            attempt.fail(
-                {
-                    "type": "MalformedMetric",
-                    "message": exception_line(error),
-                    "where": test_line(item),
-                }
-            )
+            message, where = exception_line(error), test_line(item)
+            attempt.fail({"type": "MalformedMetric", "message": message, "where": where})
             metrics = []
         for facts in metrics:
             self.stream.send("metric", **facts)
@@ -264,7 +251,6 @@ class EventHooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Report that the session came to its own end."""
         self.stream.send("finish", exitstatus=int(exitstatus))
 
 

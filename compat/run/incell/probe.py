@@ -31,10 +31,7 @@ def probe(out: str, module: str) -> int:
         __import__(module)
     except BaseException as error:
         raised = describe(error)
-    facts = {
-        "seconds": round(time.perf_counter() - start, 6),
-        "raised": raised,
-    }
+    facts = {"seconds": round(time.perf_counter() - start, 6), "raised": raised}
     write_facts(out, facts)
     write_facts(out + ".modules", loaded())
     return 0 if raised is None else 1
@@ -85,9 +82,7 @@ def frame_place(error: BaseException) -> str:
 
 
 def is_importer(file: str) -> bool:
-    """Return whether the file belongs to importlib: who asked for the import is what one wants to
-    know.
-    """
+    """Who asked for the import is what one wants to know."""
     return os.path.basename(os.path.dirname(file)) == "importlib"
 
 
@@ -127,7 +122,6 @@ def loaded() -> list[str]:
 
 
 def write_facts(out: str, facts: Any) -> None:
-    """Write the facts to a temporary name beside `out`, then rename."""
     part = f"{out}.{os.getpid()}.part"
     with open(part, "w", encoding="ascii") as file:
         json.dump(facts, file, ensure_ascii=True, sort_keys=True)

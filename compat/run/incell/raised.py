@@ -88,7 +88,6 @@ def installed(file: str) -> str:
 
 
 def is_own_raise(error: BaseException) -> bool:
-    """Return whether a statement `raise` raised it, and not what a line called."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -125,14 +124,12 @@ def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
 
 
 def is_of(file: str, suites: list[str]) -> bool:
-    """Return whether a file belongs to the suite and not to something installed below it."""
     return "/site-packages/" not in file and any(
         os.path.realpath(file).startswith(suite) for suite in suites
     )
 
 
 def is_noise(file: str, local: dict[str, Any]) -> bool:
-    """Return whether a frame says nothing about the subject."""
     short = shown_path(file, [])
     generated = short.startswith("<") or (
         short == file and file.startswith(tempfile.gettempdir() + os.sep)
