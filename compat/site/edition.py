@@ -137,12 +137,14 @@ class MatrixReport:
         capabilities: Iterable[Described],
         needs: Needs | None = None,
         audit: Audit | None = None,
+        wheels: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.parts = parts
         self.suite = dict(suite)
         self.capabilities = tuple(capabilities)
         self.needs = needs or Needs()
+        self.wheels = wheels or {}
         # An edition of an earlier day knows nothing of a later audit.
         is_known = audit is not None and audit.on <= snapshot.day
         self.audit = audit if is_known else None
