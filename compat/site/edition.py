@@ -6,10 +6,10 @@ of `paths.py`.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from packaging.version import Version
 
@@ -18,7 +18,7 @@ from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
-from compat.lock.lock_text import decode_inputs, decode_lock
+from compat.lock.lock_text import LocksByCell, decode_inputs, decode_lock
 from compat.lock.lockfile import Inputs, Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -39,6 +39,7 @@ from compat.site.paths import address
 from compat.site.wording import day
 from compat.value import Value
 
+T = TypeVar("T")
 Versions = tuple[Version, ...]
 # The places of a grid, each with its entries: by the subject's version, then by the versions of the
 # other package axes in their order.
@@ -89,37 +90,6 @@ class PartSource(Protocol):
 
     def declaration(self) -> str:
         """Return the text of the matrix's declaration, whose floors proposals change."""
-
-
-class Locks(Mapping[str, Lock]):
-    """The locks of a report's cells by id, each read when it is first asked for."""
-
-    def __init__(
-        self, text: Callable[[str], str | None], folder: str, cells: Sequence[str]
-    ) -> None:
-        self._text, self._folder, self._cells = text, folder, cells
-        self._read: dict[str, Lock] = {}
-
-    def __getitem__(self, cell: str) -> Lock:
-        if cell not in self._read:
-            self._read[cell] = decode_lock(self._known(cell), f"{self._folder}/{cell}.txt")
-        return self._read[cell]
-
-    def inputs(self, cell: str) -> Inputs:
-        """Return the inputs of a cell's lock, whose pins are not looked at."""
-        return decode_inputs(self._known(cell), f"{self._folder}/{cell}.txt")
-
-    def _known(self, cell: str) -> str:
-        text = self._text(cell)
-        if text is None:
-            raise KeyError(cell)
-        return text
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._cells)
-
-    def __len__(self) -> int:
-        return len(self._cells)
 
 
 class MatrixReport:
@@ -237,10 +207,21 @@ class MatrixReport:
         return failures
 
     @cached_property
-    def locks(self) -> Locks:
+    def locks(self) -> LocksByCell:
+        """The locks of the known cells by id, each read when it is first asked for."""
         known = self.snapshot.known
         cells = [entry.cell.id for entry in known if entry.lock_digest is not None]
-        return Locks(self.parts.lock_text, f"matrices/{self.name}/locks", cells)
+        return LocksByCell(cells, lambda cell: self._read(decode_lock, cell))
+
+    def lock_inputs(self, cell: str) -> Inputs:
+        """Return the inputs of a cell's lock, whose pins are not looked at."""
+        return self._read(decode_inputs, cell)
+
+    def _read(self, decode: Callable[[str, str], T], cell: str) -> T:
+        text = self.parts.lock_text(cell)
+        if text is None:
+            raise KeyError(cell)
+        return decode(text, f"matrices/{self.name}/locks/{cell}.txt")
 
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, oldest first; those of the cell that was asked for last are

@@ -134,8 +134,8 @@ def badge_path(matrix: str, *name: str) -> str:
     return "/".join(("badge", *map(segment, (matrix, *name))))
 
 
-def feed_path(matrix: str, name: str) -> str:
-    return f"feed/{segment(matrix)}/{name}.atom"
+def feed_path(matrix: str) -> str:
+    return f"feed/{segment(matrix)}/all.atom"
 
 
 def feed_entry_id(matrix: str, name: str) -> str:
@@ -145,8 +145,8 @@ def feed_entry_id(matrix: str, name: str) -> str:
     return f"feed/{segment(matrix)}/#{name}"
 
 
-def calendar_path(matrix: str, name: str) -> str:
-    return f"cal/{segment(matrix)}/{segment(name)}.ics"
+def calendar_path(matrix: str) -> str:
+    return f"cal/{segment(matrix)}/all.ics"
 
 
 def card_path(matrix: str, ending: str) -> str:

@@ -115,15 +115,6 @@ NAMES_RECIPE: tuple[State, ...] = ("decayed", "relaxed")
 # Staleness goes with any tested state: the symbol follows its symbol, the class is added to its
 # class.
 STALE = ("◷", "stale", "the newest run is old, or the suite or the lock has changed since")
-# Where another recipe of the place says nothing, one recipe's verdict alone gives this state.
-_ALONE: dict[Kind, State] = {
-    "works": "works",
-    "partial": "partial",
-    "flaky": "flaky",
-    "broken": "broken",
-    "unknown": "unknown",
-    "infeasible": "infeasible",
-}
 
 
 def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:
@@ -139,7 +130,7 @@ def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:
             if fresh is not None and fresh.kind in ("broken", "infeasible", "partial")
             else "works"
         )
-    return _ALONE[entry.kind]
+    return entry.kind
 
 
 def style_of(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:

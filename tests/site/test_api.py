@@ -17,7 +17,7 @@ from support.known import CELLS, DAY, Shelf, lock_of, proven, ran, shelves, stat
 from compat.plan.cell import RECIPES
 from compat.results.table import capability_table
 from compat.site.api.documents import DOCUMENTS, PATHS, api, cell_files
-from compat.site.pages.capability_view import (
+from compat.site.pages.results import (
     capability_ids,
     capability_list,
     capability_view,
@@ -90,7 +90,9 @@ class TestSchemas:
         )
         for path, item in described["paths"].items():
             schema = item["get"]["responses"]["200"]["content"]["application/json"]["schema"]
-            assert registry.resolver().lookup(schema["$ref"]).contents["$defs"]
+            name = schema["$ref"].removeprefix("#/components/schemas/")
+            named = described["components"]["schemas"][name]
+            assert registry.resolver().lookup(named["$ref"]).contents["$defs"]
             assert {one["name"] for one in item["get"]["parameters"]} == set(
                 re.findall(r"\{([a-z]+)\}", path)
             )
@@ -117,7 +119,7 @@ class TestBytes:
         assert len(found["api/v1/demo/index.json"]) < 40 * 1024
 
     def test_many_cells_are_told_in_several_files(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("compat.site.api.cell_documents.ROWS", 2)
+        monkeypatch.setattr("compat.site.api.documents.ROWS", 2)
         found = documents(proven(*(cell.id for cell in CELLS[:5])))
         seen, path = [], "api/v1/demo/cells.json"
         while path is not None:

@@ -21,10 +21,10 @@ from compat.lock.lock_text import decode_lock
 from compat.run.evidence import Metric
 from compat.site import publication
 from compat.site.edition import SiteFile
-from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
 from compat.site.exports.lock_files import files as installs
 from compat.site.exports.lock_files import fitted, keep_wheels, kept_wheels
+from compat.site.exports.pictures import cards
 from compat.site.pages.render import Printer
 from compat.site.publication import sitemap
 from compat.site.writer import is_page

@@ -17,7 +17,7 @@ from support.printed import Addresses, every_state, printed, whole
 from compat.advise.message import flat, signs
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition
-from compat.site.exports.card import HEIGHT, WIDTH
+from compat.site.exports.pictures import HEIGHT, WIDTH
 from compat.site.exports.search_index import vanished
 
 TAG = re.compile(r"<[^>]+>")

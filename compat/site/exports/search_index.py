@@ -17,13 +17,10 @@ from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import json
 from compat.site.install_words import platform_title
-from compat.site.pages.advice_view import answer_path, version_axes
-from compat.site.pages.capability_view import capability_ids
-from compat.site.pages.grid_view import subject_versions
-from compat.site.pages.place_view import Doc
+from compat.site.pages.advice import answer_path, version_axes
+from compat.site.pages.page_list import SECTIONS, TABS, section_paths
 from compat.site.pages.render import assets, heading_id
-from compat.site.pages.results_view import causes
-from compat.site.pages.whole_site import SECTIONS, TABS, section_paths
+from compat.site.pages.results import Doc, capability_ids, causes, subject_versions
 from compat.site.paths import ENTRIES, SIGNS, about_path, address, cell_page, page
 from compat.site.wording import cut_text, ranges
 

@@ -16,19 +16,33 @@ from jinja2.runtime import Context
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from compat.advise.request import label
 from compat.results.answer import Answer
 from compat.results.record import Capability
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
-from compat.site.install_words import INSTALL_STYLES, install_reason
-from compat.site.lane_words import floor_words, lane_blame
-from compat.site.pages.advice_view import lock_commands, tiles, words
-from compat.site.pages.capability_view import SHORT, failing
-from compat.site.pages.install_views import install_evidence
-from compat.site.pages.page_list import Page, pages, problem_link, titled
-from compat.site.pages.place_view import Doc, cell_symbol, entry_page, recipe_words
-from compat.site.pages.policy_view import clause
-from compat.site.pages.whole_site import TABS, section_paths
+from compat.site.install_words import INSTALL_STYLES, floor_words, install_reason, lane_blame
+from compat.site.pages.advice import lock_commands, tiles, words
+from compat.site.pages.page_list import (
+    TABS,
+    Page,
+    badge_markdown,
+    pages,
+    problem_link,
+    section_paths,
+    titled,
+)
+from compat.site.pages.reports import clause
+from compat.site.pages.results import (
+    OBSTACLES,
+    SHORT,
+    Doc,
+    cell_symbol,
+    entry_page,
+    failing,
+    install_evidence,
+    recipe_words,
+)
 from compat.site.why_words import BLIND_SPOTS
 
 # What no HTML may hold becomes a replacement sign.
@@ -73,6 +87,7 @@ class Printer:
             "BLIND_SPOTS": BLIND_SPOTS,
             "TABS": TABS,
             "SHORT": SHORT,
+            "OBSTACLES": OBSTACLES,
             "STYLE_OF_INSTALL": INSTALL_STYLES,
             "VERSION": metadata.version("compat-matrix"),
             "edition": edition,
@@ -287,12 +302,14 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         "failing": shown(failing),
         "tiles": lambda proof: tiles(edition.report(proof.cell.matrix), proof),
         "words": lambda proof: words(edition.report(proof.cell.matrix), proof),
+        "markdown": partial(badge_markdown, edition),
         "commands": lambda lock, report: lock_commands(edition, report, lock),
     }
 
 
 _FILTERS = {
     "why": _why,
+    "label": label,
     "fault": wording.fault_words,
     "cause": wording.cause_sentence,
     "reason": install_reason,

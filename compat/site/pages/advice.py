@@ -24,8 +24,14 @@ from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.install_words import installable_words, platform_title
-from compat.site.pages.place_view import Doc, entry_page
-from compat.site.pages.results_view import OBSTACLES, cause_anchor, matrix_health, newest
+from compat.site.pages.results import (
+    OBSTACLES,
+    Doc,
+    cause_anchor,
+    entry_page,
+    matrix_health,
+    newest,
+)
 from compat.site.paths import page
 from compat.site.status import STYLES, style_of
 from compat.site.wording import cause_sentence, day, ranges
@@ -38,7 +44,7 @@ GOAL_WORDS: dict[Goal, str] = {
     "published": "as published",
     "minimum": "the oldest that works",
 }
-_MOST_REASONS, _MOST_NEWS = 5, 6
+_MOST_REASONS, _MOST_NEWS, _MOST_PYTHONS = 5, 6, 5
 # What the form says of a version that is no coordinate; `$version` is what was asked for.
 _NEWER = Template("$label $$version is not in this matrix: the newest is $newest$why.")
 _OLDER = Template("$label $$version is not in this matrix: the oldest is $oldest.")
@@ -394,3 +400,26 @@ def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
                 versions=ranges([str(version) for version, _ in shown], [*map(str, every)]),
                 tested=[(v, entry_page(best)) for v, best in reversed(shown) if best.is_tested],
             )
+
+
+def embed_box(report: MatrixReport) -> Doc:
+    """Return the box: the newest Pythons that something works with, and when it was tested."""
+    latest = [entry.latest for entry in report.snapshot.known if entry.latest is not None]
+    python, rows = report.snapshot.matrix.interpreters.name, []
+    for series in reversed(report.advisor.ranks.positions[python]):
+        proof = report.best("best", {python: series})
+        if proof is not None:
+            entry = report.snapshot.by_id[proof.id]
+            style = style_of(entry, report.places[entry.cell.id.partition("+")[0]])
+            others = [f"{name} {v}" for name, v, _ in tiles(report, proof) if name != "Python"]
+            words, path = (
+                f"{', '.join(others)}: {style.word}",
+                page(report.name, "advise", proof.id),
+            )
+            rows.append(Doc(python=series, words=words, style=style, path=path))
+    return Doc(
+        title=f"{report.snapshot.matrix.title}: what works with what",
+        rows=rows[:_MOST_PYTHONS],
+        tested=f"Last tested on {day(max(latest))}" if latest else "Nothing was tested yet",
+        home=page(report.name),
+    )
