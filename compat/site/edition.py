@@ -127,9 +127,6 @@ class MatrixReport:
         return self.snapshot.matrix.name
 
     def released(self, axis: str, version: Version) -> datetime.date | None:
-        """Return the day on which a coordinate of a package axis came out: a series, with its first
-        release.
-        """
 
         def on() -> datetime.date | None:
             (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
@@ -140,7 +137,6 @@ class MatrixReport:
 
     @property
     def audit_sentence(self) -> str:
-        """How sure inferred answers are, in a sentence; empty where nobody asked."""
         return "" if self.audit is None else f"Audited: {self.audit.words(day(self.audit.on))}"
 
     @cached_property
@@ -153,18 +149,15 @@ class MatrixReport:
         return {test.id: test for test in self.capabilities}
 
     def title(self, capability: str) -> str:
-        """Return what the suite calls a capability; its id where it does not describe it."""
         described = self.titles.get(capability)
         return capability if described is None else described.title
 
     def issue(self, because: str) -> KnownIssue | None:
-        """Return what the matrix declares to be known, by its reason."""
         issues = self.snapshot.matrix.known
         return next((issue for issue in issues if issue.because == because), None)
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
-        """The ids of the capabilities that the suite has or that any run reported, sorted."""
         distinct = shared_capabilities(self.snapshot.known).values()
         reported = (capability.id for capabilities in distinct for capability in capabilities)
         return tuple(sorted({*self.titles, *reported} - self.snapshot.present.helpers))
@@ -175,9 +168,6 @@ class MatrixReport:
 
     @cached_property
     def columns(self) -> tuple[ReleaseColumn, ...]:
-        """The releases whose suite a run reached, oldest first, each with its representative
-        cell.
-        """
         return columns(self.snapshot)
 
     @cached_property
@@ -214,7 +204,6 @@ class MatrixReport:
         return LocksByCell(cells, lambda cell: self._read(decode_lock, cell))
 
     def lock_inputs(self, cell: str) -> Inputs:
-        """Return the inputs of a cell's lock, whose pins are not looked at."""
         return self._read(decode_inputs, cell)
 
     def _read(self, decode: Callable[[str, str], T], cell: str) -> T:
@@ -257,9 +246,6 @@ class MatrixReport:
 
     @cached_property
     def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
-        """The statuses of each capability in the cells of a release that are not its representative
-        one, by release.
-        """
         statuses: dict[Version, dict[str, set[Status]]] = {}
         for column in self.columns:
             by_id = statuses.setdefault(column.version, {})
@@ -353,14 +339,10 @@ class Edition:
         raise KeyError(matrix)
 
     def url(self, path: str) -> str:
-        """Return the absolute address of a path of the site; that of a page ends in a slash."""
         return self.base_url + address(path)
 
 
 def shared_capabilities(entries: Iterable[Answer]) -> dict[int, tuple[Capability, ...]]:
-    """Return what these cells came to by the identity of the tuple: most came to what another one
-    did, and share it.
-    """
     return {id(entry.capabilities): entry.capabilities for entry in entries}
 
 

@@ -30,9 +30,6 @@ def line(text: str, most: int) -> str:
 
 
 def json(document: Any) -> bytes:
-    """Return a document as JSON: keys in the order of its type, one line, a line break at its
-    end.
-    """
     try:
         return encode(document) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
@@ -57,7 +54,6 @@ def texts(root: ElementTree.Element, colour: str, size: int = 0) -> ElementTree.
 
 
 def written(root: ElementTree.Element) -> bytes:
-    """Return an XML document; what it says has gone through `fit`."""
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
 

@@ -130,7 +130,6 @@ def install_reason(about: Install | InstallCause) -> str:
 
 
 def install_line(install: Install) -> str:
-    """Return an answer as one line of text: word, evidence with its day, and cause."""
     word, reason = INSTALL_STYLES[install.state].word, install_reason(install)
     if install.platform:
         on = "" if install.on is None else f" on {install.on}"
@@ -144,7 +143,6 @@ def install_line(install: Install) -> str:
 
 
 def evidence_words(install: Install) -> str:
-    """Return from what an answer is known: `declared`, or `asked on 23 November 2026`."""
     return install.evidence if install.on is None else f"{install.evidence} on {day(install.on)}"
 
 
@@ -171,7 +169,6 @@ def installable_words(installs: Iterable[Install], platform: PlatformName, packa
 
 
 def works_instead(advisor: Advisor, install: Install) -> TestedCombination | None:
-    """Return the best tested combination with that release on that Python; None without one."""
     matrix = advisor.snapshot.matrix
     asked = {matrix.interpreters.name: install.python, matrix.subject: install.release}
     wants = tuple(

@@ -56,9 +56,6 @@ def write_site(
 
 
 def kept_urls(path: Path) -> tuple[str, ...]:
-    """Return the addresses that are kept beside the matrices: those of every earlier edition,
-    wherever it was made.
-    """
     content = files.read_if_there(path)
     try:
         return () if content is None else read_urls(content)

@@ -118,9 +118,6 @@ STALE = ("◷", "stale", "the newest run is old, or the suite or the lock has ch
 
 
 def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:
-    """Return the state of one cell; `siblings` are the entries of its place, by which a dated one
-    is decayed.
-    """
     if entry.kind == "works" and entry.recipe == "relaxed":
         return "relaxed"
     if entry.kind == "works" and entry.recipe == "dated":
@@ -155,7 +152,6 @@ def style_then(entry: Answer, then: Answer, siblings: Sequence[Answer]) -> Statu
 
 
 def place_style(entries: Sequence[Answer]) -> StatusStyle:
-    """Return how a place is shown: its three recipes folded into one."""
     return style_of(representative(entries), entries)
 
 

@@ -214,9 +214,6 @@ class Root(Value, frozen=True, kw_only=True):
 
 
 def is_of_root(indexes: Collection[str], path: str) -> bool:
-    """Return whether the document that the API begins with lists a file; `indexes` are the paths of
-    the matrices' own.
-    """
     return path.startswith("schema/v1/") or path.rpartition("/")[0] == API_ROOT or path in indexes
 
 
@@ -233,9 +230,6 @@ def root_document(edition: Edition, listed: tuple[Listed, ...]) -> Root:
 
 
 def is_of_matrix(folder: str, path: str) -> bool:
-    """Return whether the index of a matrix lists a file, whose folder in the API is this: its own
-    files, and the indexes of the folders in it.
-    """
     rest = path.removeprefix(folder)
     return rest != path and ("/" not in rest or rest.endswith("/index.json"))
 
@@ -401,6 +395,9 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     `sentence` says what the outcome means, `explained` why, where the matrix declares it.
     `cautions` are what it declares of outcomes that the cell may come to on another machine.
 
+    `works` has each capability that works, with the name under which this version has it;
+    `capabilities` all that was said of each other one.
+
     `log` is the excerpt of the newest run; empty when it left none.
     """
 
@@ -415,6 +412,7 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
     cautions: tuple[str, ...]
     reasons: tuple[str, ...]
     obstacle: Obstacle | None
+    works: dict[str, str]
     capabilities: tuple[ExplainedCapability, ...]
     helpers: tuple[ExplainedCapability, ...]
     metrics: tuple[Metric, ...]
@@ -478,7 +476,6 @@ def more_cells(report: MatrixReport, chunk: Sequence[Answer], after: str | None)
 
 
 def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
-    """Return the document of a cell; the last one is remembered, as the page renders the same."""
     document: CellDocument | None = report.last_document
     if document is None or document.id != entry.cell.id:
         document = report.last_document = cell_document(edition, report, entry)
@@ -486,7 +483,6 @@ def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) ->
 
 
 def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
-    """Return everything about a cell; its records and its lock are read."""
     outcome, lock = entry.outcome, report.locks.get(entry.cell.id)
     failed = outcome if isinstance(outcome, Failed) else None
     records, issue = report.records(entry.cell.id), report.snapshot.explained(entry)
@@ -502,8 +498,9 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         cautions=report.snapshot.cautions(entry),
         reasons=entry.reasons,
         obstacle=entry.obstacle,
+        works={one.id: one.spelling for one in entry.capabilities if one.status == "yes"},
         capabilities=tuple(
-            _explained(report, entry, capability) for capability in entry.capabilities
+            _explained(report, entry, one) for one in entry.capabilities if one.status != "yes"
         ),
         helpers=tuple(_explained(report, entry, helper) for helper in entry.helpers),
         metrics=records[-1].metrics if records else (),
@@ -533,7 +530,6 @@ def _row(report: MatrixReport, entry: Answer) -> CellRow:
 
 
 def _letters(report: MatrixReport) -> dict[int, str]:
-    """The letters of what known cells came to, by its identity: many share one object."""
 
     def of(capabilities: tuple[Capability, ...]) -> str:
         letters = {capability.id: _LETTERS[capability.status] for capability in capabilities}
@@ -696,9 +692,6 @@ class ChangesDocument(Document, frozen=True, kw_only=True):
 
 
 def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Answer]]]:
-    """Yield each coordinate of each axis with the cells that have it, in the order of the axes,
-    oldest first.
-    """
     entries: defaultdict[AxisVersion, list[Answer]] = defaultdict(list)
     for entry in report.snapshot.entries:
         for coordinate in entry.cell.coordinates:
@@ -768,9 +761,6 @@ def _reasons(entries: Sequence[Answer]) -> Iterator[ObstacleCount]:
 
 
 def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
-    """Yield what is known about each capability, and each test of the suite's helpers, sorted by
-    id.
-    """
     # Few cells differ in what they came to, so each answer is looked at once for all that share it.
     alike: defaultdict[tuple[int, int], list[tuple[int, Answer]]] = defaultdict(list)
     for place, entry in enumerate(report.snapshot.known):
@@ -815,7 +805,6 @@ def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Answer, Capabil
 
 
 def _in_cells(rows: Iterable[tuple[int, Answer, Capability]]) -> Iterator[CapabilityInCell]:
-    """What a capability came to in cells; many of these share an answer, taken apart once."""
     fields: dict[int, dict[str, Any]] = {}
     for _, entry, capability in rows:
         if id(capability) not in fields:
@@ -1350,9 +1339,6 @@ FOLDERS = ("cells", "releases", "capabilities")
 
 
 def api(edition: Edition) -> Iterator[SiteFile | DigestListing]:
-    """Yield every file of the API but the documents of cells, which come before it: the documents
-    of each matrix, their schemas, and the index of all.
-    """
     for report in edition.reports:
         yield from _matrix(edition, report)
     for name in DOCUMENTS:

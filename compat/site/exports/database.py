@@ -200,7 +200,6 @@ def spreadsheets(edition: Edition) -> Iterator[SiteFile]:
 
 
 def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
-    """Return every known cell as a line: its versions, its verdict in words, and its page."""
     axes = [axis.name for axis in report.snapshot.matrix.axes]
     text = io.StringIO()
     table = csv.writer(text)

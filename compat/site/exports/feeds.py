@@ -51,7 +51,6 @@ def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
 
 
 def atom(edition: Edition, report: MatrixReport, entries: Iterable[FeedEntry]) -> bytes:
-    """Return a feed as a document; it was last updated when its newest entry happened."""
     shown, url = list(entries), edition.url(feed_path(report.name))
     root = ElementTree.Element("feed", xmlns=ATOM)
     _text(root, "id", url)
@@ -245,7 +244,6 @@ def _event(event: DayEvent) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """A TEXT value (RFC 5545, 3.3.11)."""
     text = re.sub(r"([\\;,])", r"\\\1", text)
     return re.sub(r"\r\n|[\r\n]", r"\\n", text)
 

@@ -148,9 +148,6 @@ def _state(report: MatrixReport, entry: Answer) -> tuple[str, str]:
 
 
 def _latest(report: MatrixReport, releases: dict[Version, list[Answer]]) -> Badge:
-    """The newest release that works; where none does, the newest that partly works, or was tested
-    at all.
-    """
     tested = [
         (version, best)
         for version in sorted(releases, reverse=True)

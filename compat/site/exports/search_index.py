@@ -50,9 +50,6 @@ Entry = tuple[str, str, str, str]
 
 
 def search_entries(edition: Edition) -> list[dict[str, str]]:
-    """Return all that can be searched: its kind, its words, further words by which it is found, and
-    its address below the site's root.
-    """
     names = ("kind", "words", "also", "path")
     entries = [entry for report in edition.reports for entry in _entries(report)]
     return [dict(zip(names, entry, strict=True)) for entry in (*entries, *_documentation())]
@@ -93,7 +90,6 @@ def _entries(report: MatrixReport) -> Iterator[Entry]:
 
 
 def _documentation() -> Iterator[Entry]:
-    """The headings of the documentation, each at its place."""
     for path in sorted((assets() / "pages").glob("*.md")):
         title, *rest = path.read_text(encoding="utf-8").splitlines()
         title, home = title.removeprefix("# "), address(about_path(path.name))
@@ -106,9 +102,6 @@ def _documentation() -> Iterator[Entry]:
 
 
 def _library(report: MatrixReport) -> dict[str, Any]:
-    """A matrix as the script knows it: its home, the addresses of its releases below it, and its
-    causes.
-    """
     matrix, releases = report.snapshot.matrix, map(str, subject_versions(report))
     causes = [*_causes(report)]
     return {
@@ -124,7 +117,6 @@ def _library(report: MatrixReport) -> dict[str, Any]:
 
 
 def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]:
-    """Each published cause: its sentence, where it stands, and its signs."""
     causes_page = address(page(report.name, "causes"))
     package, snapshot = report.snapshot.matrix.subject_axis.package, report.snapshot
     vanished_here = vanished(snapshot.entries, snapshot.matrix.subject)
@@ -146,9 +138,6 @@ def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]
 
 
 def vanished(entries: Iterable[Answer], subject: str) -> list[Doc]:
-    """Return each requirement that the package index no longer has a release for, and which
-    releases of the subject have it, as ranges.
-    """
     releases: dict[str, set[str]] = {}
     versions: set[Version] = set()
     for entry in entries:

@@ -36,6 +36,8 @@ from compat.site.pages.results import (
     causes,
     cell_view,
     changes,
+    comparison,
+    comparisons,
     grid,
     grid_parts,
     lanes_view,
@@ -57,6 +59,7 @@ from compat.site.paths import (
     calendar_path,
     card_path,
     cell_page,
+    compare_page,
     download_path,
     embed_image,
     embed_path,
@@ -95,7 +98,6 @@ JOINED = {"platforms": "plain", "schedule": "roadmap", "proposals": "roadmap"}
 
 
 def section_paths(report: MatrixReport) -> dict[str, str]:
-    """Return the path of each section of a matrix; the variants have one where it declares any."""
     sections = [*TABS, *SECTIONS]
     if not report.snapshot.matrix.has_lanes:
         sections.remove("lanes")
@@ -103,7 +105,6 @@ def section_paths(report: MatrixReport) -> dict[str, str]:
 
 
 def front(edition: Edition) -> list[Doc]:
-    """Return the libraries: each with its best answer, and how it is covered."""
     return [
         Doc(report=report, best=report.best("best", {}), health=matrix_health(report))
         for report in edition.reports
@@ -111,7 +112,6 @@ def front(edition: Edition) -> list[Doc]:
 
 
 def more(report: MatrixReport) -> list[tuple[str, str, str]]:
-    """Return what stands under no other tab: title, path, and what it is about."""
     paths = section_paths(report)
     below = [
         (words, paths[name], about) for name, (words, about) in SECTIONS.items() if name in paths
@@ -387,9 +387,6 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
 
 
 def _answers(report: MatrixReport) -> Iterator[Page]:
-    """The pages that answer what to install: of one version, of two, and of each tested
-    combination.
-    """
     matrix, title = report.snapshot.matrix, report.snapshot.matrix.title
     of = partial(Page, template="answer.html", matrix=report.name, section="advise")
     for name in matrix.platforms:
@@ -479,6 +476,16 @@ def _releases(report: MatrixReport) -> Iterator[Page]:
             section="grid",
             facts=(("release", words),),
             data=(api_path(report.name, "releases", axis.name, str(version)),),
+        )
+    for old, new in comparisons(report):
+        yield Page(
+            path=compare_page(report.name, old, new),
+            template="compare.html",
+            title=titled(f"{axis.package} {old} and {new}", f"{old} and {new}"),
+            about=f"What changes from {axis.package} {old} to {new}: capabilities and packages.",
+            document=partial(comparison, report, old, new),
+            matrix=report.name,
+            section="grid",
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:

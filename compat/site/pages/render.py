@@ -105,11 +105,6 @@ class Printer:
             yield SiteFile(path=page.path, content=self.html(page))
 
     def _about(self) -> Iterator[Page]:
-        """The documentation: each Markdown file of `pages/`, whose first line is its title;
-        README.md has the contents.
-
-        `pages/` is a link to `docs/`, where the same files are read on a forge.
-        """
         contents = (self.folder / "pages" / "README.md").read_text(encoding="utf-8")
         # The sidebar has the headings and links of the contents without what is said of each.
         contents = re.sub(r"\): .*$", ")", contents.partition("\n## ")[2], flags=re.MULTILINE)
@@ -163,7 +158,6 @@ def printable(value: Any) -> Any:
 
 
 def html_of_markdown(text: str) -> Markup:
-    """Return a text of ours as HTML; what styles like HTML in it stays text."""
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     first, *rest = rendered.replace("</table>", "</table></section>").split("<table>")
     # Each region of a page needs a name of its own.
@@ -176,9 +170,6 @@ def html_of_markdown(text: str) -> Markup:
 
 
 def documentation_html(text: str, path: str) -> Markup:
-    """Return a text of the documentation as HTML for the page at the path; links between its
-    files lead to pages.
-    """
     prefix = "../" * path.count("/")
 
     def address(match: re.Match[str]) -> str:
@@ -265,7 +256,6 @@ def _day(value: datetime.date | datetime.datetime) -> str:
 
 
 def _lines(text: str) -> str:
-    """The text of a `pre`, without spaces at the ends of its lines: nobody sees them."""
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
@@ -279,7 +269,6 @@ def _why(capability: Capability) -> str:
 
 
 def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
-    """Filters of an entry, or of what has the cell of one, such as a tested combination."""
 
     def shown(show: Callable[[MatrixReport, Answer], Any]) -> Callable[[Any], Any]:
         def of(one: Any) -> Any:

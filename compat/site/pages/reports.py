@@ -181,9 +181,6 @@ def timeline(
 
 
 def nice(value: float) -> float:
-    """Return a round number that is not below the value: 1, 2 or 5 with zeros; 1 where the value is
-    next to nothing.
-    """
     if value < sys.float_info.min:
         return 1.0
     power = 10.0 ** math.floor(math.log10(value))
@@ -195,7 +192,6 @@ def _px(value: float) -> float:
 
 
 def _story(change: ChangePoint, metric: Metric) -> str:
-    """A change in words: `5.5 times faster`; of what is no time or rate, lower or higher."""
     word = "lower" if change.is_lower else "higher"
     if metric.unit == "s":
         word = "faster" if change.is_lower else "slower"
@@ -298,9 +294,6 @@ def clause(sentence: str) -> str:
 
 
 def proposal_view(report: MatrixReport, proposal: Proposal) -> Doc:
-    """Return the proposal with its words, and what it alone makes of the declaration, whatever it
-    still waits for.
-    """
     is_extension, every = proposal.kind == "extend", len(proposal.evidence)
     supporting = sum(proof.supports for proof in proposal.evidence)
     supported = count(every, "cell supports it", "cells support it")
@@ -335,7 +328,6 @@ def title_of(proposal: Proposal) -> str:
 
 
 def _why_python(report: MatrixReport) -> str:
-    """What keeps the newest release from an older Python; empty where its sources were not read."""
     floor = next(reversed(report.python_floors.values()), None)
     if floor is None or floor.needs is None:
         return ""

@@ -8,7 +8,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, pairwise
 from types import SimpleNamespace
 
 from msgspec.structs import replace
@@ -107,12 +107,10 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
 
 
 def has_page(entry: Answer) -> bool:
-    """Return whether the cell has a page: it has a lock or a run."""
     return bool(entry.runs) or entry.lock_digest is not None
 
 
 def entry_page(entry: Answer) -> str:
-    """Return the path of the cell's page; empty where it has none."""
     return cell_page(entry.cell) if has_page(entry) else ""
 
 
@@ -210,7 +208,6 @@ def _by_count(counted: Counter[str]) -> list[tuple[str, int]]:
 def _folded(
     report: MatrixReport, by_outcome: dict[str, list[Answer]], prefix: str = ""
 ) -> list[Doc]:
-    """Each cause with its cells and releases; `since` is the first day that it was seen on."""
     subject = report.snapshot.matrix.subject
     every = [str(version) for version in report.advisor.ranks.positions[subject]]
     folded = []
@@ -242,9 +239,6 @@ def _span(versions: Collection[Version]) -> str:
 
 
 def changes(report: MatrixReport) -> Doc:
-    """Return the verdicts that changed, by day, the newest first; `first` counts the first results
-    of each day, which change nothing.
-    """
     days = []
     for date, group in groupby(report.events, key=lambda event: event.moment.date()):
         every = [*group]
@@ -263,7 +257,6 @@ def changes(report: MatrixReport) -> Doc:
 
 
 def newest(report: MatrixReport, most: int) -> list[Doc]:
-    """Return the newest changes; regressions before fixes of one day. First results are none."""
     changed = (event for event in report.events if event.change.kind != "new")
     return [_news(report, event) for event in sorted(changed, key=_order)[:most]]
 
@@ -347,9 +340,6 @@ def reliability(report: MatrixReport) -> Doc:
 
 
 def plain_page(report: MatrixReport) -> Doc:
-    """Return every plain install: a table of releases, neighbours with the same answers in one row,
-    and each answer once with its releases.
-    """
     snapshot, matrix = report.snapshot, report.snapshot.matrix
     installs = plain_installs(snapshot)
     releases = [str(v) for v in sorted({Version(install.release) for install in installs})]
@@ -407,7 +397,6 @@ def plain_page(report: MatrixReport) -> Doc:
 def _by_python(
     by_python: dict[str, tuple[str, ...]], every: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """The Pythons with the same releases together: `3.9 and 3.10`, `0.63.0 to 0.87.0`."""
     pythons: dict[str, list[str]] = {}
     for python, versions in by_python.items():
         pythons.setdefault(ranges(versions, every), []).append(python)
@@ -415,9 +404,6 @@ def _by_python(
 
 
 def release_installs(report: MatrixReport, version: Version) -> Doc:
-    """Return what a plain install of a release does, each answer once with its Pythons, the best
-    first; then the best on each other platform.
-    """
     installs = [i for i in plain_installs(report.snapshot) if i.release == str(version)]
     pythons = [i.python for i in sorted(installs, key=lambda i: Version(i.python))]
     alike: dict[tuple[object, ...], list[Install]] = {}
@@ -444,7 +430,6 @@ def release_installs(report: MatrixReport, version: Version) -> Doc:
 
 
 def install_evidence(install: Install) -> str:
-    """Return from what an answer is known, on any platform."""
     if install.platform:
         return evidence_words(install)
     if install.on is None:
@@ -453,9 +438,6 @@ def install_evidence(install: Install) -> str:
 
 
 def lanes_view(report: MatrixReport) -> Iterator[Doc]:
-    """Yield each variant that the matrix declares or has cells of, with the cells that have an
-    answer.
-    """
     matrix, awaited = report.snapshot.matrix, report.snapshot.catalogue.prereleases
     absent = [no_prerelease_words(package.name) for package in awaited if not package.releases]
     for lane in LANES:
@@ -479,9 +461,6 @@ _MOST_FAILING = 20
 
 
 def capability_ids(report: MatrixReport) -> tuple[str, ...]:
-    """Return the ids of all that has a page: the capabilities, and the tests of the suite's own
-    helpers; sorted.
-    """
     return tuple(sorted((*report.asked, *report.helpers)))
 
 
@@ -523,7 +502,6 @@ def _spans(report: MatrixReport, name: str) -> list[Doc]:
 
 
 def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> list[Doc]:
-    """Return the status of a capability by release, oldest first; neighbours that agree in one."""
     asked = [(version, capability) for version, capability in by_release if capability is not None]
 
     def alike(pair: tuple[Version, Capability]) -> tuple[str, str, str]:
@@ -539,7 +517,6 @@ def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> list[D
 
 
 def capability_statements(spans: Sequence[Doc]) -> tuple[str, ...]:
-    """Return what the stretches add up to, as sentences, in the order of the releases."""
     alike = _by_status(spans)
     statements = tuple(_statement(group, number, len(alike)) for number, group in enumerate(alike))
     return statements or ("Not tested in any release yet.",)
@@ -600,7 +577,6 @@ def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Doc:
 
 
 def _failures(report: MatrixReport, name: str) -> list[Doc]:
-    """The cells in which a capability fails in the same way, the most common first."""
     by_cause: dict[tuple[str, str], list[tuple[Answer, Capability]]] = {}
     for entry, capability in report.failures.get(name, ()):
         why = capability.cause, capability.subject.partition(" (")[0]
@@ -711,7 +687,6 @@ def is_declared(report: MatrixReport, entries: Sequence[Answer]) -> bool:
 
 
 def _grid_counts(report: MatrixReport, python: Version | None) -> Doc:
-    """How many places of a whole grid were tested, are declared, are to be tested again."""
 
     def counted() -> Doc:
         tested, declared = _counts(_places(report, python))
@@ -723,7 +698,6 @@ def _grid_counts(report: MatrixReport, python: Version | None) -> Doc:
 
 
 def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
-    """Return the releases on each page of a grid, the newest first; there is at least one page."""
     return report.snapshot.once(("grid-parts", python), partial(_parts, report, python))
 
 
@@ -762,7 +736,6 @@ def _shown_places(report: MatrixReport, python: Version | None) -> Board:
 
 
 def choices(report: MatrixReport) -> list[tuple[Version | None, int]]:
-    """Return how many places were tested: on any Python, then on each, the newest first."""
 
     def tested() -> list[tuple[Version | None, int]]:
         of_each = {python: _counts(board)[0] for python, board in report.board.items()}
@@ -813,7 +786,6 @@ def _row(
 
 
 def _shown(report: MatrixReport, entries: Places, over_pythons: bool) -> Doc | None:
-    """The place, or None where it is ruled out and nothing more is known."""
     if not entries:
         return None
     matrix, style, alike = report.snapshot.matrix, place_style(entries), list[str]()
@@ -939,7 +911,51 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
         document=release_document(report, axis, version, entries),
         cells=[entry for entry in entries if has_page(entry)],
         older=versions[number - 1] if number else None,
+        newest=versions[-1],
         newer=versions[number + 1] if number + 1 < len(versions) else None,
+    )
+
+
+def comparisons(report: MatrixReport) -> list[tuple[Version, Version]]:
+    """Return which releases have a page that compares them: each with the one before it, and each
+    with the newest.
+    """
+    every = subject_versions(report)
+    return sorted({*pairwise(every), *((version, every[-1]) for version in every[:-1])})
+
+
+def comparison(report: MatrixReport, old: Version, new: Version) -> Doc:
+    """Return what changes from one release to another, as the representative cells show it."""
+    columns = {column.version: column for column in report.columns}
+    before, after = (columns.get(version) for version in (old, new))
+    moves = defaultdict[tuple[str, str], list[str]](list)
+    if before is not None and after is not None:
+        for name in report.asked:
+            was, now = before.capability(name), after.capability(name)
+            if was is not None and now is not None and was.status != now.status:
+                moves[was.status, now.status].append(name)
+    axis = report.snapshot.matrix.subject_axis
+    sides, asks = [], list[set[str]]()
+    for version in (old, new):
+        entries = report.entries_at({axis.name: version})
+        sides.append(release_document(report, axis, version, entries))
+        releases = report.facts.subject_releases(version)
+        published = releases[-1].published if releases else None
+        asks.append(set() if published is None else {*map(str, published.requires_dist)})
+    cells = [None if column is None else column.entry for column in (before, after)]
+    installed = [
+        {} if entry is None else packages(report, entry.id, report.newest_records(entry.id))
+        for entry in cells
+    ]
+    return Doc(
+        old=old,
+        new=new,
+        sides=sides,
+        cells=cells,
+        moves=[(*statuses, names) for statuses, names in sorted(moves.items(), reverse=True)],
+        dropped=sorted(asks[0] - asks[1]),
+        added=sorted(asks[1] - asks[0]),
+        packages=differences(*installed) if all(installed) else [],
     )
 
 
@@ -949,9 +965,6 @@ Place = tuple[int, ...]
 def cell_view(
     edition: Edition, report: MatrixReport, entry: Answer, neighbours: "Neighbours"
 ) -> Doc:
-    """Return the page of a cell; reads its records and its lock, and those of its nearest green
-    neighbour.
-    """
     cell, siblings = entry.cell, report.places[place_of(entry.cell)]
     document, records = last_cell_document(edition, report, entry), report.records(entry.cell.id)
     symbol, style = cell_symbol(entry, siblings)
@@ -986,9 +999,6 @@ def cell_view(
 
 
 def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
-    """Why the verdict is what it is; with how sure that is where it is inferred, and what is known
-    of runs that do not count.
-    """
     audit = report.audit_sentence if entry.evidence == "inferred" else ""
     is_without_answer = entry.runs and entry.outcome is None
     issue = report.snapshot.explained(entry) if is_without_answer else None
@@ -1024,9 +1034,6 @@ def _failure(
     neighbours: "Neighbours",
     installed: dict[str, str],
 ) -> Doc | None:
-    """What fails in the cell: its outcome in words, what is known, the log, and the nearest cell
-    with a better result, with the packages that differ: here, there; empty where not installed.
-    """
     outcome = entry.outcome
     fails = entry.kind in ("broken", "partial", "flaky")
     if outcome is None or not (fails or entry.faults):
@@ -1087,9 +1094,6 @@ class Neighbours:
         return fitting[steps.index(min(steps))][1] if steps else None
 
     def beside(self, cell: Cell) -> dict[str, tuple[Answer | None, Answer | None]]:
-        """Return, for each axis, the known cells just below and just above on it, of the same
-        recipe.
-        """
         place = self._place(cell)
         return {
             name: (
@@ -1115,9 +1119,6 @@ class Neighbours:
         return None
 
     def _along_axes(self, place: Place) -> Iterator[Place]:
-        """The places that differ on one axis, the nearest first; of equally near ones the first
-        axis's.
-        """
         for step in range(1, max(map(len, self._numbers), default=0)):
             for axis, numbers in enumerate(self._numbers):
                 for to in (place[axis] - step, place[axis] + step):
