@@ -498,9 +498,9 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         cautions=report.snapshot.cautions(entry),
         reasons=entry.reasons,
         obstacle=entry.obstacle,
-        works={one.id: one.spelling for one in entry.capabilities if one.status == "yes"},
+        works={c.id: c.spelling for c in entry.capabilities if c.status == "yes"},
         capabilities=tuple(
-            _explained(report, entry, one) for one in entry.capabilities if one.status != "yes"
+            _explained(report, entry, c) for c in entry.capabilities if c.status != "yes"
         ),
         helpers=tuple(_explained(report, entry, helper) for helper in entry.helpers),
         metrics=records[-1].metrics if records else (),

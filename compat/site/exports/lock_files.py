@@ -61,7 +61,7 @@ def fitted(lock: Lock, wheels: Wheels) -> Lock:
 
     def hashes(pin: str, every: tuple[str, ...]) -> tuple[str, ...]:
         short = known.get(pin, ())
-        return tuple(one for one in every if one[:_SHORT] in short) or every
+        return tuple(sha256 for sha256 in every if sha256[:_SHORT] in short) or every
 
     pins = tuple(
         pin
@@ -85,12 +85,12 @@ def keep_wheels(folder: Path, locks: Iterable[Lock], source: ReleaseSource) -> N
     """Note beside the matrix which files of each pin the locks' Pythons and platforms can take. The
     index is asked only about packages of which that is not known.
     """
-    before, found = kept_wheels(folder), dict[str, dict[str, tuple[str, ...]]]()
+    before, fits = kept_wheels(folder), dict[str, dict[str, tuple[str, ...]]]()
     artifacts = _artifacts(source)
     for lock in locks:
         place = _place(lock.inputs)
         tags = accepted_tags(Version(minor_series(lock.inputs.python)), lock.inputs.platform)
-        known, own = before.get(place, {}), found.setdefault(place, {})
+        known, own = before.get(place, {}), fits.setdefault(place, {})
         for pin in lock.pins:
             name = f"{pin.name}=={pin.version}"
             if len(pin.hashes) == 1 or pin.name in lock.builds or name in own:
@@ -104,7 +104,7 @@ def keep_wheels(folder: Path, locks: Iterable[Lock], source: ReleaseSource) -> N
             )
             if fitting:
                 own[name] = fitting
-    text = msgspec.json.encode(found, order="sorted")
+    text = msgspec.json.encode(fits, order="sorted")
     write(folder / WHEELS, msgspec.json.format(text, indent=0) + b"\n")
 
 

@@ -342,8 +342,8 @@ SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
 
 
 def _causes(report: MatrixReport) -> Iterator[Page]:
-    found = causes(report)
-    for cause in (*found.red, *found.undecided):
+    folded = causes(report)
+    for cause in (*folded.red, *folded.undecided):
         yield Page(
             path=page(report.name, "causes", cause.anchor),
             template="cause.html",

@@ -244,7 +244,7 @@ def changes(report: MatrixReport) -> Doc:
         every = [*group]
         changed = sorted((e for e in every if e.change.kind != "new"), key=_order)
         days.append((date, [_news(report, e) for e in changed], len(every) - len(changed)))
-    news = [one for one in days if one[1]]
+    news = [changed for changed in days if changed[1]]
     count = sum(len(changed) for _, changed, _ in news)
     shown = news[:_MOST_DAYS]
     return Doc(
