@@ -100,6 +100,11 @@ def discovered(workspace: Workspace, keep: bool) -> Discovered:
 
         required, source = workspace.rediscovered.required, workspace.source
         workspace.platforms.keep_wheels(wheels_elsewhere(workspace.matrix, required, source))
+    if keep and any(workspace.lock_paths()):
+        from compat.site.exports.lock_files import keep_wheels
+
+        locks = (workspace.lock(cell) for cell, _ in workspace.lock_paths())
+        keep_wheels(workspace.folder, filter(None, locks), workspace.source)
     return Discovered(before=before, after=after)
 
 
@@ -415,6 +420,7 @@ def edition_of(
     from compat.results.learnt import kept_audit
     from compat.search.needs import kept_needs
     from compat.site.edition import Edition, MatrixReport
+    from compat.site.exports.lock_files import kept_wheels
 
     reports = [
         MatrixReport(
@@ -424,6 +430,7 @@ def edition_of(
             workspace.described,
             kept_needs(workspace.folder),
             kept_audit(workspace.folder),
+            kept_wheels(workspace.folder),
         )
         for workspace in workspaces
     ]

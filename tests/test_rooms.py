@@ -47,6 +47,7 @@ WORLD = frozenset(
 )
 EDGES = {
     "compat/site/exports/database.py": {"pathlib", "sqlite3", "tempfile"},
+    "compat/site/exports/lock_files.py": {"pathlib"},
     "compat/loopback.py": {"http"},
     "compat/files.py": {"os", "shutil", "tempfile", "pathlib"},
     "compat/fleet/batch.py": {"pathlib"},

@@ -8,7 +8,7 @@ from compat.cli.output import envelope, note, say
 from compat.cli.reports import Report, ReportFiles, SummaryFile
 from compat.github.markdown import code, inline
 from compat.results.compare import LaneCell, LaneReport, lane_report
-from compat.site.lane_words import floor_words, lane_blame, no_prerelease_words
+from compat.site.install_words import floor_words, lane_blame, no_prerelease_words
 from compat.site.wording import count
 from compat.workspace import Workspace
 

@@ -33,7 +33,7 @@ def schedule_command(
     snapshot = pipeline.known_on(workspace, when)
     coming = schedule(snapshot, when)
     if ics is not None:
-        from compat.site.exports.ical import ical
+        from compat.site.exports.feeds import ical
 
         files.write(ics, ical(coming))
     if given.as_json:

@@ -90,7 +90,7 @@ def why_command(
     coordinates = subject_coordinates(known) if release is None else (release,)
     floors = [python_floor(known, needs, version) for version in coordinates]
     if given.as_json:
-        from compat.site.api.why_documents import python_document
+        from compat.site.api.documents import python_document
 
         documents = [python_document(floor) for floor in floors]
         envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
@@ -185,7 +185,7 @@ def _tell_package(snapshot: Snapshot, axis: PackageAxis, release: Version | None
     coordinates = subject_coordinates(snapshot) if release is None else (release,)
     floors = [package_floor(snapshot, axis, version) for version in coordinates]
     if given.as_json:
-        from compat.site.api.why_documents import package_document
+        from compat.site.api.documents import package_document
 
         envelope({"releases": [package_document(floor) for floor in floors]})
         return

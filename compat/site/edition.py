@@ -6,10 +6,10 @@ of `paths.py`.
 """
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import chain, combinations
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from packaging.version import Version
 
@@ -18,7 +18,7 @@ from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
-from compat.lock.lock_text import decode_inputs, decode_lock
+from compat.lock.lock_text import LocksByCell, decode_inputs, decode_lock
 from compat.lock.lockfile import Inputs, Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -39,6 +39,7 @@ from compat.site.paths import address
 from compat.site.wording import day
 from compat.value import Value
 
+T = TypeVar("T")
 Versions = tuple[Version, ...]
 # The places of a grid, each with its entries: by the subject's version, then by the versions of the
 # other package axes in their order.
@@ -91,37 +92,6 @@ class PartSource(Protocol):
         """Return the text of the matrix's declaration, whose floors proposals change."""
 
 
-class Locks(Mapping[str, Lock]):
-    """The locks of a report's cells by id, each read when it is first asked for."""
-
-    def __init__(
-        self, text: Callable[[str], str | None], folder: str, cells: Sequence[str]
-    ) -> None:
-        self._text, self._folder, self._cells = text, folder, cells
-        self._read: dict[str, Lock] = {}
-
-    def __getitem__(self, cell: str) -> Lock:
-        if cell not in self._read:
-            self._read[cell] = decode_lock(self._known(cell), f"{self._folder}/{cell}.txt")
-        return self._read[cell]
-
-    def inputs(self, cell: str) -> Inputs:
-        """Return the inputs of a cell's lock, whose pins are not looked at."""
-        return decode_inputs(self._known(cell), f"{self._folder}/{cell}.txt")
-
-    def _known(self, cell: str) -> str:
-        text = self._text(cell)
-        if text is None:
-            raise KeyError(cell)
-        return text
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._cells)
-
-    def __len__(self) -> int:
-        return len(self._cells)
-
-
 class MatrixReport:
     """What an edition says of one matrix.
 
@@ -137,12 +107,14 @@ class MatrixReport:
         capabilities: Iterable[Described],
         needs: Needs | None = None,
         audit: Audit | None = None,
+        wheels: Mapping[str, Mapping[str, tuple[str, ...]]] | None = None,
     ) -> None:
         self.snapshot = snapshot
         self.parts = parts
         self.suite = dict(suite)
         self.capabilities = tuple(capabilities)
         self.needs = needs or Needs()
+        self.wheels = wheels or {}
         # An edition of an earlier day knows nothing of a later audit.
         is_known = audit is not None and audit.on <= snapshot.day
         self.audit = audit if is_known else None
@@ -155,9 +127,6 @@ class MatrixReport:
         return self.snapshot.matrix.name
 
     def released(self, axis: str, version: Version) -> datetime.date | None:
-        """Return the day on which a coordinate of a package axis came out: a series, with its first
-        release.
-        """
 
         def on() -> datetime.date | None:
             (package,) = (each for each in self.snapshot.matrix.packages if each.name == axis)
@@ -168,7 +137,6 @@ class MatrixReport:
 
     @property
     def audit_sentence(self) -> str:
-        """How sure inferred answers are, in a sentence; empty where nobody asked."""
         return "" if self.audit is None else f"Audited: {self.audit.words(day(self.audit.on))}"
 
     @cached_property
@@ -181,18 +149,15 @@ class MatrixReport:
         return {test.id: test for test in self.capabilities}
 
     def title(self, capability: str) -> str:
-        """Return what the suite calls a capability; its id where it does not describe it."""
         described = self.titles.get(capability)
         return capability if described is None else described.title
 
     def issue(self, because: str) -> KnownIssue | None:
-        """Return what the matrix declares to be known, by its reason."""
         issues = self.snapshot.matrix.known
         return next((issue for issue in issues if issue.because == because), None)
 
     @cached_property
     def asked(self) -> tuple[str, ...]:
-        """The ids of the capabilities that the suite has or that any run reported, sorted."""
         distinct = shared_capabilities(self.snapshot.known).values()
         reported = (capability.id for capabilities in distinct for capability in capabilities)
         return tuple(sorted({*self.titles, *reported} - self.snapshot.present.helpers))
@@ -203,9 +168,6 @@ class MatrixReport:
 
     @cached_property
     def columns(self) -> tuple[ReleaseColumn, ...]:
-        """The releases whose suite a run reached, oldest first, each with its representative
-        cell.
-        """
         return columns(self.snapshot)
 
     @cached_property
@@ -235,10 +197,20 @@ class MatrixReport:
         return failures
 
     @cached_property
-    def locks(self) -> Locks:
+    def locks(self) -> LocksByCell:
+        """The locks of the known cells by id, each read when it is first asked for."""
         known = self.snapshot.known
         cells = [entry.cell.id for entry in known if entry.lock_digest is not None]
-        return Locks(self.parts.lock_text, f"matrices/{self.name}/locks", cells)
+        return LocksByCell(cells, lambda cell: self._read(decode_lock, cell))
+
+    def lock_inputs(self, cell: str) -> Inputs:
+        return self._read(decode_inputs, cell)
+
+    def _read(self, decode: Callable[[str, str], T], cell: str) -> T:
+        text = self.parts.lock_text(cell)
+        if text is None:
+            raise KeyError(cell)
+        return decode(text, f"matrices/{self.name}/locks/{cell}.txt")
 
     def records(self, cell: str) -> tuple[Record, ...]:
         """Return the records of a cell, oldest first; those of the cell that was asked for last are
@@ -274,9 +246,6 @@ class MatrixReport:
 
     @cached_property
     def disagreeing(self) -> dict[Version, dict[str, set[Status]]]:
-        """The statuses of each capability in the cells of a release that are not its representative
-        one, by release.
-        """
         statuses: dict[Version, dict[str, set[Status]]] = {}
         for column in self.columns:
             by_id = statuses.setdefault(column.version, {})
@@ -370,14 +339,10 @@ class Edition:
         raise KeyError(matrix)
 
     def url(self, path: str) -> str:
-        """Return the absolute address of a path of the site; that of a page ends in a slash."""
         return self.base_url + address(path)
 
 
 def shared_capabilities(entries: Iterable[Answer]) -> dict[int, tuple[Capability, ...]]:
-    """Return what these cells came to by the identity of the tuple: most came to what another one
-    did, and share it.
-    """
     return {id(entry.capabilities): entry.capabilities for entry in entries}
 
 

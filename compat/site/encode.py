@@ -30,22 +30,18 @@ def line(text: str, most: int) -> str:
 
 
 def json(document: Any) -> bytes:
-    """Return a document as JSON: keys in the order of its type, one line, a line break at its
-    end.
-    """
     try:
         return encode(document) + b"\n"
     except UnicodeEncodeError:  # a lone surrogate, which UTF-8 cannot hold
         return encode(_fit_all(msgspec.to_builtins(document, enc_hook=encode_hook))) + b"\n"
 
 
-def picture(width: int, height: int, title: str, says: str, ids: str = "") -> ElementTree.Element:
-    """Return an image without content; `ids` begins its ids, so that a page can hold several."""
+def picture(width: int, height: int, title: str, says: str) -> ElementTree.Element:
     size = {"width": str(width), "height": str(height), "viewBox": f"0 0 {width} {height}"}
     root = ElementTree.Element("svg", size, xmlns="http://www.w3.org/2000/svg", role="img")
-    root.set("aria-labelledby", f"{ids}t {ids}d")
-    ElementTree.SubElement(root, "title", id=f"{ids}t").text = title
-    ElementTree.SubElement(root, "desc", id=f"{ids}d").text = says
+    root.set("aria-labelledby", "t d")
+    ElementTree.SubElement(root, "title", id="t").text = title
+    ElementTree.SubElement(root, "desc", id="d").text = says
     return root
 
 
@@ -58,7 +54,6 @@ def texts(root: ElementTree.Element, colour: str, size: int = 0) -> ElementTree.
 
 
 def written(root: ElementTree.Element) -> bytes:
-    """Return an XML document; what it says has gone through `fit`."""
     text: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
     return text + b"\n"
 

@@ -1,102 +1,91 @@
-"""The `site` room's words about plain installs, on the matrix's own platform and on others, for
-pages, the API's readers and the command line alike; and the tested combination that works instead.
-"""
+"""The `site` room's words about plain installs and variants, for pages, API and commands alike."""
 
 from collections.abc import Iterable
 
+from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.advise.answer import Advisor
 from compat.advise.proof import TestedCombination
 from compat.advise.request import Request, exactly
 from compat.declare.platforms import PLATFORMS, PlatformName
+from compat.lock.recipe import LockedFloor
+from compat.plan.cell import Recipe
+from compat.results.compare import LaneCell
 from compat.results.installs import INSTALLABLE, Install, InstallCause, InstallState, newest_on
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import STYLES, StatusStyle
 from compat.site.wording import cause_sentence, day, listed
-from compat.value import Value
+
+LANE_TITLES: dict[Recipe, str] = {
+    "lowest": "Lowest declared versions",
+    "prerelease": "Dependencies that are not out yet",
+}
+LANE_QUESTIONS: dict[Recipe, str] = {
+    "lowest": (
+        "Each release with the lowest versions that it declares of its dependencies, to see whether"
+        " what it declares is true"
+    ),
+    "prerelease": (
+        "The newest pre-release of a dependency in the place of its final releases, to see what it"
+        " will break"
+    ),
+}
 
 
-class InstallStyle(Value, frozen=True, kw_only=True):
-    """How an answer is shown: symbol, word, sentence, and the class of an element in it."""
+def floor_words(floor: LockedFloor) -> str:
+    if floor.is_exact:
+        return f"{floor.installed} installed"
+    if floor.installed is None:
+        return "nothing installed"
+    because = f" ({floor.because})" if floor.because else ""
+    return f"{floor.installed} installed, {floor.lowest} is not tested{because}"
 
-    symbol: str
-    word: str
-    sentence: str
-    css: str
+
+def lane_blame(matrix: str, cell: LaneCell) -> str:
+    return f"compat blame {matrix} {cell.against} {cell.cell}"
 
 
-def _as_run(style: StatusStyle, sentence: str) -> InstallStyle:
-    return InstallStyle(symbol=style.symbol, word=style.word, sentence=sentence, css=style.css)
+def no_prerelease_words(package: str) -> str:
+    return f"no pre-release of {package} is newer than its final releases"
 
 
 # What a resolver says is "asked", what ran is "tested"; neither word stands for the other.
-INSTALL_STYLES: dict[InstallState, InstallStyle] = {
-    "works": _as_run(
-        STYLES["works"], "It installs, and the suite finds no failure of this combination."
-    ),
-    "works-smoke": _as_run(
-        STYLES["works-smoke"],
-        "It installs, imports and passes the core of the suite; the rest was not run.",
-    ),
-    "partial": _as_run(STYLES["partial"], "It installs and imports; some capabilities fail."),
-    "partial-smoke": _as_run(
-        STYLES["partial-smoke"], "It installs and imports; a part of the suite's core fails."
-    ),
-    "flaky": _as_run(STYLES["flaky"], "It installs; the suite passes and fails by chance."),
-    "flaky-smoke": _as_run(
-        STYLES["flaky-smoke"], "It installs; the core of the suite passes and fails by chance."
-    ),
-    "broken": _as_run(STYLES["broken"], "It was run and fails."),
-    "broken-smoke": _as_run(
-        STYLES["broken-smoke"], "A run of the suite's core failed; the rest was not run."
-    ),
-    "resolves": InstallStyle(
-        symbol="○",
-        word="resolves, not run",
-        sentence="A resolver finds packages that satisfy every requirement; nothing was run.",
-        css="unknown declared",
-    ),
-    "refused": InstallStyle(
-        symbol="⊗",
-        word="refused",
-        sentence="A resolver finds no packages that satisfy every requirement.",
-        css="broken refused",
-    ),
-    "needs-build": InstallStyle(
-        symbol="⊝",
-        word="needs a build from source",
-        sentence="A package has no wheel here; whether it builds from source was not tried.",
-        css="unknown blocked",
-    ),
-    "ruled-out": InstallStyle(
-        symbol="⊘",
-        word="ruled out by metadata",
-        sentence="By their metadata, its requirements cannot be had here.",
-        css="infeasible",
-    ),
-    "not-admitted": InstallStyle(
-        symbol="⊘",
-        word="Python not supported",
-        sentence="The release's own metadata does not admit this Python.",
-        css="infeasible",
-    ),
-    "not-asked": InstallStyle(
-        symbol="?", word="not asked yet", sentence="No resolver was asked yet.", css="unknown"
-    ),
-    "by-metadata": InstallStyle(
-        symbol="○",
-        word="installs by metadata",
-        sentence="No tag of a wheel and no requirement that is known speaks against it;"
-        " no resolver was asked.",
-        css="unknown declared",
-    ),
-    "no-wheel": InstallStyle(
-        symbol="⊘",
-        word="no wheel",
-        sentence="A package has no file for this platform and Python.",
-        css="infeasible",
-    ),
+_RUN: dict[InstallState, str] = {
+    "works": "It installs, and the suite finds no failure of this combination.",
+    "works-smoke": "It installs, imports and passes the core of the suite; the rest was not run.",
+    "partial": "It installs and imports; some capabilities fail.",
+    "partial-smoke": "It installs and imports; a part of the suite's core fails.",
+    "flaky": "It installs; the suite passes and fails by chance.",
+    "flaky-smoke": "It installs; the core of the suite passes and fails by chance.",
+    "broken": "It was run and fails.",
+    "broken-smoke": "A run of the suite's core failed; the rest was not run.",
+}
+# The style that has symbol and class of these, the word, and the sentence.
+_NOT_RUN: dict[InstallState, tuple[str, str, str]] = {
+    "resolves": ("declared", "resolves, not run",
+                 "A resolver finds packages that satisfy every requirement; nothing was run."),
+    "refused": ("refused", "refused",
+                "A resolver finds no packages that satisfy every requirement."),
+    "needs-build": ("blocked", "needs a build from source",
+                    "A package has no wheel here; whether it builds from source was not tried."),
+    "ruled-out": ("infeasible", "ruled out by metadata",
+                  "By their metadata, its requirements cannot be had here."),
+    "not-admitted": ("infeasible", "Python not supported",
+                     "The release's own metadata does not admit this Python."),
+    "not-asked": ("unknown", "not asked yet", "No resolver was asked yet."),
+    "by-metadata": ("declared", "installs by metadata",
+                    "No tag of a wheel and no requirement that is known speaks against it;"
+                    " no resolver was asked."),
+    "no-wheel": ("infeasible", "no wheel",
+                 "A package has no file for this platform and Python."),
+}  # fmt: skip
+INSTALL_STYLES: dict[InstallState, StatusStyle] = {
+    **{state: replace(STYLES[state], sentence=says) for state, says in _RUN.items()},
+    **{
+        state: replace(STYLES[name], word=word, sentence=says)
+        for state, (name, word, says) in _NOT_RUN.items()
+    },
 }
 
 # What uv says where an index has a release, and no file of it fits; the cause is the same as where
@@ -141,7 +130,6 @@ def install_reason(about: Install | InstallCause) -> str:
 
 
 def install_line(install: Install) -> str:
-    """Return an answer as one line of text: word, evidence with its day, and cause."""
     word, reason = INSTALL_STYLES[install.state].word, install_reason(install)
     if install.platform:
         on = "" if install.on is None else f" on {install.on}"
@@ -155,7 +143,6 @@ def install_line(install: Install) -> str:
 
 
 def evidence_words(install: Install) -> str:
-    """Return from what an answer is known: `declared`, or `asked on 23 November 2026`."""
     return install.evidence if install.on is None else f"{install.evidence} on {day(install.on)}"
 
 
@@ -182,7 +169,6 @@ def installable_words(installs: Iterable[Install], platform: PlatformName, packa
 
 
 def works_instead(advisor: Advisor, install: Install) -> TestedCombination | None:
-    """Return the best tested combination with that release on that Python; None without one."""
     matrix = advisor.snapshot.matrix
     asked = {matrix.interpreters.name: install.python, matrix.subject: install.release}
     wants = tuple(

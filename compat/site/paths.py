@@ -3,7 +3,7 @@
     index.html                         the home of all matrices
     <matrix>/index.html                the home of one; below it advise/ grid/ grid/<py3.9>/
                                        grid/<py3.9>/<2>/ changes/<2026-11>/
-                                       cell/<id>/ cap/<id>/ release/<version>/ plain/ platforms/
+                                       cell/<id>/ cap/<id>/ release/<version>/ plain/ compare/
                                        schedule/ proposals/ changes/ lanes/ reliability/
     <matrix>/advise/<py3.9>/           the answer for a version, for two (<py3.9-dep2>/), and of a
                                        tested combination (<cell-id>/)
@@ -77,15 +77,15 @@ def page(matrix: str, *parts: str) -> str:
 
 
 def address(path: str) -> str:
-    """Return the address of a path below the site's root: that of a page ends in a slash."""
     return path.removesuffix("index.html")
 
 
 def cell_page(cell: Cell) -> str:
-    """Return the path of a cell's page; only cells that have a lock or a run have one
-    (`Snapshot.known`).
-    """
     return page(cell.matrix, "cell", cell.id)
+
+
+def compare_page(matrix: str, old: Version, new: Version) -> str:
+    return page(matrix, "compare", f"{old}...{new}")
 
 
 def is_cell_page(path: str) -> bool:
@@ -98,7 +98,6 @@ def grid_path(matrix: str, python: Version | None) -> str:
 
 
 def grid_part_path(matrix: str, python: Version | None, number: int) -> str:
-    """Return the path of a page of a grid, by its number from 0; the first is that of the grid."""
     path = grid_path(matrix, python)
     return path if number == 0 else path.replace("/index.html", f"/{number + 1}/index.html")
 
@@ -130,12 +129,11 @@ def lock_part(matrix: str, cell: str, part: str) -> str:
 
 
 def badge_path(matrix: str, *name: str) -> str:
-    """Return the path of a badge, without its ending: each is there as `.json` and as `.svg`."""
     return "/".join(("badge", *map(segment, (matrix, *name))))
 
 
-def feed_path(matrix: str, name: str) -> str:
-    return f"feed/{segment(matrix)}/{name}.atom"
+def feed_path(matrix: str) -> str:
+    return f"feed/{segment(matrix)}/all.atom"
 
 
 def feed_entry_id(matrix: str, name: str) -> str:
@@ -145,8 +143,8 @@ def feed_entry_id(matrix: str, name: str) -> str:
     return f"feed/{segment(matrix)}/#{name}"
 
 
-def calendar_path(matrix: str, name: str) -> str:
-    return f"cal/{segment(matrix)}/{segment(name)}.ics"
+def calendar_path(matrix: str) -> str:
+    return f"cal/{segment(matrix)}/all.ics"
 
 
 def card_path(matrix: str, ending: str) -> str:
@@ -162,9 +160,6 @@ def embed_image(matrix: str) -> str:
 
 
 def download_path(matrix: str, ending: str) -> str:
-    """Return the path of a matrix's database (`sqlite`), or of the queries to begin with
-    (`sql`).
-    """
     return f"download/{segment(matrix)}.{ending}"
 
 

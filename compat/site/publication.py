@@ -14,11 +14,9 @@ from compat.site.api.documents import api, cell_files
 from compat.site.edition import DigestListing, Edition, SiteFile
 from compat.site.encode import fit, written
 from compat.site.exports import lock_files
-from compat.site.exports.badges import badges
-from compat.site.exports.card import cards
 from compat.site.exports.database import downloads, spreadsheets
-from compat.site.exports.feeds import feeds
-from compat.site.exports.ical import calendars
+from compat.site.exports.feeds import calendars, feeds
+from compat.site.exports.pictures import badges, cards
 from compat.site.exports.search_index import search_files
 from compat.site.pages.render import Printer, assets, generation
 from compat.site.paths import is_cell_page
@@ -58,9 +56,6 @@ def write_site(
 
 
 def kept_urls(path: Path) -> tuple[str, ...]:
-    """Return the addresses that are kept beside the matrices: those of every earlier edition,
-    wherever it was made.
-    """
     content = files.read_if_there(path)
     try:
         return () if content is None else read_urls(content)

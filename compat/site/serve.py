@@ -37,9 +37,6 @@ def watch(folders: Iterable[Path], rebuild: Callable[[], None], wait: Callable[[
 
 
 def file_states(folders: Iterable[Path]) -> FileStates:
-    """Return what can be seen of the files below the folders: path, time of change in nanoseconds,
-    size.
-    """
     states = set()
     for folder in folders:
         for path in folder.rglob("*"):
@@ -74,7 +71,6 @@ class _Answer(SimpleHTTPRequestHandler):
         return False
 
     def send_head(self) -> Any:
-        """Answer with what lies in the folder itself: a link that leads out of it is not found."""
         folder, path = (
             Path(self.directory).resolve(),
             Path(self.translate_path(self.path)).resolve(),

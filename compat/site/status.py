@@ -115,21 +115,9 @@ NAMES_RECIPE: tuple[State, ...] = ("decayed", "relaxed")
 # Staleness goes with any tested state: the symbol follows its symbol, the class is added to its
 # class.
 STALE = ("◷", "stale", "the newest run is old, or the suite or the lock has changed since")
-# Where another recipe of the place says nothing, one recipe's verdict alone gives this state.
-_ALONE: dict[Kind, State] = {
-    "works": "works",
-    "partial": "partial",
-    "flaky": "flaky",
-    "broken": "broken",
-    "unknown": "unknown",
-    "infeasible": "infeasible",
-}
 
 
 def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:
-    """Return the state of one cell; `siblings` are the entries of its place, by which a dated one
-    is decayed.
-    """
     if entry.kind == "works" and entry.recipe == "relaxed":
         return "relaxed"
     if entry.kind == "works" and entry.recipe == "dated":
@@ -139,7 +127,7 @@ def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:
             if fresh is not None and fresh.kind in ("broken", "infeasible", "partial")
             else "works"
         )
-    return _ALONE[entry.kind]
+    return entry.kind
 
 
 def style_of(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
@@ -164,7 +152,6 @@ def style_then(entry: Answer, then: Answer, siblings: Sequence[Answer]) -> Statu
 
 
 def place_style(entries: Sequence[Answer]) -> StatusStyle:
-    """Return how a place is shown: its three recipes folded into one."""
     return style_of(representative(entries), entries)
 
 

@@ -52,9 +52,6 @@ def keeper_sentence(floor: PythonFloor) -> str:
 
 
 def place_lines(floor: PythonFloor) -> tuple[str, ...]:
-    """Return the places that need the Python that keeps a release, `file:line: feature`, those
-    that are hardest to do without first.
-    """
     if floor.needs is None:
         return ()
     lines = []
@@ -73,7 +70,6 @@ def place_lines(floor: PythonFloor) -> tuple[str, ...]:
 
 
 def unreached_sentence(floor: PythonFloor) -> str:
-    """Return what was found to need more than a Python on which the release works; else nothing."""
     if not floor.unreached:
         return ""
     newest = max(floor.unreached, key=lambda group: Version(group.series))

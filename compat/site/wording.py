@@ -124,7 +124,6 @@ def cause_sentence(outcome: Outcome) -> str:
 
 
 def reason_words(outcome: Failed) -> str:
-    """Return why it failed, as the end of a sentence: `the package index has no demo==1.0`."""
     with_subject, alone = _CAUSES[outcome.cause]
     subject = outcome.by or outcome.subject
     return with_subject.replace("{0}", cut_text(subject)) if subject else alone
@@ -176,7 +175,6 @@ def cut_text(text: str, most: int = 160) -> str:
 
 
 def day(date: datetime.date) -> str:
-    """Return a date as readers say it: `3 November 2026`."""
     return f"{date.day} {_MONTHS[date.month - 1]} {date.year}"
 
 
@@ -203,9 +201,6 @@ def listed(words: Sequence[str], most: int = 6) -> str:
 
 
 def place_words(cell: Cell, matrix: Matrix) -> str:
-    """Return the place of a cell in words, the subject first: `demo 1.2 with base 2.1 on Python
-    3.9`.
-    """
     versions = {coordinate.axis: coordinate.number for coordinate in cell.coordinates}
     own = matrix.subject_axis
     ordered = (own, *(axis for axis in matrix.packages if axis is not own))

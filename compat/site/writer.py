@@ -146,9 +146,6 @@ def as_before(folder: Path, sources: str) -> Written | None:
 
 
 def verified(folder: Path) -> Checked:
-    """Return whether the site in a folder is one edition, and all of it; nothing is written, and no
-    link followed.
-    """
     regular, others = _there(folder)
     try:
         if FILES not in regular:
@@ -168,9 +165,6 @@ def verified(folder: Path) -> Checked:
 
 
 def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
-    """Return the heaviest page, style sheet and script of each kind; `sizes` are those after gzip
-    by path.
-    """
     kinds: dict[str, list[str]] = {}
     for path in sizes:
         parts = path.split("/")
@@ -195,9 +189,6 @@ def weights(sizes: Mapping[str, int]) -> tuple[Weight, ...]:
 
 
 def nearest(path: str, living: Iterable[str]) -> str:
-    """Return the page of the nearest folder above that has one: what a reader of a page that is
-    gone is sent to.
-    """
     paths = living if isinstance(living, Mapping) else set(living)
     parts = path.split("/")[:-1]
     while parts:
@@ -217,9 +208,6 @@ def urls_text(paths: Iterable[str]) -> bytes:
 
 
 def read_urls(text: bytes) -> tuple[str, ...]:
-    """Return the addresses of such a list; ValueError when it is not one, or one points outside of
-    the site.
-    """
     paths = msgspec.json.decode(text, type=tuple[str, ...])
     for path in paths:
         refuse_unsafe(path)

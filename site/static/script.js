@@ -38,6 +38,19 @@
   });
   all("figure.code").forEach(offerCopy);
 
+  // A badge to pick, to see and to copy.
+  for (const form of all("form[data-badge]")) {
+    const select = form.querySelector("select");
+    form.addEventListener("submit", (event) => { event.preventDefault(); });
+    select.addEventListener("change", () => {
+      const words = select.selectedOptions[0].textContent;
+      const image = form.querySelector("img");
+      image.src = `${form.dataset.site}${select.value}.svg`;
+      image.alt = words;
+      form.querySelector("code").textContent = `[![${words.replace(/[[\]\\`]/g, "")}](${form.dataset.badge}${select.value}.svg)](${form.dataset.home})`;
+    });
+  }
+
   // The address remembers what a form asks; empty fields are left out.
   const remember = (form) => {
     const asked = new URLSearchParams();

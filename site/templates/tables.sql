@@ -10,6 +10,11 @@ CREATE TABLE cells (
     passing INTEGER NOT NULL, combination INTEGER NOT NULL, release INTEGER NOT NULL,
     gone INTEGER NOT NULL, absent INTEGER NOT NULL, score TEXT NOT NULL
 ) WITHOUT ROWID;
+-- Every cell of the plan, tested or not; `expected` is what tested neighbours let expect of it.
+CREATE TABLE planned (
+    cell TEXT PRIMARY KEY, verdict TEXT NOT NULL, evidence TEXT NOT NULL, expected TEXT,
+    obstacle TEXT
+) WITHOUT ROWID;
 CREATE TABLE coordinates (
     cell TEXT NOT NULL REFERENCES cells (id), axis TEXT NOT NULL, version TEXT NOT NULL,
     place INTEGER NOT NULL,

@@ -89,7 +89,7 @@ def test_the_failed_command_is_answered_within_two_clicks_and_150_words(
 
 def test_a_release_fits_a_phone_and_opens_with_its_answer(window: Open, real: str) -> None:
     page = window(real, viewport=PHONE).visit("tff/release/0.61.0/")
-    assert page.evaluate("document.documentElement.scrollHeight") <= 4400
+    assert page.evaluate("document.documentElement.scrollHeight") <= 3600
     answer = page.get_by_role("link", name="How to install it").bounding_box()
     assert answer is not None
     assert answer["y"] + answer["height"] <= PHONE["height"]

@@ -10,7 +10,7 @@ from support.floors import DAY, FLOORS, bad, cell, declared, green, hold, policy
 
 from compat.declare.load import Declared
 from compat.policy.calendar import Schedule, schedule
-from compat.site.exports.ical import ical
+from compat.site.exports.feeds import ical
 
 DATE = datetime.date
 

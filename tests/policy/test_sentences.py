@@ -34,8 +34,8 @@ from compat.policy.propose import floors, proposals
 from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
-from compat.site.exports.ical import ical
-from compat.site.pages.policy_view import roadmap
+from compat.site.exports.feeds import ical
+from compat.site.pages.reports import roadmap
 
 AT_12, AT_13, AT_14 = ((cell("3.9", dep), cell("3.11", dep)) for dep in ("1.2", "1.3", "1.4"))
 LATER = datetime.date(2028, 1, 1)

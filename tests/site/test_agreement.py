@@ -26,12 +26,12 @@ from compat.results.answer import Answer, representative_of_release
 from compat.results.judge import EvaluationContext
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import MatrixReport, place_of
-from compat.site.exports.badges import NO_DATA, matrix_badges
 from compat.site.exports.database import database
 from compat.site.exports.feeds import FeedEntry, feed_entries
+from compat.site.exports.pictures import NO_DATA, matrix_badges
 from compat.site.history import events
-from compat.site.pages.advice_view import GOAL_WORDS
-from compat.site.pages.capability_view import failing
+from compat.site.pages.advice import GOAL_WORDS
+from compat.site.pages.results import failing
 from compat.site.paths import api_path, cell_page
 from compat.site.status import style_of
 from compat.value import encode

@@ -10,7 +10,7 @@ from support.editions import edition, files, matrix_report
 from support.known import Shelf, lock_of, proven, ran
 from support.printed import every_state
 
-from compat.site.exports.badges import (
+from compat.site.exports.pictures import (
     AMBER,
     BLUE,
     GREY,

@@ -7,17 +7,24 @@ from xml.etree import ElementTree
 
 import pytest
 from hypothesis import HealthCheck, given
+from msgspec.structs import replace
+from packaging.utils import parse_wheel_filename
+from packaging.version import Version
 from support.editions import URL, edition, files
 from support.examples import examples
 from support.known import Shelf, lock_of, proven, ran, shelves, statuses
+from support.memory_source import MemorySource
 from support.printed import SITE
 
+from compat.index.release import Artifact, Package, Release
+from compat.lock.lock_text import decode_lock
 from compat.run.evidence import Metric
 from compat.site import publication
 from compat.site.edition import SiteFile
-from compat.site.exports.card import cards
 from compat.site.exports.database import downloads
 from compat.site.exports.lock_files import files as installs
+from compat.site.exports.lock_files import fitted, keep_wheels, kept_wheels
+from compat.site.exports.pictures import cards
 from compat.site.pages.render import Printer
 from compat.site.publication import sitemap
 from compat.site.writer import is_page
@@ -153,3 +160,48 @@ def test_a_lock_of_two_steps_stands_there_in_two_parts_too() -> None:
     stem = f"lock/demo/{cell}"
     assert set(found) == {f"{stem}.txt", f"{stem}/pins.txt", f"{stem}/given.txt"}
     assert found[f"{stem}/given.txt"].startswith(b"demo==2.0")
+
+
+def test_a_lock_is_published_with_the_files_that_its_python_and_platform_take(
+    tmp_path: Path,
+) -> None:
+    names = {
+        "dep-2.0-cp39-cp39-manylinux_2_17_x86_64.whl": "a" * 64,
+        "dep-2.0-cp310-cp310-manylinux_2_17_x86_64.whl": "b" * 64,
+        "dep-2.0-cp39-cp39-win_amd64.whl": "c" * 64,
+        "dep-2.0.tar.gz": "d" * 64,
+    }
+    artifacts = tuple(
+        Artifact(
+            filename=name,
+            sha256=sha256,
+            tags=parse_wheel_filename(name)[3] if name.endswith(".whl") else frozenset(),
+        )
+        for name, sha256 in names.items()
+    )
+    release = Release(version=Version("2.0"), artifacts=artifacts)
+    asked: list[str] = []
+
+    class Source(MemorySource):
+        def package(self, name: str) -> Package:
+            asked.append(name)
+            return Package(name=name, releases=(release,) if name == "dep" else ())
+
+    plain = lock_of(NEW)
+    pins = [replace(p, hashes=tuple(names.values())) if p.name == "dep" else p for p in plain.pins]
+    lock = replace(plain, pins=tuple(pins))
+    for _ in range(2):
+        keep_wheels(tmp_path, [lock], Source({}, {}))
+    assert asked == ["dep"]
+    shelf = Shelf([ran(lock)], [lock])
+    of = edition(shelf)
+    whole = files(of, installs)[f"lock/demo/{NEW}.txt"].decode()
+    of.reports[0].wheels = kept_wheels(tmp_path)
+    cut = files(of, installs)[f"lock/demo/{NEW}.txt"].decode()
+    assert decode_lock(whole, "whole") == lock
+    published = decode_lock(cut, "cut")
+    assert [pin.hashes for pin in published.pins if pin.name == "dep"] == [("a" * 64,)]
+    assert replace(published, pins=lock.pins) == lock
+    assert f"# complete-digest: {lock.digest}\n" in cut
+    built = replace(lock, builds=("dep",))
+    assert fitted(built, kept_wheels(tmp_path)) == built

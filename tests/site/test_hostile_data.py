@@ -27,11 +27,10 @@ from compat.run.evidence import Metric
 from compat.run.outcome import Failed
 from compat.site.api.documents import api, cell_files
 from compat.site.encode import fit
-from compat.site.exports import card
-from compat.site.exports.badges import Badge, badges, endpoint, svg
-from compat.site.exports.feeds import feeds
-from compat.site.exports.ical import calendars
+from compat.site.exports import pictures
+from compat.site.exports.feeds import calendars, feeds
 from compat.site.exports.lock_files import files as installs
+from compat.site.exports.pictures import Badge, badges, endpoint, svg
 
 NEW = "py3.9-dep2-demo2.0"
 RELAXED = "py3.8-dep2-demo1.0+relaxed"
@@ -108,8 +107,8 @@ def hostile_edition(text: str, draws: bool = True) -> dict[str, bytes]:
     of = edition(hostile_shelf(text), EARLY, hostile_matrix(text), told)
     with pytest.MonkeyPatch.context() as patch:
         if not draws:
-            patch.setattr(card, "bitmap", lambda _: b"")
-        return files(of, installs, badges, feeds, calendars, card.cards, cell_files, api)
+            patch.setattr(pictures, "bitmap", lambda _: b"")
+        return files(of, installs, badges, feeds, calendars, pictures.cards, cell_files, api)
 
 
 @cache

@@ -7,11 +7,14 @@ import re
 import msgspec
 import pytest
 from support.editions import EARLY, MOVING, POLICY, edition
-from support.known import MATRIX, Shelf, lock_of, ran, statuses
+from support.known import CELLS, MATRIX, Shelf, lock_of, ran, statuses
 from support.printed import Addresses, every_state, printed
 
 from compat.declare.matrix import KnownIssue
+from compat.results.answer import Answer
 from compat.site.edition import Edition
+from compat.site.pages.results import cell_symbol, place_view
+from compat.site.status import STALE
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,8 @@ def test_the_roadmap_has_each_floor_each_move_and_its_proposal(moving: Edition) 
     for outlook in report.outlooks:
         assert f"{outlook.package} {outlook.floor} → {outlook.to}" in text
         assert all(need in text for need in outlook.needs)
-        assert f"cal/demo/{outlook.axis}.ics" in html
+        assert outlook.package in html
+    assert "cal/demo/all.ics" in html
     assert html.index('id="windows"') < html.index('id="moves"')
     assert text.count("minimum today") == len(report.outlooks) == 2
     assert report.schedule.moves
@@ -87,3 +91,28 @@ def test_one_form_of_the_commands_is_open_and_the_others_are_one_step_away(cell:
     assert len(re.findall(r'<input type="radio" name="commands"', box)) == 5
     assert len(re.findall(r" checked><label", box)) == 1
     assert "not measured: time, size on disk and size of the download" in box
+
+
+def test_two_releases_stand_side_by_side_with_what_one_of_them_lost() -> None:
+    old, new = (lock_of(f"py3.9-dep2-demo{version}") for version in ("1.0", "2.0"))
+    shelf = Shelf(
+        [
+            ran(old, capabilities=statuses(sum="yes", mean="yes")),
+            ran(new, "test-fail:assertion(mean)", capabilities=statuses(sum="yes", mean="no")),
+        ],
+        [old, new],
+    )
+    pages = printed(edition(shelf))
+    html = pages["demo/compare/1.0...2.0/index.html"]
+    text = words(html.partition("<main")[2])
+    assert "Works in 1.0, fails in 2.0: Means" in text
+    assert "Sums" not in text
+    assert "1 package differs" in text
+    assert "compare/1.0...2.0/" in pages["demo/release/2.0/index.html"]
+    assert "compare/1.0...2.0/" in pages["demo/release/1.0/index.html"]
+
+
+def test_what_is_inferred_is_shown_as_old_nowhere() -> None:
+    entry = Answer(cell=CELLS[0], kind="works", evidence="inferred", stale=True)
+    assert STALE[0] not in cell_symbol(entry)[0]
+    assert STALE[0] not in place_view([entry], MATRIX).symbol

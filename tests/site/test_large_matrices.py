@@ -14,13 +14,12 @@ from support.printed import SITE, Addresses, printed, whole
 
 from compat.lock.lockfile import Lock
 from compat.results.record import Record
-from compat.site.api import axis_documents
+from compat.site.api import documents
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition
-from compat.site.pages import grid_view, results_view
-from compat.site.pages.cell_view import Neighbours, Place
-from compat.site.pages.grid_view import grid, grid_parts
+from compat.site.pages import results
 from compat.site.pages.render import Printer
+from compat.site.pages.results import Neighbours, Place, grid, grid_parts
 from compat.site.paths import api_path, cell_page
 from compat.site.publication import edition_files
 
@@ -69,7 +68,7 @@ class TestGrid:
     ) -> None:
         (before,) = edition(EVERY).reports
         in_one = {python: grid(before, python) for python in (*before.board, None)}
-        monkeypatch.setattr(grid_view, "_MOST_PLACES", 1)
+        monkeypatch.setattr(results, "_MOST_PLACES", 1)
         (after,) = edition(EVERY).reports
         for python, one in in_one.items():
             parts = grid_parts(after, python)
@@ -83,7 +82,7 @@ class TestGrid:
             ]
 
     def test_the_pages_lead_to_each_other(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(grid_view, "_MOST_PLACES", 1)
+        monkeypatch.setattr(results, "_MOST_PLACES", 1)
         pages = printed(edition(EVERY))
         more = {path for path in pages if path.startswith("demo/grid/") and path.count("/") == 4}
         assert more
@@ -98,7 +97,7 @@ class TestHistory:
     def test_first_results_are_counted_and_changed_verdicts_listed(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(results_view, "_MOST_DAYS", 1)
+        monkeypatch.setattr(results, "_MOST_DAYS", 1)
         one, other = lock_of(CELLS[0].id), lock_of(CELLS[1].id)
         runs = [
             *(ran(lock, days_ago=90) for lock in (one, other)),
@@ -118,7 +117,7 @@ class TestCapabilities:
     def test_a_long_list_begins_with_what_does_not_work_and_counts_the_rest(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(axis_documents, "MOST_CELLS", 3)
+        monkeypatch.setattr(documents, "MOST_CELLS", 3)
         locks = [lock_of(cell.id) for cell in CELLS]
         worse = {locks[1].inputs.cell: "no", locks[-1].inputs.cell: "absent"}
         shelf = Shelf(

@@ -12,7 +12,7 @@ from support.examples import examples
 from support.known import DAY, Shelf, lock_of, ran, shelves
 from support.printed import SITE, every_state
 
-from compat.site.api import cell_documents
+from compat.site.api import documents
 from compat.site.pages.render import Printer
 from compat.site.publication import edition_files
 from compat.site.writer import Written, write_edition
@@ -49,7 +49,7 @@ def test_a_mended_site_is_the_one_that_is_made_at_once(
         TemporaryDirectory() as other,
         pytest.MonkeyPatch.context() as patch,
     ):
-        patch.setattr(cell_documents, "ROWS", 2)
+        patch.setattr(documents, "ROWS", 2)
         mended, fresh = Path(one), Path(other)
         publish(before, mended, DAY - datetime.timedelta(days=days))
         found, whole = publish(after, mended), publish(after, fresh)

@@ -17,9 +17,9 @@ from compat.results.answer import representative
 from compat.results.installs import plain_installs
 from compat.site.api.documents import api, cell_files
 from compat.site.edition import Edition, place_of
-from compat.site.pages.grid_view import grid, release_view
 from compat.site.pages.page_list import pages
 from compat.site.pages.render import Printer, assets
+from compat.site.pages.results import grid, release_view
 from compat.site.status import STYLES, is_admitted, place_style
 
 CELL = "py3.8-dep1-demo1.0"

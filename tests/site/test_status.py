@@ -9,9 +9,8 @@ from support.printed import every_state
 from compat.advise.lifted import with_locks
 from compat.lock.lockfile import Lock
 from compat.results.answer import Answer, Kind
-from compat.site.exports.badges import matrix_badges
-from compat.site.pages.grid_view import grid
-from compat.site.pages.place_view import recipe_words
+from compat.site.exports.pictures import matrix_badges
+from compat.site.pages.results import grid, recipe_words
 from compat.site.status import STATES, STYLES, StatusStyle, place_style, style_of
 
 PLACE = "py3.8-dep1-demo1.0"

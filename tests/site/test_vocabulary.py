@@ -17,7 +17,7 @@ from support.printed import every_state, whole
 
 from compat.results.answer import BRIEF_WORDS, STATE_WORDS, Answer
 from compat.site.edition import Edition, place_of
-from compat.site.exports.badges import matrix_badges
+from compat.site.exports.pictures import matrix_badges
 from compat.site.pages.page_list import LONGEST_TITLE, titled
 from compat.site.paths import address, cell_page
 from compat.site.status import style_of, style_then

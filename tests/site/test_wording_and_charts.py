@@ -11,10 +11,9 @@ from markupsafe import Markup
 
 from compat.results.record import Capability
 from compat.run.outcome import CAUSES, STAGES, Failed, Passed
-from compat.site.pages.capability_view import capability_statements, stretches
-from compat.site.pages.charts_view import HEIGHT_OF_ROW, WIDTH, dots, nice, timeline
-from compat.site.pages.place_view import Doc
 from compat.site.pages.render import printable, sentence, ticked
+from compat.site.pages.reports import HEIGHT_OF_ROW, WIDTH, dots, nice, timeline
+from compat.site.pages.results import Doc, capability_statements, stretches
 from compat.site.wording import (
     cause_sentence,
     count,

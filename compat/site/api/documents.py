@@ -1,71 +1,1226 @@
-"""The `site` room's API: every document of `api/v1/` with its schema, each folder with the digests
-of its files, and one OpenAPI file.
+"""The `site` room's API: every document with its type and its schema, and one OpenAPI file.
+
+Documents are values of the other rooms encoded by `compat.value.encode`; a type stands here only
+where the public form differs on purpose. Every key is always there; what may be null says so.
 """
 
-from collections.abc import Iterator
+import datetime
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cache, partial
+from heapq import merge
 from importlib import resources
-from typing import Any
+from itertools import chain, islice
+from operator import itemgetter
+from typing import Annotated, Any, get_args
 
 import msgspec
+from msgspec.structs import asdict
+from packaging.version import Version
 
-from compat.advise.commands import shell_lines
-from compat.advise.proof import TestedCombination
-from compat.advise.rows import ProofWords, ShellLines, advise_rows
-from compat.site.api.axis_documents import (
-    CapabilityDocument,
-    ChangesDocument,
-    MinimumDocument,
-    Proposals,
-    ReleaseDocument,
-    ScheduleDocument,
-    capability_documents,
-    changes_document,
-    coordinate_entries,
-    minimum_document,
-    proposals_document,
-    release_document,
-    schedule_document,
+from compat.advise.commands import Commands, commands, shell_lines
+from compat.advise.lifted import Lifted, lifted
+from compat.advise.proof import AsPublished, TestedCombination, as_published
+from compat.advise.request import label
+from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows
+from compat.declare.capabilities import Described
+from compat.declare.matrix import Axis, Floor, InterpreterAxis
+from compat.declare.platforms import PLATFORMS, PlatformName, target_of
+from compat.declare.suite_table import Tier
+from compat.index.release import Release
+from compat.plan.cell import RECIPES, Recipe, axis_coordinates
+from compat.plan.feasible import Obstacle
+from compat.policy.calendar import Bar, Outlook, Quarter, ScheduledMove, quarters
+from compat.policy.proposal import Proposal
+from compat.results.answer import Answer, Blame, EvidenceKind, Kind, Score, representative
+from compat.results.compare import Change, LaneAlert, LaneCell
+from compat.results.coverage import cell_count
+from compat.results.installs import (
+    Install,
+    PlainGround,
+    PlainState,
+    PlatformEvidence,
+    PlatformState,
+    install_causes,
+    plain_installs,
 )
-from compat.site.api.cell_documents import (
-    CellDocument,
-    Cells,
-    MoreCells,
-    cells_document,
-    chunks,
-    last_cell_document,
-    more_cells,
+from compat.results.record import Capability, Record, Status, StepSeconds
+from compat.run.evidence import Isolation, Metric
+from compat.run.outcome import Failed, Passed
+from compat.search.needs import ChangedRun, SeriesNeeds
+from compat.search.why import (
+    CellBelow,
+    Keeper,
+    PackageFloor,
+    PythonFloor,
+    package_floor,
+    subject_coordinates,
 )
-from compat.site.api.envelope import (
-    SCHEMA_VERSION,
-    Advise,
-    Document,
-    FolderListing,
-    MatrixIndex,
-    Root,
-    dated,
-    head,
-    index_document,
-    is_of_matrix,
-    is_of_root,
-    root_document,
+from compat.site.edition import (
+    DigestListing,
+    Edition,
+    Listed,
+    MatrixReport,
+    SiteFile,
+    place_of,
+    shared_capabilities,
 )
-from compat.site.api.install_documents import (
-    LanesDocument,
-    PlainInstalls,
-    PlatformInstalls,
-    lanes_document,
-    plain_document,
-    platforms_document,
-)
-from compat.site.api.why_documents import FloorsDocument, floors_document
-from compat.site.edition import DigestListing, Edition, Listed, MatrixReport, SiteFile, place_of
 from compat.site.encode import json
 from compat.site.exports.lock_files import whereabouts
-from compat.site.paths import API_ROOT, api_path, schema_path, segment
-from compat.site.status import style_of
-from compat.site.wording import failing_words
-from compat.value import Value, schema_hook
+from compat.site.history import Beside
+from compat.site.install_words import install_reason, plain_command, works_instead
+from compat.site.paths import (
+    API_ROOT,
+    address,
+    api_path,
+    cell_page,
+    lock_file,
+    page,
+    schema_path,
+    segment,
+)
+from compat.site.status import STATES, State, cell_state, style_of
+from compat.site.why_words import (
+    BLIND_SPOTS,
+    api_gone,
+    below_sentence,
+    changed_sentence,
+    keeper_sentence,
+    package_sentence,
+)
+from compat.site.wording import cause_sentence, failing_words
+from compat.value import StrictValue, Value, schema_hook
+
+SCHEMA_VERSION = 1
+Sha256 = Annotated[
+    str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$", description="a sha256 in lower-case hex")
+]
+SitePath = Annotated[
+    str, msgspec.Meta(description="a path below the root of the site, without a leading slash")
+]
+
+
+class Document(Value, frozen=True, kw_only=True):
+    """Base of all documents: the version of the schemas, and the name of the matrix."""
+
+    schema_version: int
+    matrix: str
+
+
+class Dated(Document, frozen=True, kw_only=True):
+    """Base of the documents whose content depends on the day of the edition."""
+
+    day: datetime.date
+
+
+class FolderListing(Document, frozen=True, kw_only=True):
+    """The files of one folder of the API."""
+
+    files: tuple[Listed, ...]
+
+
+class AxisCoordinates(AdviceAxis, frozen=True, kw_only=True):
+    """An axis: its name, its short name in ids, what people call it, its package (null: it is the
+    interpreter), and its coordinates, oldest first.
+    """
+
+    package: str | None
+
+
+def head(report: MatrixReport) -> dict[str, Any]:
+    return {"schema_version": SCHEMA_VERSION, "matrix": report.name}
+
+
+def dated(report: MatrixReport) -> dict[str, Any]:
+    return {**head(report), "day": report.snapshot.day}
+
+
+def axes_of(report: MatrixReport) -> tuple[AxisCoordinates, ...]:
+    snapshot = report.snapshot
+    return tuple(
+        AxisCoordinates(
+            name=axis.name,
+            short=axis.short,
+            label=label(axis),
+            package=None if isinstance(axis, InterpreterAxis) else axis.package,
+            coordinates=tuple(
+                str(coordinate.version) for coordinate in axis_coordinates(axis, snapshot.catalogue)
+            ),
+        )
+        for axis in snapshot.matrix.axes
+    )
+
+
+class Counts(Value, frozen=True, kw_only=True):
+    """How many cells there are: in the plan; of these each once, as tested, undecided by its runs,
+    known to fail or expected to come to something without a run, untried, or ruled out; with a run
+    or a lock, stale; and by verdict.
+    """
+
+    planned: int
+    tested: int
+    undecided: int
+    refused: int
+    expected: int
+    untried: int
+    ruled_out: int
+    known: int
+    stale: int
+    verdicts: dict[str, int]
+
+
+class MatrixIndex(Dated, frozen=True, kw_only=True):
+    """What the API has about a matrix.
+
+    `files` are its own, those of folders are listed in the folders' own indexes.
+
+    `latest` is the day of the newest run that counts; verdicts are stale after `fresh_days`.
+    """
+
+    title: str
+    subject: str
+    platform: str
+    suite_digest: str
+    fresh_days: int
+    latest: datetime.date | None
+    axes: tuple[AxisCoordinates, ...]
+    recipes: tuple[Recipe, ...]
+    capabilities: tuple[str, ...]
+    counts: Counts
+    files: tuple[Listed, ...]
+
+
+class Advise(Dated, frozen=True, kw_only=True):
+    """What the advisor answers from."""
+
+    advice: AdviceTable
+
+
+class MatrixLink(Value, frozen=True, kw_only=True):
+    """A matrix of the site."""
+
+    name: str
+    title: str
+    index: SitePath
+
+
+class Root(Value, frozen=True, kw_only=True):
+    """Where the API begins: its matrices, and its own files."""
+
+    schema_version: int
+    day: datetime.date
+    matrices: tuple[MatrixLink, ...]
+    files: tuple[Listed, ...]
+
+
+def is_of_root(indexes: Collection[str], path: str) -> bool:
+    return path.startswith("schema/v1/") or path.rpartition("/")[0] == API_ROOT or path in indexes
+
+
+def root_document(edition: Edition, listed: tuple[Listed, ...]) -> Root:
+    matrices = (
+        MatrixLink(
+            name=report.name, title=report.snapshot.matrix.title, index=api_path(report.name)
+        )
+        for report in edition.reports
+    )
+    return Root(
+        schema_version=SCHEMA_VERSION, day=edition.day, matrices=tuple(matrices), files=listed
+    )
+
+
+def is_of_matrix(folder: str, path: str) -> bool:
+    rest = path.removeprefix(folder)
+    return rest != path and ("/" not in rest or rest.endswith("/index.json"))
+
+
+def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIndex:
+    snapshot = report.snapshot
+    verdicts = Counter(entry.kind for entry in snapshot.entries if entry.planned)
+    tested = [entry for entry in snapshot.known if entry.is_tested]
+    days = (entry.latest for entry in tested if entry.latest is not None)
+    return MatrixIndex(
+        **dated(report),
+        title=snapshot.matrix.title,
+        subject=snapshot.matrix.subject,
+        platform=snapshot.matrix.platform,
+        suite_digest=snapshot.present.suite_digest,
+        fresh_days=snapshot.present.fresh_days,
+        latest=max(days, default=None),
+        axes=axes_of(report),
+        recipes=RECIPES,
+        capabilities=report.asked,
+        counts=Counts(
+            planned=cell_count(snapshot).planned,
+            **asdict(cell_count(snapshot)),
+            known=len(snapshot.known),
+            stale=sum(entry.stale for entry in tested),
+            verdicts={kind: verdicts[kind] for kind in verdicts},
+        ),
+        files=listed,
+    )
+
+
+ROWS = 400
+_LETTERS = {"yes": "y", "no": "n", "absent": "a"}
+_CODES = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class CellSummary(Value, frozen=True, kw_only=True):
+    """What the API and the database say of every known cell: its verdict, and the runs that count.
+
+    `blocked_by` is the package that keeps the cell from an answer, null where none does. `tested`
+    is how many runs count, `passed` in how many of them every attempt passed; `isolation`
+    is that of the newest. `planned` is false for a cell that left the plan. `score` says how much
+    works, and whose fault the rest is.
+    """
+
+    id: str
+    recipe: Recipe
+    verdict: Kind
+    state: State
+    evidence: EvidenceKind
+    outcome: str | None
+    since: datetime.date | None
+    latest: datetime.date | None
+    stale: bool
+    tested: int
+    passed: int
+    isolation: Isolation | None
+    planned: bool
+    blocked_by: str | None
+    score: Score
+
+
+class CellRow(CellSummary, frozen=True, kw_only=True):
+    """What is known of a cell that has a lock or a run.
+
+    `capabilities` has a letter for each of the index: y yes, n no, a absent (not in this version),
+    - unknown.
+    """
+
+    capabilities: str
+
+
+class Code(Value, frozen=True, kw_only=True):
+    """What a letter of `verdicts` stands for; `obstacle` is its kind where the plan rules the cell
+    out, and `expected` what tested neighbours let expect of a cell that is `unknown`.
+    """
+
+    verdict: Kind
+    obstacle: str | None
+    evidence: EvidenceKind
+    expected: Kind | None
+
+
+class Cells(Dated, frozen=True, kw_only=True):
+    """The verdict of every planned cell as one letter, and a row for each that is known.
+
+    `verdicts` goes through the product of `axes` in their order, the last one fastest, and at each
+    place through `recipes`. `next` is the file with further rows; null when there is none.
+    """
+
+    axes: tuple[AxisCoordinates, ...]
+    recipes: tuple[Recipe, ...]
+    codes: dict[str, Code]
+    verdicts: str
+    capabilities: tuple[str, ...]
+    cells: tuple[CellRow, ...]
+    next: SitePath | None
+
+
+class MoreCells(Document, frozen=True, kw_only=True):
+    """Further rows of cells."""
+
+    cells: tuple[CellRow, ...]
+    next: SitePath | None
+
+
+class ExplainedCapability(Capability, frozen=True, kw_only=True):
+    """A capability in a cell.
+
+    `cause` and `subject` say why not; `missing` what an absent one looked for; `spelling` the name
+    under which this version has it; `explained` why, where the matrix declares it. `fault` says
+    whose fault a failure is: of the `combination` (`unexplained` counts as one), of the `release`
+    in every combination, or of the `index`, which no longer has what it needs; else null.
+    """
+
+    explained: str | None
+    fault: Blame | None
+
+
+class RunSummary(Value, frozen=True, kw_only=True):
+    """A run. `outcomes` are those of its attempts; `steps` the seconds that each took, null when it
+    was not reached; `tier` is how much of the suite was asked for.
+    """
+
+    started: datetime.datetime
+    outcome: str
+    outcomes: tuple[str, ...]
+    seconds: float
+    steps: StepSeconds
+    isolation: Isolation
+    tier: Tier
+    host: str
+    lock_digest: str
+    suite_digest: str
+    run_url: str | None
+
+
+class PackageVersion(Value, frozen=True, kw_only=True):
+    """A pin of the lock; the lock's file has its hashes."""
+
+    name: str
+    version: str
+
+
+class LiftedRequirement(Lifted, frozen=True, kw_only=True):
+    """Published requirements that a relaxed cell does not keep: what stands in their place, by
+    which rule and why; `sentence` says the first two in words.
+    """
+
+    sentence: str
+
+
+class Links(Value, frozen=True, kw_only=True):
+    """Where more is said of a cell; `lock` is null when it has none."""
+
+    page: SitePath
+    lock: SitePath | None
+
+
+class CellDocument(CellSummary, frozen=True, kw_only=True):
+    """All that is known of one cell.
+
+    `sentence` says what the outcome means, `explained` why, where the matrix declares it.
+    `cautions` are what it declares of outcomes that the cell may come to on another machine.
+
+    `works` has each capability that works, with the name under which this version has it;
+    `capabilities` all that was said of each other one.
+
+    `log` is the excerpt of the newest run; empty when it left none.
+    """
+
+    schema_version: int
+    matrix: str
+    coordinates: dict[str, str]
+    stage: str | None
+    cause: str | None
+    subject: str | None
+    sentence: str | None
+    explained: str | None
+    cautions: tuple[str, ...]
+    reasons: tuple[str, ...]
+    obstacle: Obstacle | None
+    works: dict[str, str]
+    capabilities: tuple[ExplainedCapability, ...]
+    helpers: tuple[ExplainedCapability, ...]
+    metrics: tuple[Metric, ...]
+    runs: tuple[RunSummary, ...]
+    log: str
+    lock_digest: Sha256 | None
+    packages: tuple[PackageVersion, ...]
+    lifted: tuple[LiftedRequirement, ...]
+    published: AsPublished
+    commands: Commands | None
+    links: Links
+
+
+def cell_summary(report: MatrixReport, entry: Answer) -> CellSummary:
+    counted = entry.counted
+    return CellSummary(
+        id=entry.id,
+        recipe=entry.cell.recipe,
+        verdict=entry.kind,
+        state=cell_state(entry, report.places[place_of(entry.cell)]),
+        evidence=entry.evidence,
+        outcome=None if entry.outcome is None else str(entry.outcome),
+        since=entry.since,
+        latest=entry.latest,
+        stale=entry.stale,
+        tested=len(counted),
+        passed=sum(all(isinstance(outcome, Passed) for outcome in run.outcomes) for run in counted),
+        isolation=counted[-1].run.isolation if counted else None,
+        planned=entry.planned,
+        blocked_by=entry.blocked_by or None,
+        score=entry.score,
+    )
+
+
+def chunks(report: MatrixReport) -> list[tuple[Answer, ...]]:
+    known = report.snapshot.known
+    return [known[start : start + ROWS] for start in range(0, len(known), ROWS)] or [()]
+
+
+def cells_document(report: MatrixReport, chunk: Sequence[Answer], after: str | None) -> Cells:
+    """Return the document about all cells, with its first rows; `after` is the path of the next
+    document.
+    """
+    codes, letters = _coded(report)
+    return Cells(
+        **dated(report),
+        axes=axes_of(report),
+        recipes=RECIPES,
+        codes=codes,
+        verdicts=letters,
+        capabilities=report.asked,
+        cells=tuple(_row(report, entry) for entry in chunk),
+        next=after,
+    )
+
+
+def more_cells(report: MatrixReport, chunk: Sequence[Answer], after: str | None) -> MoreCells:
+    return MoreCells(
+        **head(report), cells=tuple(_row(report, entry) for entry in chunk), next=after
+    )
+
+
+def last_cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
+    document: CellDocument | None = report.last_document
+    if document is None or document.id != entry.cell.id:
+        document = report.last_document = cell_document(edition, report, entry)
+    return document
+
+
+def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> CellDocument:
+    outcome, lock = entry.outcome, report.locks.get(entry.cell.id)
+    failed = outcome if isinstance(outcome, Failed) else None
+    records, issue = report.records(entry.cell.id), report.snapshot.explained(entry)
+    return CellDocument(
+        **asdict(cell_summary(report, entry)),
+        **head(report),
+        coordinates={coordinate.axis: coordinate.number for coordinate in entry.cell.coordinates},
+        stage=None if failed is None else failed.stage,
+        cause=None if failed is None else failed.cause,
+        subject=None if failed is None else failed.subject or None,
+        sentence=None if outcome is None else cause_sentence(outcome),
+        explained=None if issue is None else issue.because,
+        cautions=report.snapshot.cautions(entry),
+        reasons=entry.reasons,
+        obstacle=entry.obstacle,
+        works={c.id: c.spelling for c in entry.capabilities if c.status == "yes"},
+        capabilities=tuple(
+            _explained(report, entry, c) for c in entry.capabilities if c.status != "yes"
+        ),
+        helpers=tuple(_explained(report, entry, helper) for helper in entry.helpers),
+        metrics=records[-1].metrics if records else (),
+        runs=tuple(map(_run, records)),
+        log=records[-1].log if records else "",
+        lock_digest=entry.lock_digest or None,
+        packages=()
+        if lock is None
+        else tuple(PackageVersion(name=pin.name, version=str(pin.version)) for pin in lock.pins),
+        lifted=()
+        if lock is None
+        else tuple(
+            LiftedRequirement(**asdict(requirement), sentence=requirement.sentence)
+            for requirement in lifted(report.facts, entry.cell, lock)
+        ),
+        published=as_published(report.snapshot, entry.cell),
+        commands=None
+        if lock is None
+        else commands(lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix),
+        links=_links(report, entry),
+    )
+
+
+def _row(report: MatrixReport, entry: Answer) -> CellRow:
+    letters = _letters(report)[id(entry.capabilities)]
+    return CellRow(**asdict(cell_summary(report, entry)), capabilities=letters)
+
+
+def _letters(report: MatrixReport) -> dict[int, str]:
+
+    def of(capabilities: tuple[Capability, ...]) -> str:
+        letters = {capability.id: _LETTERS[capability.status] for capability in capabilities}
+        return "".join(letters.get(name, "-") for name in report.asked)
+
+    def made() -> dict[int, str]:
+        shared = shared_capabilities(report.snapshot.known)
+        return {identity: of(capabilities) for identity, capabilities in shared.items()}
+
+    return report.snapshot.once("letters", made)
+
+
+def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
+    kinds = [
+        Code(
+            verdict=entry.kind,
+            obstacle=None if entry.obstacle is None else entry.obstacle.kind,
+            evidence=entry.evidence,
+            expected=entry.expected,
+        )
+        for entry in report.snapshot.entries
+        if entry.planned
+    ]
+    letters = dict(zip(dict.fromkeys(kinds), _CODES, strict=False))
+    codes = {letter: code for code, letter in letters.items()}
+    return codes, "".join(letters[kind] for kind in kinds)
+
+
+def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> ExplainedCapability:
+    issue = None if capability.status == "yes" else report.snapshot.explained(entry, capability)
+    faults = {fault.id: fault.fault for fault in entry.faults}
+    return ExplainedCapability(
+        **asdict(capability),
+        explained=None if issue is None else issue.because,
+        fault=faults.get(capability.id),
+    )
+
+
+def _run(record: Record) -> RunSummary:
+    return RunSummary(
+        started=record.started,
+        outcome=str(record.outcome),
+        outcomes=tuple(map(str, record.outcomes)),
+        seconds=record.seconds,
+        steps=record.step_seconds,
+        isolation=record.isolation,
+        tier=record.tier,
+        host=record.host,
+        lock_digest=record.lock_digest,
+        suite_digest=record.suite_digest,
+        run_url=record.run_url or None,
+    )
+
+
+def _links(report: MatrixReport, entry: Answer) -> Links:
+    lock = None if entry.lock_digest is None else lock_file(report.name, entry.cell.id)
+    return Links(page=address(cell_page(entry.cell)), lock=lock)
+
+
+MOST_CHANGES = 500
+# The rows of all cells have every status in one letter, and the page of a cell has the rest.
+MOST_CELLS = 100
+STATUSES: tuple[Status, ...] = get_args(Status)
+AxisVersion = tuple[str, Version]
+# What a capability came to, and the cells in which it did, with their places in the plan.
+_Answer = tuple[Capability, Sequence[tuple[int, Answer]]]
+
+
+class ReleaseFile(Value, frozen=True, kw_only=True):
+    """A release that a coordinate stands for, and when it was released, as far as the index
+    tells.
+    """
+
+    version: str
+    uploaded: datetime.datetime | None
+    yanked: bool
+
+
+class Range(Value, frozen=True, kw_only=True):
+    """The coordinates of another axis with which the best cell is in a state."""
+
+    axis: str
+    state: State
+    coordinates: tuple[str, ...]
+
+
+class ObstacleCount(Value, frozen=True, kw_only=True):
+    """How many cells the plan rules out by an obstacle of a kind, with the sentence of the
+    newest.
+    """
+
+    kind: str
+    count: int
+    example: str
+    because: str
+
+
+class ReleaseDocument(Document, frozen=True, kw_only=True):
+    """What is known about one coordinate of an axis; of a series, all its releases.
+
+    The interpreter has none.
+    """
+
+    axis: str
+    version: str
+    label: str
+    requires_python: str | None
+    releases: tuple[ReleaseFile, ...]
+    verdicts: dict[str, int]
+    ranges: tuple[Range, ...]
+    cells: tuple[str, ...]
+    ruled_out: tuple[ObstacleCount, ...]
+
+
+class CapabilityInCell(Capability, frozen=True, kw_only=True):
+    """A capability in one cell."""
+
+    cell: str
+    latest: datetime.date | None
+    stale: bool
+
+
+class CapabilityDocument(Document, frozen=True, kw_only=True):
+    """One capability: its test in the suite, and the cells that were asked.
+
+    Of more cells than a document has room for, those come first in which it does not work;
+    `left_out` is how many more there are, whose rows in the document of all cells say it too.
+    `test` is null, and `title` the id, where the suite no longer has it. `of_helper` is true where
+    the test looks at a file of the suite alone, and says nothing about the subject.
+    """
+
+    id: str
+    title: str
+    group: str
+    of_helper: bool
+    test: Described | None
+    counts: dict[str, int]
+    cells: tuple[CapabilityInCell, ...]
+    left_out: int
+
+
+class ChangeDocument(Change, frozen=True, kw_only=True):
+    """A change of a cell's verdict, by the run that started then.
+
+    `before` is null for the first of a cell's runs.
+
+    `beside` is what else had changed since the run before: the lock, the suite.
+    """
+
+    moment: datetime.datetime
+    outcome: str | None
+    beside: tuple[Beside, ...]
+
+
+class ChangesDocument(Document, frozen=True, kw_only=True):
+    """The changes, newest first; `left_out` is how many older ones are not listed."""
+
+    changes: tuple[ChangeDocument, ...]
+    left_out: int
+
+
+def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Answer]]]:
+    entries: defaultdict[AxisVersion, list[Answer]] = defaultdict(list)
+    for entry in report.snapshot.entries:
+        for coordinate in entry.cell.coordinates:
+            entries[coordinate.axis, coordinate.version].append(entry)
+    for axis in report.snapshot.matrix.axes:
+        for version in sorted(version for name, version in entries if name == axis.name):
+            yield axis, version, entries[axis.name, version]
+
+
+def release_document(
+    report: MatrixReport, axis: Axis, version: Version, entries: Sequence[Answer]
+) -> ReleaseDocument:
+    releases = _releases(report, axis, version)
+    published = next((r.published for r in reversed(releases) if r.published is not None), None)
+    required = None if published is None else published.requires_python
+    return ReleaseDocument(
+        **head(report),
+        axis=axis.name,
+        version=str(version),
+        label=label(axis),
+        requires_python=None if required is None else str(required),
+        releases=tuple(
+            ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked)
+            for r in releases
+        ),
+        verdicts=dict(sorted(Counter(entry.kind for entry in entries).items())),
+        ranges=tuple(_ranges(report, axis, entries)),
+        cells=tuple(
+            entry.cell.id for entry in entries if entry.runs or entry.lock_digest is not None
+        ),
+        ruled_out=tuple(_reasons(entries)),
+    )
+
+
+def _releases(report: MatrixReport, axis: Axis, version: Version) -> tuple[Release, ...]:
+    return (
+        ()
+        if isinstance(axis, InterpreterAxis)
+        else report.snapshot.catalogue.members(axis, version)
+    )
+
+
+def _ranges(report: MatrixReport, axis: Axis, entries: Sequence[Answer]) -> Iterator[Range]:
+    for other in report.snapshot.matrix.axes:
+        if other.name == axis.name:
+            continue
+        beside: defaultdict[Version, list[Answer]] = defaultdict(list)
+        for entry in entries:
+            beside[entry.cell.on(other.name).version].append(entry)
+        states: defaultdict[State, list[str]] = defaultdict(list)
+        for version in sorted(beside):
+            best = representative(beside[version])
+            states[cell_state(best, report.places[place_of(best.cell)])].append(str(version))
+        for state in STATES:
+            if state in states:
+                yield Range(axis=other.name, state=state, coordinates=tuple(states[state]))
+
+
+def _reasons(entries: Sequence[Answer]) -> Iterator[ObstacleCount]:
+    ruled_out: defaultdict[str, list[Answer]] = defaultdict(list)
+    for entry in entries:
+        if entry.obstacle is not None:
+            ruled_out[entry.obstacle.kind].append(entry)
+    for kind, alike in sorted(ruled_out.items()):
+        because = "" if alike[-1].obstacle is None else alike[-1].obstacle.because
+        yield ObstacleCount(kind=kind, count=len(alike), example=alike[-1].cell.id, because=because)
+
+
+def capability_documents(report: MatrixReport) -> Iterator[CapabilityDocument]:
+    # Few cells differ in what they came to, so each answer is looked at once for all that share it.
+    alike: defaultdict[tuple[int, int], list[tuple[int, Answer]]] = defaultdict(list)
+    for place, entry in enumerate(report.snapshot.known):
+        shared = id(entry.capabilities), id(entry.helpers)
+        alike[shared].append((place, entry))
+    answers: defaultdict[str, list[_Answer]] = defaultdict(list)
+    for cells in alike.values():
+        verdict = cells[0][1]
+        for capability in (*verdict.capabilities, *verdict.helpers):
+            answers[capability.id].append((capability, cells))
+    for name in sorted((*report.asked, *report.helpers)):
+        yield _capability(report, name, answers[name])
+
+
+def _capability(report: MatrixReport, name: str, answers: Sequence[_Answer]) -> CapabilityDocument:
+    test, statuses = report.titles.get(name), Counter[Status]()
+    for capability, cells in answers:
+        statuses[capability.status] += len(cells)
+    works = [answer for answer in answers if answer[0].status == "yes"]
+    others = [answer for answer in answers if answer[0].status != "yes"]
+    shown = islice(chain(_in_order(others), _in_order(works)), MOST_CELLS)
+    ordered = sorted(shown, key=itemgetter(0))
+    return CapabilityDocument(
+        **head(report),
+        id=name,
+        title=name if test is None else test.title,
+        group=name.partition(".")[0],
+        of_helper=name in report.helpers,
+        test=test,
+        counts={status: statuses[status] for status in STATUSES},
+        cells=tuple(_in_cells(ordered)),
+        left_out=statuses.total() - len(ordered),
+    )
+
+
+def _in_order(answers: Iterable[_Answer]) -> Iterator[tuple[int, Answer, Capability]]:
+    def rows(answer: _Answer) -> Iterator[tuple[int, Answer, Capability]]:
+        capability, cells = answer
+        return ((place, entry, capability) for place, entry in cells)
+
+    return merge(*map(rows, answers), key=itemgetter(0))
+
+
+def _in_cells(rows: Iterable[tuple[int, Answer, Capability]]) -> Iterator[CapabilityInCell]:
+    fields: dict[int, dict[str, Any]] = {}
+    for _, entry, capability in rows:
+        if id(capability) not in fields:
+            fields[id(capability)] = asdict(capability)
+        yield CapabilityInCell(
+            **fields[id(capability)], cell=entry.id, latest=entry.latest, stale=entry.stale
+        )
+
+
+def changes_document(report: MatrixReport) -> ChangesDocument:
+    shown = tuple(
+        ChangeDocument(
+            **asdict(event.change),
+            moment=event.moment,
+            outcome=None if event.verdict.outcome is None else str(event.verdict.outcome),
+            beside=event.beside,
+        )
+        for event in report.events[:MOST_CHANGES]
+    )
+    left_out = len(report.events) - len(shown)
+    return ChangesDocument(**head(report), changes=shown, left_out=left_out)
+
+
+class LabelledFloor(Floor, frozen=True, kw_only=True):
+    """The oldest coordinate of an axis that is supported, and why; `label` is what people call the
+    axis.
+    """
+
+    label: str
+
+
+class DatedMinimum(Value, frozen=True, kw_only=True):
+    """The minimum versions from a day on, by axis: by the rules, and with those moves only that are
+    proven now.
+    """
+
+    on: datetime.date
+    floors: dict[str, str]
+    proven: dict[str, str]
+
+
+class MinimumDocument(Dated, frozen=True, kw_only=True):
+    """The minimum versions now, and those that the schedule brings."""
+
+    floors: tuple[LabelledFloor, ...]
+    dated: tuple[DatedMinimum, ...]
+
+
+class QuarterDocument(Value, frozen=True, kw_only=True):
+    """Three months: the minimum versions on a day of it (`on`), and the ids of the moves that fall
+    into it.
+    """
+
+    id: str
+    page: SitePath
+    begin: datetime.date
+    end: datetime.date
+    on: datetime.date
+    floors: dict[str, str]
+    proven: dict[str, str]
+    moves: tuple[str, ...]
+
+
+class ScheduleDocument(Dated, frozen=True, kw_only=True):
+    """The coming moves up to a day, also by quarter, and every version's window."""
+
+    until: datetime.date
+    moves: tuple[ScheduledMove, ...]
+    quarters: tuple[QuarterDocument, ...]
+    bars: tuple[Bar, ...]
+
+
+class Proposals(Dated, frozen=True, kw_only=True):
+    """The proposals of the day, and where each floor can go next."""
+
+    proposals: tuple[Proposal, ...]
+    outlooks: tuple[Outlook, ...]
+
+
+def minimum_document(report: MatrixReport) -> MinimumDocument:
+    matrix = report.snapshot.matrix
+    labels = {axis.name: label(axis) for axis in matrix.axes}
+    return MinimumDocument(
+        **dated(report),
+        floors=tuple(
+            LabelledFloor(**asdict(floor), label=labels[floor.axis]) for floor in matrix.floors
+        ),
+        dated=tuple(
+            DatedMinimum(
+                on=minimum.on, floors=_by_axis(minimum.floors), proven=_by_axis(minimum.proven)
+            )
+            for minimum in report.schedule.minimums
+        ),
+    )
+
+
+def schedule_document(report: MatrixReport) -> ScheduleDocument:
+    schedule = report.schedule
+    return ScheduleDocument(
+        **dated(report),
+        until=schedule.until,
+        moves=schedule.moves,
+        quarters=tuple(_quarter(report, quarter) for quarter in quarters(schedule)),
+        bars=schedule.bars,
+    )
+
+
+def proposals_document(report: MatrixReport) -> Proposals:
+    return Proposals(**dated(report), proposals=report.proposals, outlooks=report.outlooks)
+
+
+def _quarter(report: MatrixReport, quarter: Quarter) -> QuarterDocument:
+    return QuarterDocument(
+        id=quarter.id,
+        page=page(report.name, "roadmap"),
+        begin=quarter.begin,
+        end=quarter.end,
+        on=quarter.on,
+        floors=_by_axis(quarter.floors),
+        proven=_by_axis(quarter.proven),
+        moves=tuple(move.id for move in quarter.moves),
+    )
+
+
+def _by_axis(floors: Iterable[tuple[str, Version]]) -> dict[str, str]:
+    return {axis: str(version) for axis, version in floors}
+
+
+class WorksInstead(Value, frozen=True, kw_only=True):
+    """The best tested combination with the same release on the same Python, and its lock file."""
+
+    cell: str
+    verdict: Kind
+    lock: SitePath
+
+
+class PlainInstallRow(Value, frozen=True, kw_only=True):
+    """A plain install on one Python: what it comes to, and what works instead, null where nothing
+    was tested.
+
+    `because` is the number of its sentence in `sentences`; the rest is as the command line has it.
+    """
+
+    release: str
+    python: str
+    cell: str
+    state: PlainState
+    outcome: str
+    because: int
+    on: datetime.date | None
+    ground: PlainGround
+    witness: str
+    instead: WorksInstead | None
+
+
+class PlainCause(StrictValue, frozen=True, kw_only=True):
+    """One answer, with all plain installs that came to it: the releases by Python, oldest first.
+
+    `on` are the first and the last day of these answers, null where metadata says it. `example` is
+    the sentence of the newest release.
+    """
+
+    state: PlainState
+    outcome: str
+    example: str
+    on: tuple[datetime.date, datetime.date] | None
+    count: int
+    releases: dict[str, tuple[str, ...]]
+
+
+class PlainInstalls(Document, frozen=True, kw_only=True):
+    """What a plain install of each release on each Python comes to, oldest release first; and each
+    cause once.
+
+    `resolves` means that a resolver finds packages, not that they work; `on` is the day of a row's
+    run or answer. `command` asks it, with the release in the place of `RELEASE`. `sentences` has
+    each sentence once.
+    """
+
+    package: str
+    command: str
+    sentences: tuple[str, ...]
+    installs: tuple[PlainInstallRow, ...]
+    causes: tuple[PlainCause, ...]
+
+
+class OtherPlatformFacts(Value, frozen=True, kw_only=True):
+    """A platform that the matrix asks about: its name, what users call it, its name in locks, and
+    the label of a runner of GitHub's, empty where none is known.
+    """
+
+    name: PlatformName
+    title: str
+    target: str
+    runner: str
+
+
+class PlatformInstallRow(Value, frozen=True, kw_only=True):
+    """A plain install on one Python of a platform; `because` is the number of its sentence in
+    `sentences`, the rest is as the command line has it.
+    """
+
+    platform: PlatformName
+    release: str
+    python: str
+    cell: str
+    state: PlatformState
+    evidence: PlatformEvidence
+    outcome: str
+    because: int
+    on: datetime.date | None
+    lacking: str
+    newest: str
+    newest_pythons: tuple[str, ...]
+
+
+class PlatformInstalls(Document, frozen=True, kw_only=True):
+    """What a plain install of each release on each Python comes to on other platforms, where
+    nothing was run: by metadata (`declared`), or by a resolver that was asked for that platform
+    (`locked` where it found packages, `asked` where not). `sentences` has each sentence once.
+    """
+
+    package: str
+    platforms: tuple[OtherPlatformFacts, ...]
+    sentences: tuple[str, ...]
+    installs: tuple[PlatformInstallRow, ...]
+
+
+class LanesDocument(Document, frozen=True, kw_only=True):
+    """What the lanes of a matrix came to, each cell held against an ordinary one.
+
+    Only a matrix that declares a lane has this document. The cells of lanes colour no place of the
+    grid and stand in no other document.
+    """
+
+    cells: tuple[LaneCell, ...]
+    alerts: tuple[LaneAlert, ...]
+
+
+def plain_document(report: MatrixReport) -> PlainInstalls:
+    package, installs = report.snapshot.matrix.subject_axis.package, plain_installs(report.snapshot)
+    sentences = dict.fromkeys(install.because for install in installs)
+    numbers = {text: number for number, text in enumerate(sentences)}
+    return PlainInstalls(
+        **head(report),
+        package=package,
+        command=plain_command(package, "RELEASE"),
+        sentences=tuple(numbers),
+        installs=tuple(
+            PlainInstallRow(
+                **install.row | {"because": numbers[install.because]},
+                instead=_instead(report, install),
+            )
+            for install in installs
+        ),
+        causes=tuple(PlainCause(**cause.row) for cause in install_causes(installs)),
+    )
+
+
+def platforms_document(report: MatrixReport) -> PlatformInstalls:
+    matrix, installs = report.snapshot.matrix, report.snapshot.platform_installs
+    reasons = [install_reason(install) for install in installs]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(reasons))}
+    return PlatformInstalls(
+        **head(report),
+        package=matrix.subject_axis.package,
+        platforms=tuple(
+            OtherPlatformFacts(
+                name=name,
+                title=PLATFORMS[name].title,
+                target=target_of(name, matrix.platform),
+                runner=PLATFORMS[name].runner,
+            )
+            for name in matrix.platforms
+        ),
+        sentences=tuple(numbers),
+        installs=tuple(
+            PlatformInstallRow(**install.row | {"because": numbers[text]})
+            for install, text in zip(installs, reasons, strict=True)
+        ),
+    )
+
+
+def lanes_document(report: MatrixReport) -> LanesDocument:
+    return LanesDocument(**head(report), cells=report.lanes.cells, alerts=report.lanes.alerts)
+
+
+def _instead(report: MatrixReport, install: Install) -> WorksInstead | None:
+    proof = None if install.state == "works" else works_instead(report.advisor, install)
+    if proof is None:
+        return None
+    return WorksInstead(cell=proof.id, verdict=proof.kind, lock=lock_file(report.name, proof.id))
+
+
+class BelowDocument(CellBelow, frozen=True, kw_only=True):
+    """A cell below, with one sentence of what it came to, and the API that its failures miss."""
+
+    sentence: str
+    api_missing: tuple[str, ...]
+
+
+class ChangedDocument(ChangedRun, frozen=True, kw_only=True):
+    """A run of a changed copy, with one sentence; it says nothing of the release as it is."""
+
+    sentence: str
+
+
+class PythonFloorDocument(Value, frozen=True, kw_only=True):
+    """What keeps a release from an older Python; `sentence` says it.
+
+    `needs` has what vermin found by kind and series, and is null where the wheel was not read.
+    `newly_failing` are the capabilities that fail in the newest changed copy and in no cell of the
+    release on a Python that it supports.
+    """
+
+    release: str
+    requires_python: str
+    series: str
+    keepers: tuple[Keeper, ...]
+    sentence: str
+    bounds: dict[Keeper, str]
+    modules: int
+    unread: int
+    needs: tuple[SeriesNeeds, ...] | None
+    works_on: str
+    below: tuple[BelowDocument, ...]
+    changed: tuple[ChangedDocument, ...]
+    newly_failing: tuple[str, ...]
+    unreached: tuple[SeriesNeeds, ...]
+
+
+class PackageFloorDocument(Value, frozen=True, kw_only=True):
+    """What keeps a release from an older version of a package; `sentence` says it."""
+
+    release: str
+    package: str
+    requirements: tuple[str, ...]
+    lower: str
+    sentence: str
+    works_on: str
+    below: tuple[BelowDocument, ...]
+
+
+class FloorsDocument(Document, frozen=True, kw_only=True):
+    """What keeps each release from an older Python, and from older versions of other packages of
+    the matrix, oldest release first.
+
+    `read_by` is what read the sources, empty where nothing was read; `limits` says what it cannot
+    see. A run of a changed copy is evidence about the copy, never a verdict about the release.
+    """
+
+    package: str
+    read_by: str
+    limits: str
+    python: tuple[PythonFloorDocument, ...]
+    packages: tuple[PackageFloorDocument, ...]
+
+
+def floors_document(report: MatrixReport) -> FloorsDocument:
+    snapshot = report.snapshot
+    subject = snapshot.matrix.subject_axis
+    others = [axis for axis in snapshot.matrix.packages if axis.name != subject.name]
+    return FloorsDocument(
+        **head(report),
+        package=subject.package,
+        read_by=report.needs.read_by,
+        limits=BLIND_SPOTS,
+        python=tuple(map(python_document, report.python_floors.values())),
+        packages=tuple(
+            package_document(package_floor(snapshot, axis, version))
+            for axis in others
+            for version in subject_coordinates(snapshot)
+        ),
+    )
+
+
+def python_document(floor: PythonFloor) -> PythonFloorDocument:
+    needs = floor.needs
+    return PythonFloorDocument(
+        release=floor.release,
+        requires_python=floor.requires_python,
+        series=floor.series,
+        keepers=floor.keepers,
+        sentence=keeper_sentence(floor),
+        bounds=floor.bounds,
+        modules=0 if needs is None else needs.modules,
+        unread=0 if needs is None else needs.unread,
+        needs=None if needs is None else needs.needs,
+        works_on=floor.works_on,
+        below=tuple(_below(cell, "Python") for cell in floor.below),
+        changed=tuple(
+            ChangedDocument(**asdict(run), sentence=changed_sentence(floor, run))
+            for run in floor.changed
+        ),
+        newly_failing=floor.newly_failing,
+        unreached=floor.unreached,
+    )
+
+
+def package_document(floor: PackageFloor) -> PackageFloorDocument:
+    return PackageFloorDocument(
+        release=floor.release,
+        package=floor.package,
+        requirements=floor.requirements,
+        lower=floor.lower,
+        sentence=package_sentence(floor),
+        works_on=floor.works_on,
+        below=tuple(_below(cell, floor.package) for cell in floor.below),
+    )
+
+
+def _below(cell: CellBelow, axis: str) -> BelowDocument:
+    return BelowDocument(
+        **asdict(cell), sentence=below_sentence(cell, axis), api_missing=api_gone(cell)
+    )
+
 
 _READING = frozenset(
     ("default", "minLength", "maxLength", "minimum", "maximum", "minItems", "maxItems")
@@ -90,25 +1245,18 @@ DOCUMENTS: dict[str, type[Value]] = {
     "floors": FloorsDocument,
     "lanes": LanesDocument,
 }
-# Where each document is; `{...}` are parts that change, as `api_path` writes them.
+# Where documents are that are not at `{matrix}/NAME`; `{...}` are parts that change.
+_PLACES = {
+    "root": "index",
+    "index": "{matrix}/index",
+    "listing": "{matrix}/{folder}/index",
+    "more-cells": "{matrix}/cells-{number}",
+    "cell": "{matrix}/cells/{cell}",
+    "release": "{matrix}/releases/{axis}/{version}",
+    "capability": "{matrix}/capabilities/{capability}",
+}
 PATHS: dict[str, str] = {
-    "/api/v1/index.json": "root",
-    "/api/v1/{matrix}/index.json": "index",
-    "/api/v1/{matrix}/cells.json": "cells",
-    "/api/v1/{matrix}/cells-{number}.json": "more-cells",
-    "/api/v1/{matrix}/{folder}/index.json": "listing",
-    "/api/v1/{matrix}/cells/{cell}.json": "cell",
-    "/api/v1/{matrix}/releases/{axis}/{version}.json": "release",
-    "/api/v1/{matrix}/capabilities/{capability}.json": "capability",
-    "/api/v1/{matrix}/minimum.json": "minimum",
-    "/api/v1/{matrix}/schedule.json": "schedule",
-    "/api/v1/{matrix}/proposals.json": "proposals",
-    "/api/v1/{matrix}/advise.json": "advise",
-    "/api/v1/{matrix}/changes.json": "changes",
-    "/api/v1/{matrix}/plain-installs.json": "plain-installs",
-    "/api/v1/{matrix}/platform-installs.json": "platform-installs",
-    "/api/v1/{matrix}/floors.json": "floors",
-    "/api/v1/{matrix}/lanes.json": "lanes",
+    f"/{API_ROOT}/{_PLACES.get(name, f'{{matrix}}/{name}')}.json": name for name in DOCUMENTS
 }
 # The changelog has in its first paragraph what the API promises.
 _CHANGELOG = resources.files("compat.site") / "assets" / "templates" / "CHANGELOG_API.md"
@@ -152,7 +1300,13 @@ def openapi(base_url: str) -> bytes:
                 "description": changelog().split("\n\n")[1],
             },
             "servers": [{"url": base_url.rstrip("/")}],
-            "paths": {path: {"get": _get(path, name, base_url)} for path, name in PATHS.items()},
+            "paths": {path: {"get": _get(path, name)} for path, name in PATHS.items()},
+            "components": {
+                "schemas": {
+                    kind.__name__: {"$ref": f"{base_url}{schema_path(name)}"}
+                    for name, kind in DOCUMENTS.items()
+                }
+            },
         }
     )
 
@@ -161,10 +1315,10 @@ def changelog() -> str:
     return _CHANGELOG.read_text(encoding="utf-8")
 
 
-def _get(path: str, name: str, base_url: str) -> dict[str, Any]:
+def _get(path: str, name: str) -> dict[str, Any]:
     parts = [part.partition("}")[0] for part in path.split("{")[1:]]
     about = (DOCUMENTS[name].__doc__ or "").partition("\n\n")[0]
-    reference = {"$ref": f"{base_url}{schema_path(name)}"}
+    reference = {"$ref": f"#/components/schemas/{DOCUMENTS[name].__name__}"}
     return {
         "operationId": name,
         "summary": " ".join(about.split()),
@@ -185,9 +1339,6 @@ FOLDERS = ("cells", "releases", "capabilities")
 
 
 def api(edition: Edition) -> Iterator[SiteFile | DigestListing]:
-    """Yield every file of the API but the documents of cells, which come before it: the documents
-    of each matrix, their schemas, and the index of all.
-    """
     for report in edition.reports:
         yield from _matrix(edition, report)
     for name in DOCUMENTS:
@@ -255,7 +1406,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Diges
 
 
 def _shell_lines(edition: Edition, report: MatrixReport, proof: TestedCombination) -> ShellLines:
-    inputs = report.locks.inputs(proof.id)
+    inputs = report.lock_inputs(proof.id)
     return shell_lines(inputs, whereabouts(edition, report, inputs), report.snapshot.matrix)
 
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import json
+from msgspec.structs import astuple
 
 from compat.results.answer import Answer
 from compat.results.record import Capability
 from compat.results.runs import in_order
 from compat.run.outcome import Outcome
-from compat.site.api.cell_documents import cell_summary
+from compat.site.api.documents import cell_summary
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import fit
 from compat.site.paths import cell_page, download_path, segment
@@ -63,6 +64,7 @@ def _tables(report: MatrixReport) -> Iterator[tuple[str, Iterable[Row]]]:
     known = report.snapshot.known
     answers, measures = _Answers(), dict[Measures, int]()
     yield "cells", (_cell(report, entry) for entry in known)
+    yield "planned", (_planned(entry) for entry in report.snapshot.entries if entry.planned)
     yield "coordinates", _coordinates(report)
     yield "runs", _runs(known, answers, measures)
     yield (
@@ -107,31 +109,21 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> 
 
 
 def _cell(report: MatrixReport, entry: Answer) -> Row:
-    summary, obstacle = cell_summary(report, entry), entry.obstacle
-    return (
-        summary.id,
-        summary.recipe,
-        summary.verdict,
-        summary.state,
-        summary.evidence,
-        _fit(summary.outcome),
-        _iso(summary.since),
-        _iso(summary.latest),
-        summary.stale,
-        summary.tested,
-        summary.passed,
-        summary.isolation,
-        summary.planned,
-        None if obstacle is None else obstacle.kind,
-        None if obstacle is None else fit(obstacle.because),
-        summary.blocked_by,
-        summary.score.passing,
-        summary.score.combination,
-        summary.score.release,
-        summary.score.gone,
-        summary.score.absent,
-        fit(summary.score.words),
-    )
+    *known, blocked_by, score = astuple(cell_summary(report, entry))
+    obstacle = entry.obstacle
+    reason = (None, None) if obstacle is None else (obstacle.kind, obstacle.because)
+    return (*map(_value, (*known, *reason, blocked_by, *astuple(score)[:5], score.words)),)
+
+
+def _planned(entry: Answer) -> Row:
+    obstacle = None if entry.obstacle is None else entry.obstacle.kind
+    return entry.cell.id, entry.kind, entry.evidence, entry.expected, obstacle
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return fit(value) if isinstance(value, str) else value
 
 
 def _coordinates(report: MatrixReport) -> Iterator[Row]:
@@ -179,9 +171,10 @@ def _answer(capability: Capability) -> Row:
     return (
         fit(capability.id),
         capability.status,
-        _fit(capability.cause or None),
-        _fit(capability.subject or None),
-        _fit(capability.spelling or None),
+        *(
+            fit(text) if text else None
+            for text in (capability.cause, capability.subject, capability.spelling)
+        ),
     )
 
 
@@ -193,14 +186,6 @@ def _test(report: MatrixReport, name: str) -> Row:
         None if test is None else fit(test.says),
         name in report.helpers,
     )
-
-
-def _iso(day: datetime.date | None) -> str | None:
-    return None if day is None else day.isoformat()
-
-
-def _fit(text: str | None) -> str | None:
-    return None if text is None else fit(text)
 
 
 # A spreadsheet takes a text that begins so for a formula:
@@ -215,7 +200,6 @@ def spreadsheets(edition: Edition) -> Iterator[SiteFile]:
 
 
 def spreadsheet(edition: Edition, report: MatrixReport) -> bytes:
-    """Return every known cell as a line: its versions, its verdict in words, and its page."""
     axes = [axis.name for axis in report.snapshot.matrix.axes]
     text = io.StringIO()
     table = csv.writer(text)

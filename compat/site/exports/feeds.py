@@ -1,43 +1,34 @@
-"""The `site` room's feeds: past events as Atom (RFC 4287); calendars have what is still to come.
-
-Written with the standard library: feedgen, the best known package that writes Atom, needs
-lxml, and adds elements that these feeds have no use for. An entry's id names what
-happened, so it is never used again.
+"""The `site` room's feed of past events as Atom (RFC 4287), and calendar of the coming moves of
+floors as iCalendar (RFC 5545). No clock is read: the same edition gives the same text.
 """
 
 import datetime
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator
 from xml.etree import ElementTree
 
 from compat.advise.request import label
+from compat.github.markdown import plain
+from compat.policy.calendar import Schedule, ScheduledMove
 from compat.policy.proposal import Proposal
 from compat.results.answer import Answer
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import fit, moment, written
 from compat.site.history import Event
-from compat.site.paths import cell_page, feed_entry_id, feed_path, page, segment
+from compat.site.paths import calendar_path, cell_page, feed_entry_id, feed_path, page, segment
 from compat.site.status import style_then
 from compat.site.wording import cause_sentence, day, listed, place_words, plain_dates
 from compat.value import Value
 
 ATOM = "http://www.w3.org/2005/Atom"
 MOST_ENTRIES = 100
-FEED_TITLES = {
-    "all": "all events",
-    "regressions": "regressions",
-    "releases": "new releases",
-    "proposals": "proposed minimum versions",
-    "health": "whether tests still run",
-}
 
 
 class FeedEntry(Value, frozen=True, kw_only=True):
-    """An event: the feeds that have it besides `all`, a name that no other event will ever have,
-    and its text.
-    """
+    """An event: its category, a name that no other event will ever have, and its text."""
 
-    feeds: tuple[str, ...]
+    category: str
     name: str
     moment: datetime.datetime
     title: str
@@ -47,38 +38,23 @@ class FeedEntry(Value, frozen=True, kw_only=True):
 
 def feeds(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
-        past = sorted(
-            feed_entries(report), key=lambda entry: (-entry.moment.timestamp(), entry.name)
-        )
-        for name in FEED_TITLES:
-            entries = [entry for entry in past if name == "all" or name in entry.feeds]
-            yield SiteFile(
-                path=feed_path(report.name, name),
-                content=atom(edition, report, name, entries[:MOST_ENTRIES]),
-            )
+        past = sorted(feed_entries(report), key=lambda one: (-one.moment.timestamp(), one.name))
+        content = atom(edition, report, past[:MOST_ENTRIES])
+        yield SiteFile(path=feed_path(report.name), content=content)
 
 
 def feed_entries(report: MatrixReport) -> Iterator[FeedEntry]:
-    yield from (_change(report, event) for event in _newest(report.events))
+    yield from (_change(report, event) for event in report.events[:MOST_ENTRIES])
     yield from _releases(report)
     yield from (_proposal(report, proposal) for proposal in report.proposals if proposal.is_open)
     yield from _silence(report)
 
 
-def _newest(events: Sequence[Event]) -> tuple[Event, ...]:
-    """The newest changes and the newest regressions, as many as feeds hold; events come the newest
-    first.
-    """
-    regressed = [event for event in events[MOST_ENTRIES:] if event.change.kind == "regressed"]
-    return (*events[:MOST_ENTRIES], *regressed[:MOST_ENTRIES])
-
-
-def atom(edition: Edition, report: MatrixReport, name: str, entries: Iterable[FeedEntry]) -> bytes:
-    """Return a feed as a document; it was last updated when its newest entry happened."""
-    shown, url = list(entries), edition.url(feed_path(report.name, name))
+def atom(edition: Edition, report: MatrixReport, entries: Iterable[FeedEntry]) -> bytes:
+    shown, url = list(entries), edition.url(feed_path(report.name))
     root = ElementTree.Element("feed", xmlns=ATOM)
     _text(root, "id", url)
-    _text(root, "title", f"{report.snapshot.matrix.title}: {FEED_TITLES[name]}")
+    _text(root, "title", f"{report.snapshot.matrix.title}: what happened")
     _text(
         root,
         "updated",
@@ -103,6 +79,7 @@ def _add(
     _text(element, "updated", _stamp(entry.moment))
     _text(element, "published", _stamp(entry.moment))
     ElementTree.SubElement(element, "link", rel="alternate", type="text/html", href=fit(url))
+    ElementTree.SubElement(element, "category", term=entry.category)
     _text(element, "content", entry.text).set("type", "text")
 
 
@@ -135,7 +112,7 @@ def _change(report: MatrixReport, event: Event) -> FeedEntry:
         f"The {' and the '.join(event.beside)} also changed." if event.beside else "",
     ]
     return FeedEntry(
-        feeds=("regressions",) if change.kind == "regressed" else (),
+        category="regressions" if change.kind == "regressed" else "changes",
         name=f"cell-{cell.id}-{_stamp(event.moment)}-{_short(change.kind, str(outcome))}",
         moment=event.moment,
         title=f"{_word(report, event, event.verdict)}{before}: {place} ({cell.recipe})",
@@ -156,7 +133,7 @@ def _releases(report: MatrixReport) -> Iterator[FeedEntry]:
                 continue
             is_subject = axis.name == snapshot.matrix.subject
             yield FeedEntry(
-                feeds=("releases",),
+                category="releases",
                 name=f"release-{axis.name}-{segment(str(release.version))}",
                 moment=release.uploaded,
                 title=f"{label(axis)} {release.version} released",
@@ -179,7 +156,7 @@ def _proposal(report: MatrixReport, proposal: Proposal) -> FeedEntry:
         if proof.latest is not None and proof.latest <= report.snapshot.day
     ]
     return FeedEntry(
-        feeds=("proposals",),
+        category="proposals",
         name=f"proposal-{proposal.id}-{proposal.digest[:16]}",
         moment=moment(max(days, default=report.snapshot.day)),
         title=(
@@ -200,7 +177,7 @@ def _silence(report: MatrixReport) -> Iterator[FeedEntry]:
     since = max(tested) + datetime.timedelta(days=report.snapshot.present.fresh_days + 1)
     if since <= report.snapshot.day:
         yield FeedEntry(
-            feeds=("health",),
+            category="health",
             name=f"stale-{since}",
             moment=moment(since),
             title="every result is out of date: no test runs any more",
@@ -211,3 +188,92 @@ def _silence(report: MatrixReport) -> Iterator[FeedEntry]:
 
 def _short(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()[:12]
+
+
+# Days before an event.
+REMINDERS = (90, 30, 7)
+
+
+class DayEvent(Value, frozen=True, kw_only=True):
+    """An all-day event.
+
+    `stamped` is the day since which what it says was true. An event keeps its `uid` when its `day`
+    changes, so that calendars move it.
+    """
+
+    uid: str
+    stamped: datetime.date
+    day: datetime.date
+    summary: str
+    description: str
+    reminder: str
+
+
+def calendars(edition: Edition) -> Iterator[SiteFile]:
+    for report in edition.reports:
+        text = ical(report.schedule)
+        yield SiteFile(path=calendar_path(report.name), content=text.encode())
+
+
+def ical(schedule: Schedule) -> str:
+    lines = [
+        "BEGIN:VCALENDAR",
+        "VERSION:2.0",
+        "PRODID:-//compat//floor moves//EN",
+        f"X-WR-CALNAME:{_escaped(f'{plain(schedule.title)}: minimum versions')}",
+        *(line for move in schedule.moves for line in _event(_move(schedule, move))),
+        "END:VCALENDAR",
+    ]
+    return "".join(f"{_folded(line)}\r\n" for line in lines)
+
+
+def _event(event: DayEvent) -> Iterator[str]:
+    yield "BEGIN:VEVENT"
+    yield f"SUMMARY:{_escaped(event.summary)}"
+    yield f"DTSTART;VALUE=DATE:{event.day:%Y%m%d}"
+    yield f"DTEND;VALUE=DATE:{event.day + datetime.timedelta(days=1):%Y%m%d}"
+    yield f"DTSTAMP:{event.stamped:%Y%m%d}T000000Z"
+    yield f"UID:{_escaped(event.uid)}"
+    yield f"DESCRIPTION:{_escaped(event.description)}"
+    yield "TRANSP:TRANSPARENT"
+    for days in REMINDERS:
+        yield from ("BEGIN:VALARM", "ACTION:DISPLAY")
+        yield f"DESCRIPTION:{_escaped(f'in {days} days: {event.reminder}')}"
+        yield from (f"TRIGGER:-P{days}D", "END:VALARM")
+    yield "END:VEVENT"
+
+
+def _escaped(text: str) -> str:
+    text = re.sub(r"([\\;,])", r"\\\1", text)
+    return re.sub(r"\r\n|[\r\n]", r"\\n", text)
+
+
+def _folded(line: str) -> str:
+    # A line has at most 75 octets (RFC 5545, 3.1), and none of its characters is cut.
+    folded, octets = "", 0
+    for character in line:
+        size = len(character.encode())
+        if octets + size > 75:
+            folded, octets = f"{folded}\r\n ", 1
+        folded, octets = folded + character, octets + size
+    return folded
+
+
+def _move(schedule: Schedule, move: ScheduledMove) -> DayEvent:
+    change = f"{move.package} {move.to} may become the minimum"
+    released = "is planned for" if move.released > schedule.day else "was released on"
+    lines = (
+        f"With the {move.wording} the minimum may rise from {move.package} {move.before} to"
+        f" {move.to}.",
+        f"Rule: {move.rule}. {move.package} {move.to} {released} {move.released} ({move.source}).",
+        f"Evidence: {move.proof}.",
+        *((f"Hold: {move.held}",) if move.held else ()),
+    )
+    return DayEvent(
+        uid=f"{schedule.matrix}-{move.id}@compat",
+        stamped=move.released,
+        day=move.on,
+        summary=f"{plain(schedule.title)}: {change}",
+        description="\n".join(plain(plain_dates(line), limit=1000) for line in lines),
+        reminder=change,
+    )

@@ -2,15 +2,26 @@
 parts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, in_two_steps, parts
-from compat.lock.lockfile import Inputs
+from compat.declare.parsing import minor_series
+from compat.files import read_if_there, write
+from compat.index.release import Artifact, ReleaseSource, releases_of
+from compat.lock.lock_text import encode_lock
+from compat.lock.lockfile import Inputs, Lock
+from compat.plan.platform import accepted_tags
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.paths import lock_file, lock_part
 
-# What the head of a lock says when there are two; only then it is read whole.
-STEPS = "\n# given-python: "
+WHEELS = "wheels.json"
+# So much of a sha256 tells the few files of one release apart.
+_SHORT = 12
 
 
 def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Whereabouts:
@@ -25,12 +36,89 @@ def whereabouts(edition: Edition, report: MatrixReport, inputs: Inputs) -> Where
 def files(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         for cell in report.locks:
-            whole, *two = _paths(report, cell)
+            lock = report.locks[cell]
+            cut = fitted(lock, report.wheels)
             text = report.parts.lock_text(cell) or ""
-            yield SiteFile(path=whole, content=text.encode())
-            if STEPS in text and in_two_steps(report.locks.inputs(cell)):
-                for path, part in zip(two, parts(report.locks[cell]), strict=True):
-                    yield SiteFile(path=path, content=part.encode())
+            if cut.pins != lock.pins:
+                complete = f"\n# complete-digest: {lock.digest}\n# digest: "
+                text = encode_lock(cut).replace("\n# digest: ", complete, 1)
+            whole, *paths = _paths(report, cell)
+            halves = parts(cut) if in_two_steps(lock.inputs) else ()
+            for path, content in zip((whole, *paths), (text, *halves), strict=False):
+                yield SiteFile(path=path, content=content.encode())
+
+
+# The Python and platform of locks, then a pin of theirs; the files of it that fit there, each by
+# the beginning of its sha256.
+Wheels = Mapping[str, Mapping[str, tuple[str, ...]]]
+
+
+def fitted(lock: Lock, wheels: Wheels) -> Lock:
+    """Return the lock with the files that its Python and platform can take, and no others; all of a
+    pin that is built there, or of which nothing is known.
+    """
+    known = wheels.get(_place(lock.inputs), {})
+
+    def hashes(pin: str, every: tuple[str, ...]) -> tuple[str, ...]:
+        short = known.get(pin, ())
+        return tuple(sha256 for sha256 in every if sha256[:_SHORT] in short) or every
+
+    pins = tuple(
+        pin
+        if pin.name in lock.builds
+        else msgspec.structs.replace(pin, hashes=hashes(f"{pin.name}=={pin.version}", pin.hashes))
+        for pin in lock.pins
+    )
+    return msgspec.structs.replace(lock, pins=pins)
+
+
+def kept_wheels(folder: Path) -> Wheels:
+    text = read_if_there(folder / WHEELS)
+    return (
+        {}
+        if text is None
+        else msgspec.json.decode(text, type=dict[str, dict[str, tuple[str, ...]]])
+    )
+
+
+def keep_wheels(folder: Path, locks: Iterable[Lock], source: ReleaseSource) -> None:
+    """Note beside the matrix which files of each pin the locks' Pythons and platforms can take. The
+    index is asked only about packages of which that is not known.
+    """
+    before, fits = kept_wheels(folder), dict[str, dict[str, tuple[str, ...]]]()
+    artifacts = _artifacts(source)
+    for lock in locks:
+        place = _place(lock.inputs)
+        tags = accepted_tags(Version(minor_series(lock.inputs.python)), lock.inputs.platform)
+        known, own = before.get(place, {}), fits.setdefault(place, {})
+        for pin in lock.pins:
+            name = f"{pin.name}=={pin.version}"
+            if len(pin.hashes) == 1 or pin.name in lock.builds or name in own:
+                continue
+            fitting = known.get(name) or tuple(
+                sorted(
+                    file.sha256[:_SHORT]
+                    for file in artifacts(pin.name).get(str(pin.version), ())
+                    if file.sha256 in pin.hashes and not tags.isdisjoint(file.tags)
+                )
+            )
+            if fitting:
+                own[name] = fitting
+    text = msgspec.json.encode(fits, order="sorted")
+    write(folder / WHEELS, msgspec.json.format(text, indent=0) + b"\n")
+
+
+def _artifacts(source: ReleaseSource) -> Callable[[str], Mapping[str, tuple[Artifact, ...]]]:
+    @lru_cache
+    def of(package: str) -> dict[str, tuple[Artifact, ...]]:
+        releases = releases_of(source.package, package)
+        return {str(release.version): release.artifacts for release in releases}
+
+    return of
+
+
+def _place(inputs: Inputs) -> str:
+    return f"{minor_series(inputs.python)} {inputs.platform}"
 
 
 def _paths(report: MatrixReport, cell: str) -> tuple[str, str, str]:

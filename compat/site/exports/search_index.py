@@ -17,13 +17,10 @@ from compat.run.outcome import Failed, parse_outcome
 from compat.site.edition import Edition, MatrixReport, SiteFile
 from compat.site.encode import json
 from compat.site.install_words import platform_title
-from compat.site.pages.advice_view import answer_path, version_axes
-from compat.site.pages.capability_view import capability_ids
-from compat.site.pages.grid_view import subject_versions
-from compat.site.pages.place_view import Doc
+from compat.site.pages.advice import answer_path, version_axes
+from compat.site.pages.page_list import SECTIONS, TABS, section_paths
 from compat.site.pages.render import assets, heading_id
-from compat.site.pages.results_view import causes
-from compat.site.pages.whole_site import SECTIONS, TABS, section_paths
+from compat.site.pages.results import Doc, capability_ids, causes, subject_versions
 from compat.site.paths import ENTRIES, SIGNS, about_path, address, cell_page, page
 from compat.site.wording import cut_text, ranges
 
@@ -53,9 +50,6 @@ Entry = tuple[str, str, str, str]
 
 
 def search_entries(edition: Edition) -> list[dict[str, str]]:
-    """Return all that can be searched: its kind, its words, further words by which it is found, and
-    its address below the site's root.
-    """
     names = ("kind", "words", "also", "path")
     entries = [entry for report in edition.reports for entry in _entries(report)]
     return [dict(zip(names, entry, strict=True)) for entry in (*entries, *_documentation())]
@@ -96,7 +90,6 @@ def _entries(report: MatrixReport) -> Iterator[Entry]:
 
 
 def _documentation() -> Iterator[Entry]:
-    """The headings of the documentation, each at its place."""
     for path in sorted((assets() / "pages").glob("*.md")):
         title, *rest = path.read_text(encoding="utf-8").splitlines()
         title, home = title.removeprefix("# "), address(about_path(path.name))
@@ -109,9 +102,6 @@ def _documentation() -> Iterator[Entry]:
 
 
 def _library(report: MatrixReport) -> dict[str, Any]:
-    """A matrix as the script knows it: its home, the addresses of its releases below it, and its
-    causes.
-    """
     matrix, releases = report.snapshot.matrix, map(str, subject_versions(report))
     causes = [*_causes(report)]
     return {
@@ -127,7 +117,6 @@ def _library(report: MatrixReport) -> dict[str, Any]:
 
 
 def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]:
-    """Each published cause: its sentence, where it stands, and its signs."""
     causes_page = address(page(report.name, "causes"))
     package, snapshot = report.snapshot.matrix.subject_axis.package, report.snapshot
     vanished_here = vanished(snapshot.entries, snapshot.matrix.subject)
@@ -149,9 +138,6 @@ def _causes(report: MatrixReport) -> Iterator[tuple[str, str, tuple[Sign, ...]]]
 
 
 def vanished(entries: Iterable[Answer], subject: str) -> list[Doc]:
-    """Return each requirement that the package index no longer has a release for, and which
-    releases of the subject have it, as ranges.
-    """
     releases: dict[str, set[str]] = {}
     versions: set[Version] = set()
     for entry in entries:

@@ -10,36 +10,162 @@ from packaging.version import Version
 
 from compat.advise.request import label
 from compat.github.markdown import code, link, plain
-from compat.results.answer import Answer
+from compat.results.answer import Answer, representative
 from compat.site.edition import Edition, MatrixReport, place_of
+from compat.site.exports.pictures import matrix_badges
 from compat.site.install_words import platform_title
-from compat.site.pages import (
-    advice_view,
-    capability_view,
-    cell_view,
-    charts_view,
-    grid_view,
-    install_views,
-    place_view,
-    policy_view,
-    results_view,
-    whole_site,
+from compat.site.pages.advice import (
+    answer_page,
+    answer_pairs,
+    answer_path,
+    embed_box,
+    home,
+    platform_page,
+    tested_page,
+    version_axes,
+    version_links,
+    version_page,
 )
-from compat.site.pages.whole_site import JOINED, TABS, section_paths
+from compat.site.pages.reports import charts, proposal_view, roadmap, title_of
+from compat.site.pages.results import (
+    Doc,
+    Neighbours,
+    capability_ids,
+    capability_list,
+    capability_view,
+    causes,
+    cell_view,
+    changes,
+    comparison,
+    comparisons,
+    grid,
+    grid_parts,
+    lanes_view,
+    main_python,
+    matrix_health,
+    part_label,
+    plain_page,
+    recipe_words,
+    release_view,
+    reliability,
+    subject_versions,
+)
 from compat.site.paths import (
     BUILD,
     NOT_FOUND,
     SEARCH,
     api_path,
+    badge_path,
+    calendar_path,
+    card_path,
     cell_page,
+    compare_page,
+    download_path,
+    embed_image,
     embed_path,
+    feed_path,
     grid_part_path,
     grid_path,
+    lock_file,
     page,
 )
 from compat.site.status import style_of
 from compat.site.wording import cut_text, place_words
 from compat.value import Value
+
+# The tabs; a page below them names the one that it belongs to.
+TABS: dict[str, str] = {
+    "advise": "Install",
+    "grid": "Grid",
+    "cap": "Capabilities",
+    "roadmap": "Roadmap",
+    "more": "More",
+}
+# What stands below a tab, and what it is about.
+SECTIONS: dict[str, tuple[str, str]] = {
+    "plain": (
+        "Plain installs and platforms",
+        "What `pip install` does today, on each Python and platform.",
+    ),
+    "causes": ("Causes", "Why combinations fail: each cause with its cells and releases."),
+    "changes": ("Changes", "Verdicts that changed, newest first."),
+    "charts": ("Charts", "Measurements that changed from a release on."),
+    "reliability": ("Reliability", "How many runs, how old, in which sandbox, and what is flaky."),
+    "lanes": ("Variants", "Lowest declared versions, and pre-releases of dependencies."),
+}
+# Sections of earlier editions that are a part of another page now.
+JOINED = {"platforms": "plain", "schedule": "roadmap", "proposals": "roadmap"}
+
+
+def section_paths(report: MatrixReport) -> dict[str, str]:
+    sections = [*TABS, *SECTIONS]
+    if not report.snapshot.matrix.has_lanes:
+        sections.remove("lanes")
+    return {section: page(report.name, section) for section in sections}
+
+
+def front(edition: Edition) -> list[Doc]:
+    return [
+        Doc(report=report, best=report.best("best", {}), health=matrix_health(report))
+        for report in edition.reports
+    ]
+
+
+def more(report: MatrixReport) -> list[tuple[str, str, str]]:
+    paths = section_paths(report)
+    below = [
+        (words, paths[name], about) for name, (words, about) in SECTIONS.items() if name in paths
+    ]
+    return [
+        *below,
+        ("Build on it", BUILD, "Badges, feeds, calendars, downloads, the API, a box to embed."),
+        ("Documentation", "about/index.html", "How results are made, and how to use compat."),
+    ]
+
+
+def build_page(edition: Edition) -> list[Doc]:
+    return [_build(edition, report) for report in edition.reports]
+
+
+def badge_markdown(edition: Edition, badge: tuple[str, str], matrix: str) -> str:
+    stem, words = badge
+    alternative = words.translate({ord(sign): "" for sign in "[]\\`"})
+    return f"[![{alternative}]({edition.url(f'{stem}.svg')})]({edition.url(page(matrix))})"
+
+
+def _build(edition: Edition, report: MatrixReport) -> Doc:
+    name, matrix = report.name, report.snapshot.matrix
+    home, box = edition.url(page(name)), f"{matrix.title}: what works with what"
+    badges = [
+        (badge_path(name, *named), f"{badge.label}: {badge.message}")
+        for named, badge in matrix_badges(report)
+    ]
+    known = [entry for entry in report.snapshot.known if entry.is_tested]
+    cell = representative(known).cell.id if known else ""
+    documents = [api_path(name), api_path(name, "advise"), api_path(name, "cells")]
+    documents += [api_path(name, "cells", cell), lock_file(name, cell)] if cell else []
+    return Doc(
+        name=name,
+        title=matrix.title,
+        badges=badges,
+        downloads=[
+            ("Feed of what happened, Atom", feed_path(name)),
+            ("Calendar of the moves of minimum versions", calendar_path(name)),
+            ("Every known cell as CSV", download_path(name, "csv")),
+            ("All answers and runs as an SQLite database", download_path(name, "sqlite")),
+            ("Queries to begin with", download_path(name, "sql")),
+            ("Picture for posts, PNG", card_path(name, "png")),
+        ],
+        curls=[f"curl -sSO {edition.url(path)}" for path in documents],
+        image=embed_image(name),
+        frame=embed_path(name),
+        image_markdown=f"[![{box}]({edition.url(embed_image(name))})]({home})",
+        frame_html=(
+            f'<iframe src="{edition.url(embed_path(name))}" title="{box}" width="440"'
+            ' height="260" loading="lazy"></iframe>'
+        ),
+    )
+
 
 # Longer ones are cut in lists of results; html-validate's rule long-title asks for the same.
 LONGEST_TITLE = 70
@@ -127,7 +253,7 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
         template="front.html",
         title=titled(f"Tested versions of {titles}", "Tested versions of libraries"),
         about="Which versions of a library work together: installed from lock files and tested.",
-        document=partial(whole_site.front, edition),
+        document=partial(front, edition),
     )
     yield Page(
         path=SEARCH,
@@ -141,7 +267,7 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
         template="build.html",
         title="Build on it",
         about="Badges, feeds, calendars, downloads, the API and a box for other pages.",
-        document=partial(whole_site.build_page, edition),
+        document=partial(build_page, edition),
     )
     yield Page(
         path=NOT_FOUND,
@@ -157,7 +283,7 @@ def _whole_site(edition: Edition) -> Iterator[Page]:
             template="embed.html",
             title=f"{report.snapshot.matrix.title}: what works with what",
             about=f"What works with {report.snapshot.matrix.title}, for each Python.",
-            document=partial(whole_site.embed_box, report),
+            document=partial(embed_box, report),
             canonical=page(report.name),
         )
     # The sections of the first report answer without its name too, so that a short address can be
@@ -200,24 +326,24 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
 
 
 SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
-    "home": (advice_view.home, "{}: what do I install?", "Tested versions of {}."),
-    "plain": (install_views.plain_page, "{}: does pip install work?", "What pip install {} does."),
-    "roadmap": (policy_view.roadmap, "{}: which minimum versions move, and when?",
+    "home": (home, "{}: what do I install?", "Tested versions of {}."),
+    "plain": (plain_page, "{}: does pip install work?", "What pip install {} does."),
+    "roadmap": (roadmap, "{}: which minimum versions move, and when?",
                 "Each minimum version: what it can move to, when, and what blocks it."),
-    "more": (whole_site.more, "More about {}", "Causes, changes, charts and reliability."),
-    "causes": (results_view.causes, "{}: why things do not work", "Each root cause once."),
-    "charts": (charts_view.charts, "{} over the releases", "Measurements that changed."),
-    "changes": (results_view.changes, "{}: what changed", "Every change of a verdict."),
-    "reliability": (results_view.reliability, "{}: how reliable are the results?",
+    "more": (more, "More about {}", "Causes, changes, charts and reliability."),
+    "causes": (causes, "{}: why things do not work", "Each root cause once."),
+    "charts": (charts, "{} over the releases", "Measurements that changed."),
+    "changes": (changes, "{}: what changed", "Every change of a verdict."),
+    "reliability": (reliability, "{}: how reliable are the results?",
                     "Coverage, age and isolation of the runs."),
-    "lanes": (install_views.lanes_view, "{}: lowest versions and pre-releases",
+    "lanes": (lanes_view, "{}: lowest versions and pre-releases",
               "{} with the lowest versions that it declares, and with pre-releases."),
 }  # fmt: skip
 
 
 def _causes(report: MatrixReport) -> Iterator[Page]:
-    causes = results_view.causes(report)
-    for cause in (*causes.red, *causes.undecided):
+    folded = causes(report)
+    for cause in (*folded.red, *folded.undecided):
         yield Page(
             path=page(report.name, "causes", cause.anchor),
             template="cause.html",
@@ -235,18 +361,18 @@ def _same(document: Any) -> Any:
 
 
 def _grids(report: MatrixReport) -> Iterator[Page]:
-    main, title = grid_view.main_python(report), report.snapshot.matrix.title
+    main, title = main_python(report), report.snapshot.matrix.title
 
     def of(python: Version | None, number: int, path: str, canonical: str = "") -> Page:
         where = "any Python" if python is None else f"Python {python}"
-        parts = grid_view.grid_parts(report, python)
-        rows = f", {grid_view.part_label(parts[number])}" if parts[1:] else ""
+        parts = grid_parts(report, python)
+        rows = f", {part_label(parts[number])}" if parts[1:] else ""
         return Page(
             path=path,
             template="grid.html",
             title=titled(f"What works with {title} on {where}{rows}?", f"{title} on {where}{rows}"),
             about=f"Each release of {title} against the packages that it needs, tested on {where}.",
-            document=partial(grid_view.grid, report, python, number),
+            document=partial(grid, report, python, number),
             matrix=report.name,
             section="grid",
             canonical=canonical,
@@ -256,14 +382,11 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
 
     yield of(main, 0, page(report.name, "grid"), grid_path(report.name, main))
     for python in (*report.board, None):
-        for number in range(len(grid_view.grid_parts(report, python))):
+        for number in range(len(grid_parts(report, python))):
             yield of(python, number, grid_part_path(report.name, python, number))
 
 
 def _answers(report: MatrixReport) -> Iterator[Page]:
-    """The pages that answer what to install: of one version, of two, and of each tested
-    combination.
-    """
     matrix, title = report.snapshot.matrix, report.snapshot.matrix.title
     of = partial(Page, template="answer.html", matrix=report.name, section="advise")
     for name in matrix.platforms:
@@ -272,33 +395,33 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
             template="platform.html",
             title=titled(f"{title} on {platform_title(name)}", platform_title(name)),
             about=f"Whether {title} installs on {platform_title(name)}, and what to do instead.",
-            document=partial(advice_view.platform_page, report, name),
+            document=partial(platform_page, report, name),
         )
-    for axis, version in advice_view.version_axes(report):
+    for axis, version in version_axes(report):
         words = f"{label(axis)} {version}"
         yield of(
-            path=advice_view.answer_path(report, {axis.name: version}),
+            path=answer_path(report, {axis.name: version}),
             template="version.html",
             title=f"{words}: what works with {title}",
             about=f"Which releases of {title} work with {words}, which do not, and why.",
-            document=partial(advice_view.version_page, report, axis, version),
+            document=partial(version_page, report, axis, version),
         )
-    for pair in advice_view.answer_pairs(report):
-        words = " and ".join(words for words, _ in advice_view.version_links(report, pair))
+    for pair in answer_pairs(report):
+        words = " and ".join(words for words, _ in version_links(report, pair))
         yield of(
-            path=advice_view.answer_path(report, pair),
+            path=answer_path(report, pair),
             title=titled(f"What to install for {title} with {words}", f"{title} with {words}"),
             about=f"What works with {words}, with the commands.",
-            document=partial(advice_view.answer_page, report, pair),
+            document=partial(answer_page, report, pair),
         )
     for combination in report.advisor.proofs:
         words = place_words(combination.cell, matrix)
-        recipe = place_view.recipe_words(report.snapshot.by_id[combination.id])
+        recipe = recipe_words(report.snapshot.by_id[combination.id])
         yield of(
             path=page(report.name, "advise", combination.id),
             title=titled(f"Install {words}", words),
             about=f"The commands that install {words}, {recipe}.",
-            document=partial(advice_view.tested_page, report, combination),
+            document=partial(tested_page, report, combination),
             canonical=cell_page(combination.cell),
         )
 
@@ -311,16 +434,16 @@ def _capabilities(report: MatrixReport) -> Iterator[Page]:
         template="capabilities.html",
         title=f"What {title} can do, release by release",
         about=f"Each capability of {title}, since when it works, and where it fails.",
-        document=partial(capability_view.capability_list, report),
+        document=partial(capability_list, report),
     )
-    for name in capability_view.capability_ids(report):
+    for name in capability_ids(report):
         words = report.title(name)
         yield of(
             path=page(report.name, "cap", name),
             template="capability.html",
             title=titled(f"{words}: since when, in {title}", f"{words}: since when"),
             about=f"In which releases of {title} this works: {words}.",
-            document=partial(capability_view.capability_view, report, name),
+            document=partial(capability_view, report, name),
             facts=(("capability", name),),
             data=(api_path(report.name, "capabilities", name),),
         )
@@ -331,16 +454,16 @@ def _policy(report: MatrixReport) -> Iterator[Page]:
         yield Page(
             path=page(report.name, "proposals", proposal.id),
             template="proposal.html",
-            title=policy_view.title_of(proposal),
-            about=f"{policy_view.title_of(proposal)}: grounds, objections and evidence.",
-            document=partial(policy_view.proposal_view, report, proposal),
+            title=title_of(proposal),
+            about=f"{title_of(proposal)}: grounds, objections and evidence.",
+            document=partial(proposal_view, report, proposal),
             matrix=report.name,
             section="roadmap",
         )
 
 
 def _releases(report: MatrixReport) -> Iterator[Page]:
-    axis, versions = report.snapshot.matrix.subject_axis, grid_view.subject_versions(report)
+    axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
     for version in versions:
         words = f"{axis.package} {version}"
         yield Page(
@@ -348,11 +471,21 @@ def _releases(report: MatrixReport) -> Iterator[Page]:
             template="release.html",
             title=words,
             about=f"What {words} works with, what it requires, and what is ruled out.",
-            document=partial(grid_view.release_view, report, version),
+            document=partial(release_view, report, version),
             matrix=report.name,
             section="grid",
             facts=(("release", words),),
             data=(api_path(report.name, "releases", axis.name, str(version)),),
+        )
+    for old, new in comparisons(report):
+        yield Page(
+            path=compare_page(report.name, old, new),
+            template="compare.html",
+            title=titled(f"{axis.package} {old} and {new}", f"{old} and {new}"),
+            about=f"What changes from {axis.package} {old} to {new}: capabilities and packages.",
+            document=partial(comparison, report, old, new),
+            matrix=report.name,
+            section="grid",
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
@@ -360,7 +493,7 @@ def _releases(report: MatrixReport) -> Iterator[Page]:
 
 
 def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
-    neighbours = cell_view.Neighbours(report)
+    neighbours = Neighbours(report)
     for entry in report.snapshot.known:
         place = place_words(entry.cell, report.snapshot.matrix)
         style = style_of(entry, report.places[place_of(entry.cell)])
@@ -372,7 +505,7 @@ def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
                 f"Does {place} work? What was installed, what passed, what failed, and how to"
                 " reproduce it."
             ),
-            document=partial(cell_view.cell_view, edition, report, entry, neighbours),
+            document=partial(cell_view, edition, report, entry, neighbours),
             matrix=report.name,
             section="grid",
             facts=_cell_facts(entry),

@@ -16,19 +16,33 @@ from jinja2.runtime import Context
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from compat.advise.request import label
 from compat.results.answer import Answer
 from compat.results.record import Capability
 from compat.site import paths, status, wording
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
-from compat.site.install_words import INSTALL_STYLES, install_reason
-from compat.site.lane_words import floor_words, lane_blame
-from compat.site.pages.advice_view import lock_commands, tiles, words
-from compat.site.pages.capability_view import SHORT, failing
-from compat.site.pages.install_views import install_evidence
-from compat.site.pages.page_list import Page, pages, problem_link, titled
-from compat.site.pages.place_view import Doc, cell_symbol, entry_page, recipe_words
-from compat.site.pages.policy_view import clause
-from compat.site.pages.whole_site import TABS, section_paths
+from compat.site.install_words import INSTALL_STYLES, floor_words, install_reason, lane_blame
+from compat.site.pages.advice import lock_commands, tiles, words
+from compat.site.pages.page_list import (
+    TABS,
+    Page,
+    badge_markdown,
+    pages,
+    problem_link,
+    section_paths,
+    titled,
+)
+from compat.site.pages.reports import clause
+from compat.site.pages.results import (
+    OBSTACLES,
+    SHORT,
+    Doc,
+    cell_symbol,
+    entry_page,
+    failing,
+    install_evidence,
+    recipe_words,
+)
 from compat.site.why_words import BLIND_SPOTS
 
 # What no HTML may hold becomes a replacement sign.
@@ -73,6 +87,7 @@ class Printer:
             "BLIND_SPOTS": BLIND_SPOTS,
             "TABS": TABS,
             "SHORT": SHORT,
+            "OBSTACLES": OBSTACLES,
             "STYLE_OF_INSTALL": INSTALL_STYLES,
             "VERSION": metadata.version("compat-matrix"),
             "edition": edition,
@@ -90,11 +105,6 @@ class Printer:
             yield SiteFile(path=page.path, content=self.html(page))
 
     def _about(self) -> Iterator[Page]:
-        """The documentation: each Markdown file of `pages/`, whose first line is its title;
-        README.md has the contents.
-
-        `pages/` is a link to `docs/`, where the same files are read on a forge.
-        """
         contents = (self.folder / "pages" / "README.md").read_text(encoding="utf-8")
         # The sidebar has the headings and links of the contents without what is said of each.
         contents = re.sub(r"\): .*$", ")", contents.partition("\n## ")[2], flags=re.MULTILINE)
@@ -148,7 +158,6 @@ def printable(value: Any) -> Any:
 
 
 def html_of_markdown(text: str) -> Markup:
-    """Return a text of ours as HTML; what styles like HTML in it stays text."""
     rendered = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
     first, *rest = rendered.replace("</table>", "</table></section>").split("<table>")
     # Each region of a page needs a name of its own.
@@ -161,9 +170,6 @@ def html_of_markdown(text: str) -> Markup:
 
 
 def documentation_html(text: str, path: str) -> Markup:
-    """Return a text of the documentation as HTML for the page at the path; links between its
-    files lead to pages.
-    """
     prefix = "../" * path.count("/")
 
     def address(match: re.Match[str]) -> str:
@@ -250,7 +256,6 @@ def _day(value: datetime.date | datetime.datetime) -> str:
 
 
 def _lines(text: str) -> str:
-    """The text of a `pre`, without spaces at the ends of its lines: nobody sees them."""
     return "\n".join(line.rstrip() for line in text.split("\n"))
 
 
@@ -264,7 +269,6 @@ def _why(capability: Capability) -> str:
 
 
 def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
-    """Filters of an entry, or of what has the cell of one, such as a tested combination."""
 
     def shown(show: Callable[[MatrixReport, Answer], Any]) -> Callable[[Any], Any]:
         def of(one: Any) -> Any:
@@ -287,12 +291,14 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
         "failing": shown(failing),
         "tiles": lambda proof: tiles(edition.report(proof.cell.matrix), proof),
         "words": lambda proof: words(edition.report(proof.cell.matrix), proof),
+        "markdown": partial(badge_markdown, edition),
         "commands": lambda lock, report: lock_commands(edition, report, lock),
     }
 
 
 _FILTERS = {
     "why": _why,
+    "label": label,
     "fault": wording.fault_words,
     "cause": wording.cause_sentence,
     "reason": install_reason,

@@ -1,8 +1,9 @@
-"""The `site` room's badges: facts in a few words, as shields.io's endpoint JSON and as SVG of our
-own.
+"""The `site` room's pictures for other pages: badges, also as shields.io's JSON, the social
+card, and the box of what to install for each Python.
 """
 
 import datetime
+import io
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -11,13 +12,16 @@ from xml.etree import ElementTree
 
 from packaging.version import Version
 
-from compat.advise.request import label
+from compat.advise.answer import Recommended
+from compat.advise.request import Request, label
 from compat.results.answer import Answer, Kind, representative_of_release
 from compat.site.edition import Edition, MatrixReport, SiteFile, place_of
 from compat.site.encode import json, line, picture, texts, written
-from compat.site.paths import badge_path
+from compat.site.pages.advice import embed_box, tiles
+from compat.site.pages.results import Doc
+from compat.site.paths import badge_path, card_path, embed_image
 from compat.site.status import State, style_of
-from compat.site.wording import day
+from compat.site.wording import count, day
 from compat.value import Value
 
 CACHE_SECONDS = 3600
@@ -98,13 +102,9 @@ def endpoint(badge: Badge) -> bytes:
 
 
 def svg(badge: Badge) -> bytes:
-    return written(drawing(badge))
-
-
-def drawing(badge: Badge, ids: str = "") -> ElementTree.Element:
     left, right = line(badge.label, _LONGEST), line(badge.message, _LONGEST)
     wide, rest = (round(_width(text)) + 2 * _PADDING for text in (left, right))
-    root = picture(wide + rest, _HEIGHT, f"{left}: {right}", f"Badge. {left}: {right}", ids)
+    root = picture(wide + rest, _HEIGHT, f"{left}: {right}", f"Badge. {left}: {right}")
     for x, width, colour in ((0, wide, "#24292f"), (wide, rest, badge.colour)):
         ElementTree.SubElement(
             root, "rect", x=str(x), width=str(width), height=str(_HEIGHT), fill=colour
@@ -115,7 +115,7 @@ def drawing(badge: Badge, ids: str = "") -> ElementTree.Element:
             group, "text", x=str(x + _PADDING), y="14", textLength=str(width - 2 * _PADDING)
         )
         word.text = text
-    return root
+    return written(root)
 
 
 def _none(report: MatrixReport) -> Badge:
@@ -148,9 +148,6 @@ def _state(report: MatrixReport, entry: Answer) -> tuple[str, str]:
 
 
 def _latest(report: MatrixReport, releases: dict[Version, list[Answer]]) -> Badge:
-    """The newest release that works; where none does, the newest that partly works, or was tested
-    at all.
-    """
     tested = [
         (version, best)
         for version in sorted(releases, reverse=True)
@@ -217,3 +214,77 @@ def _advance(char: str) -> float:
         if char.isupper()
         else 6.9
     )
+
+
+WIDTH, HEIGHT = 1200, 630
+PAPER, BAR, INK = "#0d1b2a", "#cfe8ff", "#ffffff"
+_LEFT, _FIRST, _STEP = 80, 150, 100
+_TITLE_SIZE, _SIZE = 64, 40
+# More colours than these shades of three would only make the file larger.
+_SHADES = 32
+_BOX_WIDTH, _BOX_HEAD, _BOX_ROW, _BOX_LEFT = 440, 54, 24, 16
+_LINE = 58
+
+
+def cards(edition: Edition) -> Iterator[SiteFile]:
+    for report in edition.reports:
+        yield SiteFile(path=card_path(report.name, "svg"), content=card(report))
+        yield SiteFile(path=card_path(report.name, "png"), content=bitmap(report))
+        yield SiteFile(path=embed_image(report.name), content=boxed(embed_box(report)))
+
+
+def bitmap(report: MatrixReport) -> bytes:
+    # Only here, as no other command needs it: it takes 40 ms to import (measured 2026-11-23).
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
+    canvas = ImageDraw.Draw(image)
+    canvas.rectangle((0, 0, 24, HEIGHT), fill=BAR)
+    for number, words in enumerate(_lines(report)):
+        font = ImageFont.load_default(_TITLE_SIZE if number == 0 else _SIZE)
+        canvas.text((_LEFT, _FIRST + _STEP * number), words, fill=INK, font=font, anchor="ls")
+    content = io.BytesIO()
+    image.quantize(_SHADES).save(content, "PNG", optimize=True)
+    return content.getvalue()
+
+
+def card(report: MatrixReport) -> bytes:
+    lines = [*_lines(report)]
+    root = picture(WIDTH, HEIGHT, lines[0], ". ".join(lines))
+    ElementTree.SubElement(root, "rect", width=str(WIDTH), height=str(HEIGHT), fill=PAPER)
+    ElementTree.SubElement(root, "rect", width="24", height=str(HEIGHT), fill=BAR)
+    group = texts(root, INK)
+    for number, words in enumerate(lines):
+        text = ElementTree.SubElement(group, "text", x=str(_LEFT), y=str(_FIRST + _STEP * number))
+        text.set("font-size", str(_TITLE_SIZE if number == 0 else _SIZE))
+        text.text = words
+    return written(root)
+
+
+def _lines(report: MatrixReport) -> Iterator[str]:
+    snapshot, answer = report.snapshot, report.answer(Request())
+    yield line(snapshot.matrix.title, 30)
+    if isinstance(answer, Recommended):
+        subject, *others = tiles(report, answer.best.proof)
+        for label, version, _ in (subject, *others[::-1]):
+            yield line(f"{label} {version}", 48)
+    else:
+        yield "no combination passed yet"
+    tested = sum(entry.is_tested for entry in snapshot.known)
+    yield line(f"{count(tested, 'combination')} tested; {day(snapshot.day)}", 48)
+
+
+def boxed(box: Doc) -> bytes:
+    lines = [*(f"Python {row.python}: {row.words}" for row in box.rows), box.tested]
+    height, title = _BOX_HEAD + _BOX_ROW * len(lines), line(box.title, _LINE)
+    root = picture(_BOX_WIDTH, height, title, line(". ".join(lines), 1000))
+    frame = {"x": "0.5", "y": "0.5", "width": str(_BOX_WIDTH - 1), "height": str(height - 1)}
+    ElementTree.SubElement(root, "rect", rx="8", fill="#ffffff", stroke="#55616d", attrib=frame)
+    group = texts(root, "#16202a", 12)
+    heading = ElementTree.SubElement(group, "text", x=str(_BOX_LEFT), y="30")
+    heading.set("font-weight", "bold")
+    heading.text = title
+    for number, words in enumerate(lines):
+        place = {"x": str(_BOX_LEFT), "y": str(_BOX_HEAD + _BOX_ROW * number)}
+        ElementTree.SubElement(group, "text", place).text = line(words, _LINE)
+    return written(root)

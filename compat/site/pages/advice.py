@@ -24,8 +24,14 @@ from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
 from compat.site.install_words import installable_words, platform_title
-from compat.site.pages.place_view import Doc, entry_page
-from compat.site.pages.results_view import OBSTACLES, cause_anchor, matrix_health, newest
+from compat.site.pages.results import (
+    OBSTACLES,
+    Doc,
+    cause_anchor,
+    entry_page,
+    matrix_health,
+    newest,
+)
 from compat.site.paths import page
 from compat.site.status import STYLES, style_of
 from compat.site.wording import cause_sentence, day, ranges
@@ -38,7 +44,7 @@ GOAL_WORDS: dict[Goal, str] = {
     "published": "as published",
     "minimum": "the oldest that works",
 }
-_MOST_REASONS, _MOST_NEWS = 5, 6
+_MOST_REASONS, _MOST_NEWS, _MOST_PYTHONS = 5, 6, 5
 # What the form says of a version that is no coordinate; `$version` is what was asked for.
 _NEWER = Template("$label $$version is not in this matrix: the newest is $newest$why.")
 _OLDER = Template("$label $$version is not in this matrix: the oldest is $oldest.")
@@ -47,9 +53,6 @@ _SERIES = Template("$label $$version is answered as $label $$series.")
 
 
 def home(report: MatrixReport) -> Doc:
-    """Return the home of a library: the question, the best answer, and those by version and by
-    preference.
-    """
     best = [(word, report.best(goal, {})) for goal, word in GOAL_WORDS.items()]
     return Doc(
         question=question(report, is_whole=True),
@@ -63,7 +66,6 @@ def home(report: MatrixReport) -> Doc:
 
 
 def platform_page(report: MatrixReport, platform: PlatformName) -> Doc:
-    """Return the answer for another platform: what is known of it, and what to do instead."""
     return Doc(
         question=question(report, platform=platform),
         advice=advice(report, {}),
@@ -131,9 +133,6 @@ def _proven(
 
 
 def tiles(report: MatrixReport, proof: TestedCombination) -> list[tuple[str, Version, bool]]:
-    """Return the parts of a combination, the subject first: label, version, whether it is the
-    subject.
-    """
     matrix = report.snapshot.matrix
     others = [axis for axis in matrix.axes[::-1] if axis.name != matrix.subject]
     return [
@@ -170,9 +169,6 @@ def answer_path(report: MatrixReport, coordinates: Mapping[str, Version]) -> str
 
 
 def version_axes(report: MatrixReport) -> Iterator[tuple[Axis, Version]]:
-    """Yield each version that has a page: those of every axis but the subject's, whose pages are
-    those of its releases.
-    """
     for axis in report.snapshot.matrix.axes:
         if axis.name != report.snapshot.matrix.subject:
             for version in report.advisor.ranks.positions[axis.name]:
@@ -191,9 +187,6 @@ def answer_pairs(report: MatrixReport) -> Iterator[dict[str, Version]]:
 def by_others(
     report: MatrixReport, coordinates: Mapping[str, Version]
 ) -> list[tuple[str, list[Doc]]]:
-    """Return, for each axis beside these coordinates and the subject's, the best answer for each of
-    its versions, the newest first.
-    """
     matrix = report.snapshot.matrix
     partners = [axis for axis in matrix.packages if axis.name != matrix.subject]
     axes: list[Axis] = [matrix.interpreters, *partners] if coordinates else [*partners]
@@ -205,9 +198,6 @@ def by_others(
 
 
 def _options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) -> list[Doc]:
-    """The best answer for each version of an axis, and the page with more; `without` says why there
-    is no answer.
-    """
     options = []
     for version in reversed(report.advisor.ranks.positions[axis.name]):
         coordinates = {**beside, axis.name: version}
@@ -300,7 +290,6 @@ def _field(report: MatrixReport, axis: Axis, coordinates: Mapping[str, Version])
 
 
 def axis_names(axis: Axis) -> tuple[str, ...]:
-    """Return the names that an axis goes by, in lower case: its own, its short one, its label."""
     return tuple(dict.fromkeys(name.lower() for name in (axis.name, axis.short, label(axis))))
 
 
@@ -315,9 +304,6 @@ def _of_newest(report: MatrixReport, axis: Axis, versions: Sequence[Version]) ->
 
 
 def version_page(report: MatrixReport, axis: Axis, version: Version) -> Doc:
-    """Return the page of one version: what works with it, what does not and why, and until when it
-    is supported; `without` says why nothing works with it.
-    """
     coordinates = {axis.name: version}
     entries, answer = report.entries_at(coordinates), advice(report, coordinates)
     failed = [
@@ -373,9 +359,6 @@ def _ends(date: datetime.date, today: datetime.date) -> str:
 
 
 def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
-    """The releases of the subject that are in one state: as ranges, and each with the page of its
-    cell where it was tested.
-    """
     by_release: dict[Version, list[Answer]] = {}
     for entry in entries:
         version = entry.cell.on(report.snapshot.matrix.subject).version
@@ -394,3 +377,25 @@ def _releases(report: MatrixReport, entries: Sequence[Answer]) -> Iterator[Doc]:
                 versions=ranges([str(version) for version, _ in shown], [*map(str, every)]),
                 tested=[(v, entry_page(best)) for v, best in reversed(shown) if best.is_tested],
             )
+
+
+def embed_box(report: MatrixReport) -> Doc:
+    latest = [entry.latest for entry in report.snapshot.known if entry.latest is not None]
+    python, rows = report.snapshot.matrix.interpreters.name, []
+    for series in reversed(report.advisor.ranks.positions[python]):
+        proof = report.best("best", {python: series})
+        if proof is not None:
+            entry = report.snapshot.by_id[proof.id]
+            style = style_of(entry, report.places[entry.cell.id.partition("+")[0]])
+            others = [f"{name} {v}" for name, v, _ in tiles(report, proof) if name != "Python"]
+            words, path = (
+                f"{', '.join(others)}: {style.word}",
+                page(report.name, "advise", proof.id),
+            )
+            rows.append(Doc(python=series, words=words, style=style, path=path))
+    return Doc(
+        title=f"{report.snapshot.matrix.title}: what works with what",
+        rows=rows[:_MOST_PYTHONS],
+        tested=f"Last tested on {day(max(latest))}" if latest else "Nothing was tested yet",
+        home=page(report.name),
+    )

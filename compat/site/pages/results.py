@@ -1,0 +1,1154 @@
+"""The `site` room's pages of results: grids, releases, cells, capabilities, causes, changes, plain
+installs and variants.
+"""
+
+import datetime
+import hashlib
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, groupby, pairwise
+from types import SimpleNamespace
+
+from msgspec.structs import replace
+from packaging.version import Version
+
+from compat.declare.capabilities import Described, group_of
+from compat.declare.matrix import Matrix, PackageAxis
+from compat.declare.platforms import own_name
+from compat.plan.cell import LANES, RECIPES, Cell, Recipe
+from compat.plan.feasible import Kind
+from compat.results.answer import Answer, by_evidence, representative, representative_of_release
+from compat.results.compare import ChangeKind
+from compat.results.coverage import cell_count
+from compat.results.installs import (
+    PLAIN_STATES,
+    Install,
+    InstallState,
+    install_causes,
+    on_platforms,
+    plain_installs,
+)
+from compat.results.judged import around_first_error
+from compat.results.record import Capability, Record
+from compat.results.table import SIGNS, ReleaseColumn
+from compat.run.outcome import Failed, Outcome, parse_outcome
+from compat.site.api.documents import last_cell_document, python_document, release_document
+from compat.site.edition import Board, Edition, MatrixReport, Versions, place_of
+from compat.site.history import Event
+from compat.site.install_words import (
+    INSTALL_STYLES,
+    LANE_QUESTIONS,
+    LANE_TITLES,
+    evidence_words,
+    install_reason,
+    installable_words,
+    no_prerelease_words,
+    plain_command,
+    platform_title,
+)
+from compat.site.paths import api_path, cell_page, grid_part_path, grid_path, page
+from compat.site.status import (
+    EXPECTED,
+    NAMES_RECIPE,
+    STALE,
+    STYLES,
+    StatusStyle,
+    cell_state,
+    is_admitted,
+    place_style,
+    style_of,
+    style_then,
+)
+from compat.site.why_words import place_lines, unreached_sentence
+from compat.site.wording import (
+    RECIPE_WORDS,
+    UNCHANGED_WORDS,
+    cause_sentence,
+    cause_words,
+    count,
+    cut_text,
+    day,
+    failing_words,
+    listed,
+    place_words,
+    python_of,
+    ranges,
+    result_words,
+)
+
+
+class Doc(SimpleNamespace):
+    """What a template shows where no document of the API has it: names with values, entries and
+    other documents.
+    """
+
+
+def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str] = ()) -> Doc:
+    """Return the place of these entries as a grid shows it; `pythons`, where there are any, are
+    named instead of its own. `path` is empty where its representative cell has no page.
+    """
+    spoken, style = representative(entries), place_style(entries)
+    where = place_words(spoken.cell, matrix)
+    if pythons:
+        where = where.removesuffix(str(python_of(spoken.cell, matrix))) + listed(pythons)
+    tested = f", tested {day(spoken.latest)}" if spoken.latest is not None else ""
+    recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
+    is_old = _is_old(spoken)
+    old = f" ({STALE[1]})" if is_old else ""
+    return Doc(
+        css=f"{style.css} {STALE[1]}" if is_old else style.css,
+        symbol=style.symbol + STALE[0] if is_old else style.symbol,
+        sentence=f"{where}: {style.word}{recipe}{tested}{old}",
+        path=entry_page(spoken),
+        kind=style.state,
+    )
+
+
+def has_page(entry: Answer) -> bool:
+    return bool(entry.runs) or entry.lock_digest is not None
+
+
+def entry_page(entry: Answer) -> str:
+    return cell_page(entry.cell) if has_page(entry) else ""
+
+
+def cell_symbol(entry: Answer, siblings: Sequence[Answer] = ()) -> tuple[str, StatusStyle]:
+    style = style_of(entry, siblings)
+    return style.symbol + (STALE[0] if _is_old(entry) else ""), style
+
+
+def _is_old(entry: Answer) -> bool:
+    # What is inferred has no run that could be old.
+    return entry.stale and entry.is_tested
+
+
+def recipe_words(entry: Answer) -> str:
+    return UNCHANGED_WORDS if entry.is_unchanged else RECIPE_WORDS[entry.cell.recipe]
+
+
+OBSTACLES: dict[Kind, str] = {
+    "excluded": "a rule of the matrix excludes them",
+    "yanked": "a release was withdrawn from the index",
+    "requires-python": "a release does not support this Python",
+    "no-artifact": "a release has no file for this Python and platform",
+    "conflicting-pin": "the release pins another version",
+    "undated": "the index does not say when a release came out",
+    "no-interpreter": "the interpreter is missing on the machine",
+}
+CHANGES: dict[ChangeKind, str] = {
+    "regressed": "Regression",
+    "fixed": "Fix",
+    "spurious": "Flaky result",
+    "new": "First result",
+    "gone": "No result any more",
+    "same": "Unchanged",
+}
+# What another suite finds is no change of the versions.
+OTHER_TESTS: dict[ChangeKind, str] = {
+    "regressed": "New tests found problems",
+    "fixed": "Changed tests found fewer problems",
+}
+_ORDER: tuple[ChangeKind, ...] = ("regressed", "fixed", "spurious", "new", "gone", "same")
+_MOST_CELLS = 200
+_MOST_DAYS = 30
+
+
+def cause_anchor(outcome: Outcome) -> str:
+    """Return the id that a root cause has on the page of causes; it stays as long as the cause."""
+    digest = hashlib.sha256(_without_line(outcome).encode(errors="surrogatepass"))
+    return f"cause-{digest.hexdigest()[:12]}"
+
+
+def _without_line(outcome: Outcome) -> str:
+    # The line of a file differs between versions, the cause does not.
+    return str(replace(outcome, at="") if isinstance(outcome, Failed) else outcome)
+
+
+def causes(report: MatrixReport) -> Doc:
+    """Return all causes, the most common first; `ruled_out` has kinds of obstacles with their most
+    common sentences, `inferred` from what cells are known that nobody tried.
+    """
+    return report.snapshot.once("causes", lambda: _causes(report))
+
+
+def _causes(report: MatrixReport) -> Doc:
+    red: dict[str, list[Answer]] = {}
+    undecided: dict[str, list[Answer]] = {}
+    kinds, grounds = Counter[Kind](), Counter[str]()
+    sentences: dict[str, Counter[str]] = {}
+    for entry in report.snapshot.known:
+        outcome = entry.outcome
+        if isinstance(outcome, Failed):
+            red.setdefault(_without_line(outcome), []).append(entry)
+        elif entry.kind == "unknown" and entry.runs:
+            undecided.setdefault(_without_line(entry.runs[-1].outcomes[-1]), []).append(entry)
+    for entry in report.snapshot.entries:
+        if entry.planned and entry.evidence == "inferred":
+            grounds["; ".join(entry.reasons)] += 1
+        if entry.obstacle is not None and not entry.is_tested:
+            kinds[entry.obstacle.kind] += 1
+            sentences.setdefault(entry.obstacle.kind, Counter())[entry.obstacle.because] += 1
+    return Doc(
+        red=_folded(report, red),
+        inferred=_by_count(grounds),
+        ruled_out=[
+            (OBSTACLES[kind], count, _by_count(sentences[kind])[:5])
+            for kind, count in kinds.most_common()
+        ],
+        undecided=_folded(report, undecided, "undecided-"),
+    )
+
+
+def _by_count(counted: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _folded(
+    report: MatrixReport, by_outcome: dict[str, list[Answer]], prefix: str = ""
+) -> list[Doc]:
+    subject = report.snapshot.matrix.subject
+    every = [str(version) for version in report.advisor.ranks.positions[subject]]
+    folded = []
+    for text, entries in sorted(by_outcome.items(), key=lambda item: (-len(item[1]), item[0])):
+        outcome, known = parse_outcome(text), map(report.snapshot.explained, entries)
+        days = [e.since for e in entries if e.since is not None]
+        fails = all(entry.kind in ("works", "partial") for entry in entries)
+        folded.append(
+            Doc(
+                anchor=f"{prefix}{cause_anchor(outcome)}",
+                outcome=text,
+                sentence=cause_sentence(outcome),
+                known=next(filter(None, known), None),
+                count=len(entries),
+                releases=ranges((entry.cell.on(subject).number for entry in entries), every),
+                span=_span({entry.cell.on(subject).version for entry in entries}),
+                since=min(days, default=None),
+                whose="capability" if fails else "combination",
+                cells=entries[:_MOST_CELLS],
+                more=max(0, len(entries) - _MOST_CELLS),
+            )
+        )
+    return folded
+
+
+def _span(versions: Collection[Version]) -> str:
+    first, last = min(versions), max(versions)
+    return f"{first}" if first == last else f"{first} to {last} ({len(versions)})"
+
+
+def changes(report: MatrixReport) -> Doc:
+    days = []
+    for date, group in groupby(report.events, key=lambda event: event.moment.date()):
+        every = [*group]
+        changed = sorted((e for e in every if e.change.kind != "new"), key=_order)
+        days.append((date, [_news(report, e) for e in changed], len(every) - len(changed)))
+    news = [changed for changed in days if changed[1]]
+    count = sum(len(changed) for _, changed, _ in news)
+    shown = news[:_MOST_DAYS]
+    return Doc(
+        days=shown,
+        count=count,
+        left_out=count - sum(len(changed) for _, changed, _ in shown),
+        first=sum(first for _, _, first in days),
+        firsts=[(date, first) for date, _, first in days if first][:_MOST_DAYS],
+    )
+
+
+def newest(report: MatrixReport, most: int) -> list[Doc]:
+    changed = (event for event in report.events if event.change.kind != "new")
+    return [_news(report, event) for event in sorted(changed, key=_order)[:most]]
+
+
+def _order(event: Event) -> tuple[float, int]:
+    return -event.moment.date().toordinal(), _ORDER.index(event.change.kind)
+
+
+def _heading(event: Event) -> str:
+    kind = event.change.kind
+    return OTHER_TESTS.get(kind, CHANGES[kind]) if "suite" in event.beside else CHANGES[kind]
+
+
+def _news(report: MatrixReport, event: Event) -> Doc:
+    change, verdict, entry, word = event.change, event.verdict, event.entry, _heading(event)
+    if "suite" in event.beside and change.kind in OTHER_TESTS:
+        word += f"; the packages {'changed too' if 'lock' in event.beside else 'did not change'}"
+    why = ""
+    if change.lost:
+        why = f"No longer works: {listed(change.lost)}."
+    elif change.gained:
+        why = f"Works now: {listed(change.gained)}."
+    elif verdict.kind != "works" and verdict.outcome is not None:
+        why = cause_sentence(verdict.outcome)
+    siblings = report.places[place_of(entry.cell)]
+    style = style_then(entry, verdict, siblings)
+    was_other = event.before.kind not in ("unknown", verdict.kind)
+    return Doc(
+        word=word,
+        style=style,
+        before=style_then(entry, event.before, siblings).word if was_other else "",
+        place=place_words(entry.cell, report.snapshot.matrix),
+        recipe="" if style.state in NAMES_RECIPE else recipe_words(entry),
+        path=cell_page(entry.cell),
+        why=why,
+        moment=event.moment,
+    )
+
+
+def matrix_health(report: MatrixReport) -> Doc:
+    """Return how a matrix does on its day, counted in cells; `newest` and `oldest` are days of runs
+    that count. It is quiet when something ran, but nothing within the days that a run stays fresh.
+    """
+    known, present = report.snapshot.known, report.snapshot.present
+    latest = [entry.latest for entry in known if entry.latest is not None]
+    newest = max(latest, default=None)
+    return Doc(
+        cells=cell_count(report.snapshot),
+        flaky=sum(entry.kind == "flaky" for entry in known),
+        stale=sum(entry.stale for entry in known),
+        newest=newest,
+        oldest=min(latest, default=None),
+        is_quiet=newest is not None and (present.day - newest).days > present.fresh_days,
+        fresh_days=present.fresh_days,
+    )
+
+
+def reliability(report: MatrixReport) -> Doc:
+    known = report.snapshot.known
+    states = Counter(by_evidence(cell_state(entry), entry) for entry in known)
+    outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
+    ignored = outcomes - Counter(
+        outcome for entry in known for run in entry.counted for outcome in run.outcomes
+    )
+    trouble: Counter[str] = Counter()
+    for outcome, number in ignored.items():
+        trouble[str(outcome).partition("(")[0]] += number
+    levels = Counter(run.isolation for entry in known for run in entry.runs)
+    dated = [(entry.latest, entry) for entry in known if entry.latest is not None]
+    dated.sort(key=lambda pair: (pair[0], pair[1].cell.id))
+    return Doc(
+        health=matrix_health(report),
+        states=[(STYLES[state], states[state]) for state in STYLES if states[state]],
+        runs=sum(len(entry.runs) for entry in known),
+        attempts=outcomes.total(),
+        spurious=trouble.most_common(),
+        isolation=sorted(levels.items(), reverse=True),
+        flaky=[entry for entry in known if entry.kind == "flaky"],
+        oldest=[entry for _, entry in dated[:5]],
+    )
+
+
+def plain_page(report: MatrixReport) -> Doc:
+    snapshot, matrix = report.snapshot, report.snapshot.matrix
+    installs = plain_installs(snapshot)
+    releases = [str(v) for v in sorted({Version(install.release) for install in installs})]
+    pythons = [str(v) for v in sorted({Version(install.python) for install in installs})]
+    own = {(install.release, install.python): install for install in installs}
+    best = {(b.release, b.platform): b.install for b in on_platforms(snapshot.platform_installs)}
+    rows: list[tuple[list[str], list[InstallState], list[Install]]] = []
+    for release in reversed(releases):
+        elsewhere = [best[release, name] for name in matrix.platforms]
+        answers = [*(own[release, python] for python in pythons), *elsewhere]
+        states = [install.state for install in answers]
+        if rows and rows[-1][1] == states:
+            rows[-1][0].append(release)
+        else:
+            rows.append(([release], states, answers))
+    counts = Counter(state for _, states, _ in rows for state in states)
+    days = [snapshot.plain[i.cell].on for i in installs if i.cell in snapshot.plain]
+    return Doc(
+        package=matrix.subject_axis.package,
+        own=platform_title(own_name(matrix.platform)),
+        pythons=pythons,
+        platforms=[
+            (
+                name,
+                platform_title(name),
+                installable_words(snapshot.platform_installs, name, matrix.subject_axis.package),
+            )
+            for name in matrix.platforms
+        ],
+        rows=[
+            (ranges(alike, releases), page(report.name, "release", alike[0]), answers)
+            for alike, _, answers in rows
+        ],
+        legend=[INSTALL_STYLES[state] for state in INSTALL_STYLES if counts[state]],
+        causes=[
+            Doc(
+                on=platform_title(cause.platform) if cause.platform else "",
+                install=cause.example,
+                style=INSTALL_STYLES[cause.state],
+                reason=install_reason(cause.example if cause.platform else cause),
+                is_example=bool(cause.platform) and cause.is_example,
+                count=cause.count,
+                releases=_by_python(cause.releases, releases),
+            )
+            for cause in install_causes((*installs, *snapshot.platform_installs))
+        ],
+        count=len(installs),
+        asked=len(days),
+        last=max(days, default=None),
+        data=[api_path(report.name, "plain-installs")]
+        + [api_path(report.name, "platform-installs")] * bool(matrix.platforms),
+    )
+
+
+def _by_python(
+    by_python: dict[str, tuple[str, ...]], every: Sequence[str]
+) -> list[tuple[str, str]]:
+    pythons: dict[str, list[str]] = {}
+    for python, versions in by_python.items():
+        pythons.setdefault(ranges(versions, every), []).append(python)
+    return [(listed(alike), versions) for versions, alike in pythons.items()]
+
+
+def release_installs(report: MatrixReport, version: Version) -> Doc:
+    installs = [i for i in plain_installs(report.snapshot) if i.release == str(version)]
+    pythons = [i.python for i in sorted(installs, key=lambda i: Version(i.python))]
+    alike: dict[tuple[object, ...], list[Install]] = {}
+    for install in sorted(installs, key=lambda i: Version(i.python), reverse=True):
+        reason = install_reason(install).removesuffix(f", not {install.python}")
+        alike.setdefault((install.state, reason, install.on, install.witness), []).append(install)
+    groups = sorted(alike.items(), key=lambda item: PLAIN_STATES.index(item[1][0].state))
+    elsewhere = (i for i in report.snapshot.platform_installs if i.release == str(version))
+    return Doc(
+        command=plain_command(report.snapshot.matrix.subject_axis.package, str(version)),
+        rows=[
+            (f"Python {ranges((i.python for i in group), pythons)}", group[0], str(key[1]))
+            for key, group in groups
+        ]
+        + [
+            (
+                f"{platform_title(best.platform)}, Python {listed(best.pythons)}",
+                best.install,
+                install_reason(best.install),
+            )
+            for best in on_platforms(elsewhere)
+        ],
+    )
+
+
+def install_evidence(install: Install) -> str:
+    if install.platform:
+        return evidence_words(install)
+    if install.on is None:
+        return "by metadata"
+    return f"{'tested' if install.ground == 'run' else 'asked'} on {install.on}"
+
+
+def lanes_view(report: MatrixReport) -> Iterator[Doc]:
+    matrix, awaited = report.snapshot.matrix, report.snapshot.catalogue.prereleases
+    absent = [no_prerelease_words(package.name) for package in awaited if not package.releases]
+    for lane in LANES:
+        cells = [cell for cell in report.lanes.cells if cell.lane == lane]
+        notes = absent if lane == "prerelease" else []
+        is_declared = matrix.lowest if lane == "lowest" else bool(matrix.prerelease_axes)
+        if is_declared or cells or notes:
+            yield Doc(
+                lane=lane,
+                title=LANE_TITLES[lane],
+                question=LANE_QUESTIONS[lane],
+                notes=[a.sentence for a in report.lanes.alerts if a.lane == lane] + notes,
+                cells=[c for c in cells if c.verdict not in ("unknown", "infeasible")],
+                waiting=sum(cell.verdict == "unknown" for cell in cells),
+                ruled_out=sum(cell.verdict == "infeasible" for cell in cells),
+            )
+
+
+SHORT = {"yes": "works", "no": "fails", "absent": "absent", "unknown": "not tested"}
+_MOST_FAILING = 20
+
+
+def capability_ids(report: MatrixReport) -> tuple[str, ...]:
+    return tuple(sorted((*report.asked, *report.helpers)))
+
+
+def failing(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
+    return failing_words(entry, report.title)
+
+
+def capability_list(report: MatrixReport) -> Doc:
+    """Return all capabilities by group, each with the ranges of releases of each result, the newest
+    first. `releases` are those that were tested, oldest first.
+    """
+    lines = [_line(report, name) for name in report.asked]
+    return Doc(
+        groups=[
+            (name, [*group]) for name, group in itertools.groupby(lines, lambda x: group_of(x.id))
+        ],
+        helpers=[_line(report, name) for name in report.helpers],
+        releases=[str(column.version) for column in report.columns],
+        count=len(lines),
+    )
+
+
+def capability_view(report: MatrixReport, name: str) -> Doc:
+    undescribed = Described(id=name, title=name, says="", file="", line=0, code="")
+    test, spans = report.titles.get(name) or undescribed, _spans(report, name)
+    return Doc(
+        test=test,
+        statements=capability_statements(spans),
+        stretches=spans,
+        strip=[_mark(report, column, name) for column in reversed(report.columns)],
+        failures=_failures(report, name),
+        helper_code=report.suite.get(test.helper, ""),
+        of_helper=name in report.helpers,
+    )
+
+
+def _spans(report: MatrixReport, name: str) -> list[Doc]:
+    return stretches([(column.version, column.capability(name)) for column in report.columns])
+
+
+def stretches(by_release: Iterable[tuple[Version, Capability | None]]) -> list[Doc]:
+    asked = [(version, capability) for version, capability in by_release if capability is not None]
+
+    def alike(pair: tuple[Version, Capability]) -> tuple[str, str, str]:
+        status, missing = pair[1].status, ", ".join(pair[1].missing)
+        return status, pair[1].spelling if status == "yes" else "", missing
+
+    spans = []
+    for (status, spelling, missing), group in itertools.groupby(asked, key=alike):
+        versions = [str(version) for version, _ in group]
+        ends = {"first": versions[0], "last": versions[-1], "count": len(versions)}
+        spans.append(Doc(**ends, status=status, spelling=spelling, missing=missing))
+    return spans
+
+
+def capability_statements(spans: Sequence[Doc]) -> tuple[str, ...]:
+    alike = _by_status(spans)
+    statements = tuple(_statement(group, number, len(alike)) for number, group in enumerate(alike))
+    return statements or ("Not tested in any release yet.",)
+
+
+def _by_status(spans: Sequence[Doc]) -> list[list[Doc]]:
+    return [[*group] for _, group in itertools.groupby(spans, key=lambda span: span.status)]
+
+
+def _statement(group: Sequence[Doc], number: int, of: int) -> str:
+    place, status = where(group[0].first, group[-1].last, number, of), group[0].status
+    more = ""
+    if status == "yes":
+        named = [(s.spelling, "" if s is group[-1] else f" until {s.last}") for s in group]
+        names = "; then ".join(f"called {name}{until}" for name, until in named if name)
+        more = f", {names}" if names else ""
+    elif status == "absent":
+        missing = next((span.missing for span in group if span.missing), "")
+        more = f": looked for {missing}" if missing else ""
+    return f"{SHORT[status].capitalize()} {place}{more}."
+
+
+def where(first: str, last: str, number: int, of: int) -> str:
+    """Return where a span of releases is among all: `since 1.2`, `until 1.0`, `in 1.0 to 1.2`."""
+    if of == 1:
+        return "in every release tested for it"
+    if number == of - 1:
+        return f"since {first}"
+    if number == 0:
+        return f"until {last}"
+    return f"in {first}" if first == last else f"in {first} to {last}"
+
+
+def _line(report: MatrixReport, name: str) -> Doc:
+    alike = _by_status(_spans(report, name))
+    ranges = [
+        (group[0].status, where(group[0].first, group[-1].last, number, len(alike)))
+        for number, group in enumerate(alike)
+    ]
+    now = alike[-1][0].status if alike else "unknown"
+    kinds = ["changes"] * (len(alike) > 1) + ["failing"] * (now == "no")
+    return Doc(id=name, ranges=ranges[::-1], kinds=" ".join(kinds))
+
+
+def _mark(report: MatrixReport, column: ReleaseColumn, name: str) -> Doc:
+    capability, cell = column.capability(name), column.entry.cell
+    status = "unknown" if capability is None else capability.status
+    others = report.disagreeing[column.version].get(name, set())
+    return Doc(
+        version=column.version,
+        status=status,
+        word=SHORT[status],
+        sign=SIGNS[None if capability is None else capability.status],
+        path=cell_page(cell),
+        sentence=f"{place_words(cell, report.snapshot.matrix)}: {SHORT[status]}",
+        differs=bool(others - {status}),
+    )
+
+
+def _failures(report: MatrixReport, name: str) -> list[Doc]:
+    by_cause: dict[tuple[str, str], list[tuple[Answer, Capability]]] = {}
+    for entry, capability in report.failures.get(name, ()):
+        why = capability.cause, capability.subject.partition(" (")[0]
+        by_cause.setdefault(why, []).append((entry, capability))
+    failures = []
+    for (cause, subject), cells in sorted(by_cause.items(), key=lambda item: -len(item[1])):
+        known = (report.snapshot.explained(entry, capability) for entry, capability in cells)
+        failures.append(
+            Doc(
+                why=cause_words(cause) + (f": {cut_text(subject, 300)}" if subject else ""),
+                known=next(filter(None, known), None),
+                cells=[entry for entry, _ in cells[:_MOST_FAILING]],
+                more=max(0, len(cells) - _MOST_FAILING),
+            )
+        )
+    return failures
+
+
+PROVEN = ("works", "decayed", "relaxed", "partial")
+# A page with so many places weighs some 45 KiB gzipped.
+_MOST_PLACES = 4_000
+_FAILING = ("broken", "partial", "flaky")
+_NOT_DECLARED = ("requires-python", "excluded", "yanked")
+Places = tuple[Answer, ...]
+# A style, and the versions that have it, as ranges.
+StyledVersions = tuple[StatusStyle, str]
+
+
+def main_python(report: MatrixReport) -> Version | None:
+    """Return the newest Python on which anything was tested; where nothing was, the newest that a
+    release admits.
+
+    None, for all of them, where the matrix has no cell: nothing is on the index yet.
+    """
+    counted = {python: _counts(board) for python, board in report.board.items()}
+    for counts in (0, 1):
+        pythons = [python for python, numbers in counted.items() if numbers[counts]]
+        if pythons:
+            return pythons[-1]
+    return [*counted][-1] if counted else None
+
+
+def grid(report: MatrixReport, python: Version | None, number: int = 0) -> Doc:
+    """Return that page of the grid of one Python, or with None of that of all: each place as it is
+    on the best of them. `parts` are the pages of a grid that has several, `hidden` counts the
+    releases about which there is nothing to say on this Python, and `narrowed` are the columns that
+    are left out: no release admits them, and nothing works there.
+    """
+    matrix, parts = report.snapshot.matrix, grid_parts(report, python)
+    places, every_shown = _places(report, python), _shown_places(report, python)
+    counts = _grid_counts(report, python)
+    shown = [every_shown[subject] for subject in parts[number]]
+    every = sorted({others for of_release in places.values() for others in of_release})
+    columns = _columns(report, shown)
+    rows = [
+        _row(report, str(subject), page(report.name, "release", str(subject)), columns, every,
+             places[subject], python is None)
+        for subject in parts[number]
+    ]  # fmt: skip
+    in_columns = (board.get(others) for board in shown for others in columns)
+    styles = Counter(place_style(entries) for entries in in_columns if entries)
+    left = {others for board in shown for others in board} - {*columns}
+    return Doc(
+        label="all Pythons" if python is None else f"Python {python}",
+        others=" and ".join(axis.package for axis in _other_axes(matrix)),
+        subject=matrix.subject_axis.package,
+        columns=[(label_of(others), _newest(report, others)) for others in columns],
+        rows=rows,
+        legend=[(style, styles[style]) for style in _ordered(styles)],
+        choices=[(*choice, choice[0] == python) for choice in choices(report)],
+        parts=[
+            (part_label(subjects), grid_part_path(report.name, python, place), place == number)
+            for place, subjects in enumerate(parts)
+            if parts[1:]
+        ],
+        tested=counts.tested,
+        declared=counts.declared,
+        stale=counts.stale,
+        hidden=len(places) - len(every_shown),
+        narrowed=ranges(map(label_of, left), [label_of(others) for others in every]),
+    )
+
+
+def _columns(report: MatrixReport, boards: Sequence[Mapping[Versions, Places]]) -> list[Versions]:
+    """The columns that some release admits, or in which something works; newest first. All, where
+    there is no such column.
+    """
+    every = {others for board in boards for others in board}
+    worth = {
+        others
+        for board in boards
+        for others, entries in board.items()
+        if is_declared(report, entries) or place_style(entries).state in PROVEN
+    }
+    return sorted(worth or every, reverse=True)
+
+
+def is_declared(report: MatrixReport, entries: Sequence[Answer]) -> bool:
+    """Return whether the release's own metadata admits a place, whatever else stands against it."""
+    facts, axes = report.facts, _other_axes(report.snapshot.matrix)
+    return any(
+        entry.planned
+        and entry.cell.recipe == "fresh"
+        and (entry.obstacle is None or entry.obstacle.kind not in _NOT_DECLARED)
+        and not any(facts.moved(entry.cell, axis.name) for axis in axes)
+        for entry in entries
+    )
+
+
+def _grid_counts(report: MatrixReport, python: Version | None) -> Doc:
+
+    def counted() -> Doc:
+        tested, declared = _counts(_places(report, python))
+        shown = _every(_shown_places(report, python))
+        stale = sum(representative(entries).stale for entries in shown)
+        return Doc(tested=tested, declared=declared, stale=stale)
+
+    return report.snapshot.once(("grid-counts", python), counted)
+
+
+def grid_parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
+    return report.snapshot.once(("grid-parts", python), partial(_parts, report, python))
+
+
+def part_label(subjects: Sequence[Version]) -> str:
+    return f"{subjects[0]} to {subjects[-1]}" if subjects[1:] else f"{subjects[0]}"
+
+
+def _parts(report: MatrixReport, python: Version | None) -> tuple[tuple[Version, ...], ...]:
+    shown = _shown_places(report, python)
+    parts: list[tuple[Version, ...]] = [()]
+    on_page: set[Versions] = set()
+    for subject in sorted(shown, reverse=True):
+        on_page |= shown[subject].keys()
+        if parts[-1] and len(on_page) * (len(parts[-1]) + 1) > _MOST_PLACES:
+            parts.append(())
+            on_page = {*shown[subject]}
+        parts[-1] = (*parts[-1], subject)
+    return tuple(parts)
+
+
+def _places(report: MatrixReport, python: Version | None) -> Board:
+    if python is None:
+        return report.snapshot.once("all-places", partial(_all, report))
+    return report.board[python]
+
+
+def _shown_places(report: MatrixReport, python: Version | None) -> Board:
+    def shown() -> Board:
+        worth_a_sign = {
+            subject: {o: entries for o, entries in board.items() if _says_something(entries)}
+            for subject, board in _places(report, python).items()
+        }
+        return {subject: board for subject, board in worth_a_sign.items() if board}
+
+    return report.snapshot.once(("shown-places", python), shown)
+
+
+def choices(report: MatrixReport) -> list[tuple[Version | None, int]]:
+
+    def tested() -> list[tuple[Version | None, int]]:
+        of_each = {python: _counts(board)[0] for python, board in report.board.items()}
+        return [(None, _counts(_places(report, None))[0]), *sorted(of_each.items(), reverse=True)]
+
+    return report.snapshot.once("tested-places", tested)
+
+
+def answers(
+    places: Iterable[tuple[str, Sequence[Answer]]], every: Sequence[str], *, inferred: bool = False
+) -> tuple[StyledVersions, ...]:
+    """Return what was proven of places with their labels, or what is inferred, the best first;
+    `every` label there is orders them.
+    """
+    by_style = defaultdict[StatusStyle, list[str]](list)
+    for name, entries in places:
+        style = place_style(entries)
+        if style in EXPECTED.values() if inferred else style.state in PROVEN:
+            by_style[style].append(name)
+    return tuple((style, ranges(by_style[style], every)) for style in _ordered(by_style))
+
+
+def _row(
+    report: MatrixReport,
+    label: str,
+    path: str,
+    columns: Sequence[Versions],
+    every: Sequence[Versions],
+    places: Mapping[Versions, Places],
+    over_pythons: bool = False,
+) -> Doc:
+    """One row: `answers` is what was proven, else `inferred`, else `declared`, what the metadata
+    admits.
+    """
+    labels = [label_of(versions) for versions in every]
+    row = [(label_of(others), places[others]) for others in every if others in places]
+    shown = [_shown(report, places.get(others, ()), over_pythons) for others in columns]
+    tested = [entries for _, entries in row if any(entry.is_tested for entry in entries)]
+    failing = any(place_style(entries).state in _FAILING for entries in tested)
+    return Doc(
+        label=label,
+        path=path,
+        answers=answers(row, labels) or answers(row, labels, inferred=True),
+        declared=ranges((name for name, entries in row if is_declared(report, entries)), labels),
+        places=shown,
+        kinds=" ".join(["tested"] * bool(tested) + ["failing"] * failing),
+    )
+
+
+def _shown(report: MatrixReport, entries: Places, over_pythons: bool) -> Doc | None:
+    if not entries:
+        return None
+    matrix, style, alike = report.snapshot.matrix, place_style(entries), list[str]()
+    if over_pythons:
+        by_python = defaultdict[Version, list[Answer]](list)
+        for entry in entries:
+            by_python[python_of(entry.cell, matrix)].append(entry)
+        alike = [
+            str(python)
+            for python, group in sorted(by_python.items())
+            if place_style(group) == style
+        ]
+    declared = is_declared(report, entries)
+    if not declared and not _says_something(entries):
+        return None
+    place = place_view(entries, matrix, alike)
+    if declared:
+        place.css += " asked"
+        place.sentence += "; the release declares it"
+    return place
+
+
+def _all(report: MatrixReport) -> Board:
+    merged: dict[Version, dict[Versions, tuple[Answer, ...]]] = {}
+    for board in report.board.values():
+        for subject, of_release in board.items():
+            places = merged.setdefault(subject, {})
+            for others, entries in of_release.items():
+                places[others] = (*places.get(others, ()), *entries)
+    return merged
+
+
+def _every(board: Board) -> Iterator[tuple[Answer, ...]]:
+    return (entries for of_release in board.values() for entries in of_release.values())
+
+
+def _counts(board: Board) -> tuple[int, int]:
+    tested = sum(any(entry.is_tested for entry in entries) for entries in _every(board))
+    return tested, sum(is_admitted(entries) for entries in _every(board))
+
+
+def _says_something(entries: Sequence[Answer]) -> bool:
+    if any(entry.is_tested for entry in entries) or is_admitted(entries):
+        return True
+    return any(
+        entry.obstacle is None and (entry.refusal is not None or entry.expected is not None)
+        for entry in entries
+    )
+
+
+def _other_axes(matrix: Matrix) -> tuple[PackageAxis, ...]:
+    return tuple(axis for axis in matrix.packages if axis is not matrix.subject_axis)
+
+
+def label_of(others: Versions) -> str:
+    return " · ".join(map(str, others)) or "alone"
+
+
+def _newest(report: MatrixReport, others: Versions) -> datetime.date | None:
+    axes = _other_axes(report.snapshot.matrix)
+    days = [report.released(axis.name, version) for axis, version in zip(axes, others, strict=True)]
+    return max((day for day in days if day is not None), default=None)
+
+
+def _ordered(styles: Iterable[StatusStyle]) -> list[StatusStyle]:
+    order = [*STYLES.values()]
+    return sorted(styles, key=order.index)
+
+
+def subject_versions(report: MatrixReport) -> tuple[Version, ...]:
+    every = (subject for by_subject in report.board.values() for subject in by_subject)
+    return tuple(sorted(set(every)))
+
+
+def release_view(report: MatrixReport, version: Version) -> Doc:
+    """Return the page of a release. `spoken` is its representative cell, None where none was
+    tested; `cautions` are what is declared of its cells on other machines. `best` is what to
+    install of it, ranked by proof: often another cell; None where none works or their locks have
+    changed. `rows` is its own grid, a row for each Python.
+    """
+    axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
+    number, releases = versions.index(version), report.facts.subject_releases(version)
+    # A series is shown with what its newest release asks for.
+    newest = next((release for release in reversed(releases) if not release.yanked), None)
+    entries = report.entries_at({axis.name: version})
+    spoken, floor = representative_of_release(entries), report.python_floors.get(version)
+    # Nothing is said of what keeps the Python of a release whose sources were not read.
+    is_read = floor is not None and floor.needs is not None
+    boards = {python: board.get(version, {}) for python, board in report.board.items()}
+    columns = _columns(report, [*boards.values()])
+    every = sorted({others for board in boards.values() for others in board})
+    styles = Counter(
+        place_style(board[o]) for board in boards.values() for o in columns if o in board
+    )
+    rows = [
+        _row(report, f"Python {python}", grid_path(report.name, python), columns, every, board)
+        for python, board in reversed(boards.items())
+    ]
+    shown = {place.css.split()[0] for row in rows for place in row.places if place is not None}
+    return Doc(
+        version=version,
+        yanked=bool(releases) and newest is None,
+        published=None if newest is None else newest.published,
+        spoken=spoken if spoken.is_tested else None,
+        # What is said of cells that nobody tried stands on their own pages.
+        cautions=[
+            *dict.fromkeys(
+                caution
+                for entry in entries
+                if entry.lock_digest is not None
+                for caution in report.snapshot.cautions(entry)
+            )
+        ],
+        best=report.best("best", {axis.name: version}),
+        others=" and ".join(other.package for other in _other_axes(report.snapshot.matrix)),
+        columns=[label_of(others) for others in columns],
+        rows=rows,
+        legend=[style for style in _ordered(styles) if style.css.split()[0] in shown],
+        installs=release_installs(report, version),
+        why=python_document(floor) if floor is not None and is_read else None,
+        places=place_lines(floor) if floor is not None and is_read and floor.keepers else (),
+        unreached=unreached_sentence(floor) if floor is not None and is_read else "",
+        document=release_document(report, axis, version, entries),
+        cells=[entry for entry in entries if has_page(entry)],
+        older=versions[number - 1] if number else None,
+        newest=versions[-1],
+        newer=versions[number + 1] if number + 1 < len(versions) else None,
+    )
+
+
+def comparisons(report: MatrixReport) -> list[tuple[Version, Version]]:
+    """Return which releases have a page that compares them: each with the one before it, and each
+    with the newest.
+    """
+    every = subject_versions(report)
+    return sorted({*pairwise(every), *((version, every[-1]) for version in every[:-1])})
+
+
+def comparison(report: MatrixReport, old: Version, new: Version) -> Doc:
+    """Return what changes from one release to another, as the representative cells show it."""
+    columns = {column.version: column for column in report.columns}
+    before, after = (columns.get(version) for version in (old, new))
+    moves = defaultdict[tuple[str, str], list[str]](list)
+    if before is not None and after is not None:
+        for name in report.asked:
+            was, now = before.capability(name), after.capability(name)
+            if was is not None and now is not None and was.status != now.status:
+                moves[was.status, now.status].append(name)
+    axis = report.snapshot.matrix.subject_axis
+    sides, asks = [], list[set[str]]()
+    for version in (old, new):
+        entries = report.entries_at({axis.name: version})
+        sides.append(release_document(report, axis, version, entries))
+        releases = report.facts.subject_releases(version)
+        published = releases[-1].published if releases else None
+        asks.append(set() if published is None else {*map(str, published.requires_dist)})
+    cells = [None if column is None else column.entry for column in (before, after)]
+    installed = [
+        {} if entry is None else packages(report, entry.id, report.newest_records(entry.id))
+        for entry in cells
+    ]
+    return Doc(
+        old=old,
+        new=new,
+        sides=sides,
+        cells=cells,
+        moves=[(*statuses, names) for statuses, names in sorted(moves.items(), reverse=True)],
+        dropped=sorted(asks[0] - asks[1]),
+        added=sorted(asks[1] - asks[0]),
+        packages=differences(*installed) if all(installed) else [],
+    )
+
+
+Place = tuple[int, ...]
+
+
+def cell_view(
+    edition: Edition, report: MatrixReport, entry: Answer, neighbours: "Neighbours"
+) -> Doc:
+    cell, siblings = entry.cell, report.places[place_of(entry.cell)]
+    document, records = last_cell_document(edition, report, entry), report.records(entry.cell.id)
+    symbol, style = cell_symbol(entry, siblings)
+    installed, beside = packages(report, cell.id, reversed(records)), neighbours.beside(cell)
+    counting = {run.run.started: run.outcomes for run in entry.counted}
+    return Doc(
+        cell=document,
+        entry=entry,
+        style=style,
+        symbol=symbol,
+        fails=failing(report, entry),
+        reasons=_reasons(report, entry),
+        tested=_summary(entry, records),
+        remarks=records[-1].remarks if records else (),
+        isolation=records[-1].isolation if records else "",
+        lock=report.locks.get(cell.id),
+        failure=_failure(report, entry, records, neighbours, installed),
+        # Each attempt with its record, and whether it counts; a record of one try has no list.
+        attempts=[
+            (record, attempt, attempt.outcome in counting.get(record.started, ()))
+            for record in reversed(records)
+            for attempt in record.attempts[::-1] or (record,)
+        ],
+        packages=sorted(installed.items()),
+        recipes=[other for other in siblings if other is not entry],
+        beside=[
+            (axis, *beside[axis.name])
+            for axis in report.snapshot.matrix.axes
+            if any(beside[axis.name])
+        ],
+    )
+
+
+def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
+    audit = report.audit_sentence if entry.evidence == "inferred" else ""
+    is_without_answer = entry.runs and entry.outcome is None
+    issue = report.snapshot.explained(entry) if is_without_answer else None
+    known = "" if issue is None else issue.because.replace("`", "")
+    cautions = (caution.replace("`", "") for caution in report.snapshot.cautions(entry))
+    return (*entry.reasons, *dict.fromkeys(filter(None, (audit, known, *cautions))))
+
+
+def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
+    tries = [outcome for record in records for outcome in record.outcomes]
+    if not tries:
+        return "Not tested yet."
+    counted = [outcome for run in entry.counted for outcome in run.outcomes]
+    if not counted:
+        tried = count(len(tries), "attempt")
+        return f"Not tested yet: {tried} failed without saying anything about the versions."
+    last = f", the last on {day(entry.latest)}" if entry.latest is not None else ""
+    passes = sum(not isinstance(outcome, Failed) for outcome in counted)
+    result = f"in {passes} every test passed"
+    if not passes and entry.kind in ("works", "partial"):
+        # What fails in every combination of a release fails in each run, and the cell works.
+        result = f"with failing tests in each: {entry.score.words}"
+    trouble = count(len(tries) - len(counted), "more attempt")
+    more = f" {trouble} failed without saying anything about the versions."
+    summary = f"{count(len(counted), 'attempt')}, {result}{last}."
+    return summary + (more if len(tries) > len(counted) else "")
+
+
+def _failure(
+    report: MatrixReport,
+    entry: Answer,
+    records: tuple[Record, ...],
+    neighbours: "Neighbours",
+    installed: dict[str, str],
+) -> Doc | None:
+    outcome = entry.outcome
+    fails = entry.kind in ("broken", "partial", "flaky")
+    if outcome is None or not (fails or entry.faults):
+        return None
+    green, others = neighbours.greener(entry) if fails else None, dict[str, str]()
+    if green is not None:
+        others = packages(report, green.cell.id, report.newest_records(green.cell.id))
+    failed = [record for record in records if outcome in record.outcomes]
+    return Doc(
+        result=result_words(outcome),
+        known=report.snapshot.explained(entry),
+        log=around_first_error(failed[-1].log, before=18, after=6) if failed else "",
+        green=green,
+        differences=differences(installed, others) if installed and others else [],
+    )
+
+
+class Neighbours:
+    """The known cells of a report by their places on the axes."""
+
+    def __init__(self, report: MatrixReport) -> None:
+        self._names = tuple(axis.name for axis in report.snapshot.matrix.axes)
+        known = report.snapshot.known
+        every = [sorted({entry.cell.on(name).version for entry in known}) for name in self._names]
+        self._numbers = [
+            {version: number for number, version in enumerate(versions)} for versions in every
+        ]
+        self._known = {(self._place(entry.cell), entry.cell.recipe): entry for entry in known}
+        self._reached = [
+            (self._place(entry.cell), entry)
+            for entry in known
+            if entry.kind in ("works", "partial")
+        ]
+
+    def greener(self, entry: Answer) -> Answer | None:
+        """Return the nearest cell in which works what does not work here: at the same place, else
+        along one axis, else anywhere.
+
+        Of a cell that fails as a whole that is one that works at least in part; of a partial one,
+        one in which a capability passes that fails here.
+        """
+        cell, place = entry.cell, self._place(entry.cell)
+        recipes = sorted(RECIPES, key=lambda recipe: recipe != cell.recipe)
+        for other in chain((place,), self._along_axes(place)):
+            for recipe in recipes:
+                near = self._known.get((other, recipe))
+                if near is not None and near.cell != cell and _is_greener(near, entry):
+                    return near
+        fitting = [pair for pair in self._reached if _is_greener(pair[1], entry)]
+        steps = [
+            (
+                sum(abs(number - other) for number, other in zip(place, position, strict=True)),
+                candidate.cell.recipe != cell.recipe,
+                candidate.cell.id,
+            )
+            for position, candidate in fitting
+        ]
+        return fitting[steps.index(min(steps))][1] if steps else None
+
+    def beside(self, cell: Cell) -> dict[str, tuple[Answer | None, Answer | None]]:
+        place = self._place(cell)
+        return {
+            name: (
+                self._next(place, cell.recipe, number, -1),
+                self._next(place, cell.recipe, number, 1),
+            )
+            for number, name in enumerate(self._names)
+        }
+
+    def _place(self, cell: Cell) -> Place:
+        return tuple(
+            numbers[coordinate.version]
+            for numbers, coordinate in zip(self._numbers, cell.coordinates, strict=True)
+        )
+
+    def _next(self, place: Place, recipe: Recipe, axis: int, step: int) -> Answer | None:
+        position = place[axis] + step
+        while 0 <= position < len(self._numbers[axis]):
+            entry = self._known.get(((*place[:axis], position, *place[axis + 1 :]), recipe))
+            if entry is not None:
+                return entry
+            position += step
+        return None
+
+    def _along_axes(self, place: Place) -> Iterator[Place]:
+        for step in range(1, max(map(len, self._numbers), default=0)):
+            for axis, numbers in enumerate(self._numbers):
+                for to in (place[axis] - step, place[axis] + step):
+                    if 0 <= to < len(numbers):
+                        yield (*place[:axis], to, *place[axis + 1 :])
+
+
+def _is_greener(other: Answer, entry: Answer) -> bool:
+    if other.kind == "works" or entry.kind != "partial":
+        return other.kind in ("works", "partial")
+    failing = entry.failing("combination", "unexplained")
+    return other.kind == "partial" and any(
+        capability.status == "yes" and capability.id in failing for capability in other.capabilities
+    )
+
+
+def packages(report: MatrixReport, cell: str, newest: Iterable[Record]) -> dict[str, str]:
+    """Return what stands in a cell: as it was found installed, else as its lock pins it; `newest`
+    are its records, newest first, of which no more are taken than it needs.
+    """
+    for record in newest:
+        if record.installed:
+            return {package.name: package.version for package in record.installed}
+    lock = report.locks.get(cell)
+    return {} if lock is None else {pin.name: str(pin.version) for pin in lock.pins}
+
+
+def differences(here: Mapping[str, str], there: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    return [
+        (name, here.get(name, ""), there.get(name, ""))
+        for name in sorted({*here, *there})
+        if here.get(name) != there.get(name)
+    ]
