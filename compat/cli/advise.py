@@ -1,14 +1,14 @@
 """The command about what to install: advise."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from compat.advise.answer import Advisor, Card, Recommended, Unproven, tested
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.proof import tested_capabilities
 from compat.advise.request import Goal, label, request_of
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import advised_plain
-from compat.cli.options import MatrixName, OtherPlatform, workspace_of
+from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import verdict_words
 from compat.declare.platforms import PlatformName
@@ -17,32 +17,20 @@ from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import failing_words, listed
 from compat.workspace import Workspace
 
-Words = Annotated[
-    list[str] | None,
-    Argument(
-        metavar="[REQUIREMENT]...", help="What you have or must keep: python==3.10 'name<2.14'."
-    ),
-]
-Needs = Annotated[
-    list[str] | None, Option("--need", metavar="CAPABILITY", help="What must work; repeatable.")
-]
-GoalOption = Annotated[
-    Goal,
-    Option(
-        "--goal",
-        help="What counts first: fewest failures (best), the newest versions, the most days of runs"
-        " (stable), the fewest changed pins (closest), none of them (published), the oldest"
-        " versions (minimum).",
-    ),
-]
-
 
 def advise_command(
-    matrix: MatrixName,
-    words: Words = None,
-    goal: GoalOption = "best",
-    need: Needs = None,
-    platform: OtherPlatform = "",
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = argument(
+        "What you have or must keep: python==3.10 'name<2.14'.", metavar="[REQUIREMENT]..."
+    ),
+    goal: Goal = option(
+        "What counts first: fewest failures (best), the newest versions, the most days of "
+        "runs (stable), the fewest changed pins (closest), none of them (published), the "
+        "oldest versions (minimum).",
+        default="best",
+    ),
+    need: list[str] | None = option("What must work; repeatable.", metavar="CAPABILITY"),
+    platform: str = OTHER_PLATFORM,
 ) -> None:
     """Recommend a tested combination, with the command to install it.
 

@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from compat import questions
-from compat.cli.arguments import Argument, Option, given
+from compat.cli.arguments import argument, given, option
 from compat.cli.machine import cache_folder, install_variables
-from compat.cli.options import IsolationLevel, MatrixName, workspace_of
+from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError
@@ -164,23 +164,12 @@ def _verified(answer: Blame) -> str:
     return f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
 
 
-Good = Annotated[
-    str, Argument(metavar="GOOD", help="What works: a cell, or a lock file locks/CELL.txt.")
-]
-Bad = Annotated[
-    str, Argument(metavar="[BAD]", help="What fails; else GOOD fresh, and GOOD dated works.")
-]
-BudgetTime = Annotated[
-    str, Option("--budget", metavar="90m", help="No run begins after so much time.")
-]
-
-
 def blame_command(
-    matrix: MatrixName,
-    good: Good,
-    bad: Bad = "",
-    budget: BudgetTime = "",
-    isolation: IsolationLevel = "",
+    matrix: str = MATRIX_NAME,
+    good: str = argument("What works: a cell, or a lock file locks/CELL.txt.", metavar="GOOD"),
+    bad: str = argument("What fails; else GOOD fresh, and GOOD dated works.", metavar="[BAD]"),
+    budget: str = option("No run begins after so much time.", metavar="90m"),
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Find the package release that makes a cell fail.
 

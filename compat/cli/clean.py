@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated
 
-from compat.cli.arguments import Option, given
+from compat.cli.arguments import given, option
 from compat.cli.machine import cache_folder, disk_mb, install_variables, now
 from compat.cli.output import envelope, note, say, table
 from compat.errors import CompatError, UsageError, reason
@@ -18,15 +17,12 @@ DAY = 24 * 3600.0
 _SIZE = re.compile(r"(?P<number>\d{1,6}(\.\d{1,3})?) ?(?P<unit>[MGT])B?", re.IGNORECASE)
 _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 
-Days = Annotated[int, Option("--days", min=0, help="Remove what was not used for so many days.")]
-Most = Annotated[
-    str,
-    Option("--most", metavar="20GB", help="Then what is least recently used, down to this size."),
-]
-DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be removed.")]
 
-
-def clean_command(days: Days = 30, most: Most = "", dry_run: DryRun = False) -> None:
+def clean_command(
+    days: int = option("Remove what was not used for so many days.", min=0, default=30),
+    most: str = option("Then what is least recently used, down to this size.", metavar="20GB"),
+    dry_run: bool = option("Only say what would be removed."),
+) -> None:
     """Remove what has not been used for long from the cache.
 
     All of it can be fetched or made again, but for evidence, which compat ci record --rejudge

@@ -2,16 +2,15 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.options import (
-    MatrixName,
+    MATRIX_NAME,
     faults_of_suite,
     matrices_folder,
     matrix_names,
@@ -84,8 +83,8 @@ def _place(number: int, count: int) -> str:
 
 
 def discover_command(
-    matrix: MatrixName,
-    write: Annotated[bool, Option("--write", help="Keep the catalogue beside the matrix.")] = False,
+    matrix: str = MATRIX_NAME,
+    write: bool = option("Keep the catalogue beside the matrix."),
 ) -> None:
     """Fetch the releases that the index has for each axis.
 
@@ -132,7 +131,7 @@ def discover_command(
 
 
 def check_command(
-    matrix: Annotated[str, Argument(metavar="[MATRIX]", help="One matrix; without it, all.")] = "",
+    matrix: str = argument("One matrix; without it, all.", metavar="[MATRIX]"),
 ) -> None:
     """Check declarations and suites, and known issues against the records.
 
@@ -168,7 +167,7 @@ def _refuted(workspace: Workspace) -> tuple[Fault, ...]:
 
 
 def schema_command(
-    write: Annotated[bool, Option("--write", help="Write the schemas into matrices/.")] = False,
+    write: bool = option("Write the schemas into matrices/."),
 ) -> None:
     """Compare the JSON schemas of the declarations with the code.
 

@@ -4,34 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
 from packaging.version import Version
 
 from compat import pipeline
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder
 from compat.cli.options import (
-    CellNames,
-    IsolationLevel,
-    KeepRecords,
-    MatrixName,
+    CELL_NAMES,
+    ISOLATION_LEVEL,
+    KEEP_RECORDS,
+    MATRIX_NAME,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
 from compat.cli.reports import (
-    JUnitFile,
+    JUNIT_FILE,
+    SUMMARY_FILE,
     RanCell,
     Report,
     ReportCase,
     ReportFiles,
     ReportSuite,
-    SummaryFile,
     run_report,
 )
-from compat.cli.run import Jobs, Quick, print_lost, print_untried, workers_that_fit
+from compat.cli.run import JOBS, QUICK, print_lost, print_untried, workers_that_fit
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
@@ -358,30 +359,23 @@ def _other_case(capability: Capability, release: str) -> ReportCase:
     return ReportCase(name=name, tag="skipped", message=why)
 
 
-Against = Annotated[
-    str, Option("--against", metavar="VERSION", help="'newest', or a release of the matrix.")
-]
-Source = Annotated[
-    str,
-    Option(
-        "--subject-from",
-        metavar="SOURCE",
-        help="The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
-    ),
-]
-
-
 def diff_command(
-    matrix: MatrixName,
-    words: CellNames = None,
-    against: Against = NEWEST,
-    subject_from: Source = ".",
-    quick: Quick = False,
-    jobs: Jobs = 1,
-    keep_records: KeepRecords = False,
-    isolation: IsolationLevel = "",
-    junit: JUnitFile = None,
-    summary: SummaryFile = None,
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = CELL_NAMES,
+    against: str = option(
+        "'newest', or a release of the matrix.", metavar="VERSION", default=NEWEST
+    ),
+    subject_from: str = option(
+        "The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
+        metavar="SOURCE",
+        default=".",
+    ),
+    quick: bool = QUICK,
+    jobs: int = JOBS,
+    keep_records: bool = KEEP_RECORDS,
+    isolation: str = ISOLATION_LEVEL,
+    junit: Path | None = JUNIT_FILE,
+    summary: Path | None = SUMMARY_FILE,
 ) -> None:
     """Compare a checkout with a release: regressions and fixes.
 

@@ -6,7 +6,7 @@ import stat
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import Any
 
 from packaging.version import Version
 
@@ -19,11 +19,11 @@ from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_vers
 from compat.advise.problem import KnownFacts, Problem, files_of_known
 from compat.advise.request import label
 from compat.advise.tested_set import DifferingPin
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
 from compat.cli.installs import known_elsewhere, say_elsewhere
 from compat.cli.options import (
-    OtherPlatform,
+    OTHER_PLATFORM,
     matrices_folder,
     matrix_names,
     workspace_of,
@@ -37,37 +37,6 @@ from compat.results.learnt import kept_blames
 from compat.site.wording import cause_sentence, count
 from compat.workspace import Workspace
 
-OneMatrix = Annotated[
-    str,
-    Argument(metavar="[MATRIX]", help="A folder of matrices/; else each whose subject is there."),
-]
-PythonOption = Annotated[
-    str,
-    Option(
-        "--python",
-        metavar="PATH",
-        help="Another interpreter or virtual environment; beside --freeze or --message also a"
-        " version such as 3.9.",
-    ),
-]
-FreezeOption = Annotated[
-    str,
-    Option(
-        "--freeze",
-        metavar="FILE",
-        help="A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is the"
-        " standard input.",
-    ),
-]
-MessageOption = Annotated[
-    str,
-    Option(
-        "--message",
-        metavar="FILE",
-        help="What pip, uv or Python said; - is the standard input, which is read without this"
-        " option, too, where something is piped in.",
-    ),
-]
 # So many lines of each kind fit on a screen.
 _PROBLEMS, _DIFFERENCES, _NOTES = 4, 6, 3
 # More pins than this are no line that people paste; then a new environment is the smaller change.
@@ -90,11 +59,25 @@ class _Asked:
 
 
 def doctor_command(
-    matrix: OneMatrix = "",
-    python: PythonOption = "",
-    freeze: FreezeOption = "",
-    message: MessageOption = "",
-    platform: OtherPlatform = "",
+    matrix: str = argument(
+        "A folder of matrices/; else each whose subject is there.", metavar="[MATRIX]"
+    ),
+    python: str = option(
+        "Another interpreter or virtual environment; beside --freeze or --message also a "
+        "version such as 3.9.",
+        metavar="PATH",
+    ),
+    freeze: str = option(
+        "A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is "
+        "the standard input.",
+        metavar="FILE",
+    ),
+    message: str = option(
+        "What pip, uv or Python said; - is the standard input, which is read without this "
+        "option, too, where something is piped in.",
+        metavar="FILE",
+    ),
+    platform: str = OTHER_PLATFORM,
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 

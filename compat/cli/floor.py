@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
 from compat.cli.init import init_command, machine_platform, own_tests, project_in, with_modules
 from compat.cli.machine import cache_folder, environ, interpreter, level_of, now, sandbox_folder
 from compat.cli.machine import today as this_day
 from compat.cli.options import (
-    At,
-    IsolationLevel,
+    AT,
+    ISOLATION_LEVEL,
     index_options,
     kept_version,
     workspace_of,
@@ -68,61 +68,28 @@ from compat.run.scratch import Scratch, remove_dead_folders
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-Asked = Annotated[
-    str,
-    Argument(
-        metavar="[MATRIX]",
-        help="A folder of matrices/; without --axis a project: its folder, or git+https://...",
-    ),
-]
-AxisName = Annotated[
-    str, Option("--axis", metavar="AXIS", help="The axis of the matrix to search.")
-]
-PythonName = Annotated[
-    str, Option("--python", metavar="X.Y", help="Of a project: the Python; else the oldest here.")
-]
-Only = Annotated[str, Option("-k", metavar="EXPRESSION", help="Of a project: only these tests.")]
-Marked = Annotated[
-    str, Option("-m", metavar="MARKERS", help="Of a project: only tests with these markers.")
-]
-Budget = Annotated[
-    str, Option("--budget", metavar="10m", help="Of a project: stop after so much time.")
-]
-Check = Annotated[
-    bool, Option("--check", help="Of a project: end with 1 if a declared minimum is false.")
-]
-Fix = Annotated[bool, Option("--fix", help="Of a project: write the true minimums into its files.")]
-ConstraintsFile = Annotated[
-    Path | None,
-    Option("--constraints", metavar="FILE", help="Of a project: write the proven versions here."),
-]
-Write = Annotated[bool, Option("--write", help="Of a project: write a matrix, too.")]
-Highest = Annotated[bool, Option("--highest", help="The highest instead of the lowest.")]
-Needs = Annotated[
-    list[str] | None,
-    Option("--need", metavar="CAPABILITY", help="What must work; else everything."),
-]
-RecipeName = Annotated[
-    str, Option("--recipe", help="fresh, dated or relaxed: how cells are locked.")
-]
-
 
 def floor_command(
-    matrix: Asked = "",
-    axis: AxisName = "",
-    at: At = None,
-    highest: Highest = False,
-    need: Needs = None,
-    recipe: RecipeName = "relaxed",
-    isolation: IsolationLevel = "",
-    python: PythonName = "",
-    k: Only = "",
-    m: Marked = "",
-    budget: Budget = "",
-    check: Check = False,
-    fix: Fix = False,
-    constraints: ConstraintsFile = None,
-    write: Write = False,
+    matrix: str = argument(
+        "A folder of matrices/; without --axis a project: its folder, or git+https://...",
+        metavar="[MATRIX]",
+    ),
+    axis: str = option("The axis of the matrix to search.", metavar="AXIS"),
+    at: list[str] | None = AT,
+    highest: bool = option("The highest instead of the lowest."),
+    need: list[str] | None = option("What must work; else everything.", metavar="CAPABILITY"),
+    recipe: str = option("fresh, dated or relaxed: how cells are locked.", default="relaxed"),
+    isolation: str = ISOLATION_LEVEL,
+    python: str = option("Of a project: the Python; else the oldest here.", metavar="X.Y"),
+    k: str = option("Of a project: only these tests.", metavar="EXPRESSION"),
+    m: str = option("Of a project: only tests with these markers.", metavar="MARKERS"),
+    budget: str = option("Of a project: stop after so much time.", metavar="10m"),
+    check: bool = option("Of a project: end with 1 if a declared minimum is false."),
+    fix: bool = option("Of a project: write the true minimums into its files."),
+    constraints: Path | None = option(
+        "Of a project: write the proven versions here.", metavar="FILE"
+    ),
+    write: bool = option("Of a project: write a matrix, too."),
 ) -> None:
     """Find the lowest versions that work.
 
@@ -152,7 +119,7 @@ def floor_command(
             source, python, words, level_of(isolation), spent, check, fix, constraints
         )
         if write:
-            init_command(root=Path(source))
+            init_command("", Path(source), True)
         raise Exit(code)
     if python or k or m or budget or check or fix or constraints or write:
         raise UsageError.of("these options are of a project, which has no --axis", path="--axis")

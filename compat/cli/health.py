@@ -2,11 +2,9 @@
 another with it.
 """
 
-from typing import Annotated
-
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import now
-from compat.cli.options import MatrixName, workspace_of
+from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
 from compat.results.answer import Answer
 from compat.results.coverage import cell_count
@@ -16,10 +14,8 @@ STATES = ("ruled out before any run", "tested", "run without an answer", "never 
 
 
 def health_command(
-    matrix: MatrixName,
-    days: Annotated[
-        int, Option("--days", min=0, help="How long a stale verdict may wait for its run.")
-    ] = 14,
+    matrix: str = MATRIX_NAME,
+    days: int = option("How long a stale verdict may wait for its run.", min=0, default=14),
 ) -> None:
     """Report how fresh the results are.
 

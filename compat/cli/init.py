@@ -3,14 +3,13 @@
 import platform
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import index_settings, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
@@ -37,19 +36,13 @@ from compat.run.suitefault import lost_modules
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-Folder = Annotated[
-    Path | None,
-    Option("--root", help="The repository, or an empty folder; else the current one."),
-]
-
 
 def init_command(
-    package: Annotated[
-        str,
-        Argument(metavar="[PACKAGE]", help="A package of the index; else that of pyproject.toml."),
-    ] = "",
-    root: Folder = None,
-    run: Annotated[bool, Option("--run/--no-run", help="Run the project's own tests once.")] = True,
+    package: str = argument(
+        "A package of the index; else that of pyproject.toml.", metavar="[PACKAGE]"
+    ),
+    root: Path | None = option("The repository, or an empty folder; else the current one."),
+    run: bool = option("Run the project's own tests once.", "--run/--no-run", default=True),
 ) -> None:
     """Write a first matrix for a library.
 

@@ -2,10 +2,12 @@
 a dependency that is not out yet will break.
 """
 
+from pathlib import Path
+
 from compat.cli.arguments import Exit, given
-from compat.cli.options import MatrixName, workspace_of
+from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.reports import Report, ReportFiles, SummaryFile
+from compat.cli.reports import SUMMARY_FILE, Report, ReportFiles
 from compat.github.markdown import code, inline
 from compat.results.compare import LaneCell, LaneReport, lane_report
 from compat.site.lane_words import floor_words, lane_blame, no_prerelease_words
@@ -13,7 +15,10 @@ from compat.site.wording import count
 from compat.workspace import Workspace
 
 
-def lanes_command(matrix: MatrixName, summary: SummaryFile = None) -> None:
+def lanes_command(
+    matrix: str = MATRIX_NAME,
+    summary: Path | None = SUMMARY_FILE,
+) -> None:
     """Compare variants (lowest, pre-release) with the regular cells.
 
     A lane asks beside the grid, colours no cell of it and moves no floor: `lowest`, whether the

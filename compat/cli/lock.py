@@ -3,17 +3,16 @@
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
 
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
 from compat.cli.options import (
-    CellNames,
+    CELL_NAMES,
+    MATRIX_NAME,
+    OTHER_PLATFORM,
     LockerName,
-    MatrixName,
-    OtherPlatform,
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say, tell_disproofs
@@ -49,31 +48,19 @@ class LockLine(Value, frozen=True, kw_only=True):
     facts: LockFacts | None = None
 
 
-Check = Annotated[bool, Option("--check", help="Write nothing; say what would drift, and why.")]
-Plain = Annotated[
-    bool, Option("--plain", help="Ask what a plain install of each release comes to today.")
-]
-Most = Annotated[
-    int,
-    Option(
-        "--most",
-        min=1,
-        help="With --plain or --platform: the most to ask; new ones first, then the oldest.",
-    ),
-]
-Jobs = Annotated[int, Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")]
-Resolver = Annotated[LockerName, Option("--locker", help="Resolver.")]
-
-
 def lock_command(
-    matrix: MatrixName,
-    words: CellNames = None,
-    check: Check = False,
-    plain: Plain = False,
-    most: Most = MOST_QUESTIONS,
-    platform: OtherPlatform = "",
-    locker: Resolver = "uv",
-    jobs: Jobs = 1,
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = CELL_NAMES,
+    check: bool = option("Write nothing; say what would drift, and why."),
+    plain: bool = option("Ask what a plain install of each release comes to today."),
+    most: int = option(
+        "With --plain or --platform: the most to ask; new ones first, then the oldest.",
+        min=1,
+        default=MOST_QUESTIONS,
+    ),
+    platform: str = OTHER_PLATFORM,
+    locker: LockerName = option("Resolver.", default="uv"),
+    jobs: int = option("Cells to lock at once.", "-j", min=1, max=64, default=1),
 ) -> None:
     """Write the hash-pinned lock of each cell.
 

@@ -5,12 +5,12 @@ import difflib
 import importlib.util
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 from packaging.version import Version
 
-from compat.cli.arguments import Argument, Option, given
+from compat.cli.arguments import argument, given, option
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
 from compat.declare.parsing import parse_version
@@ -52,31 +52,16 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
 
 
 LockerName = Literal["uv", "pip-tools"]
-MatrixName = Annotated[
-    str, Argument(metavar="MATRIX", help="A folder of matrices/, for example tff.")
-]
-CellNames = Annotated[list[str] | None, Argument(metavar="[CELL]...", help="Cell ids or globs.")]
-IsolationLevel = Annotated[
-    str, Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
-]
-KeepRecords = Annotated[
-    bool, Option("--keep-records", help="Keep a checkout's locks and records, under its commit.")
-]
-PolicyDay = Annotated[
-    str, Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01.")
-]
-OtherPlatform = Annotated[
-    str,
-    Option(
-        "--platform",
-        metavar="PLATFORM",
-        help="Another platform that the matrix declares, such as macos-arm64; or all of them.",
-    ),
-]
-At = Annotated[
-    list[str] | None,
-    Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),
-]
+MATRIX_NAME = argument("A folder of matrices/, for example tff.", metavar="MATRIX")
+CELL_NAMES = argument("Cell ids or globs.", metavar="[CELL]...")
+ISOLATION_LEVEL = option("L3, L2, L1 or L0; else the highest allowed.")
+KEEP_RECORDS = option("Keep a checkout's locks and records, under its commit.")
+POLICY_DAY = option("Another day than this one, such as 2027-04-01.", "--today", metavar="DATE")
+OTHER_PLATFORM = option(
+    "Another platform that the matrix declares, such as macos-arm64; or all of them.",
+    metavar="PLATFORM",
+)
+AT = option("A version to keep; one for each axis.", metavar="AXIS=VERSION")
 
 
 def needs_extra(extra: str, module: str) -> None:

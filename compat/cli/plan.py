@@ -7,15 +7,15 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from packaging.version import Version
 
 from compat import pipeline
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import interpreter, now
-from compat.cli.options import CellNames, MatrixName, OtherPlatform, workspace_of
+from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import about, envelope, note, report, say, table
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
@@ -52,40 +52,22 @@ Shown = Literal["table", "json", "github", "cells", "shell"]
 # How many locks --write makes at once, and how many plain installs it resolves again: of a few
 # hundred each is then a week old at most.
 _LOCKERS, _PLAIN = 4, 40
-Explained = Annotated[str, Option("--explain", metavar="CELL", help="The arithmetic of one cell.")]
-Here = Annotated[
-    bool, Option("--here", help="Also count the interpreters that this machine lacks.")
-]
-BudgetText = Annotated[
-    str, Option("--budget", metavar="90m", help="What to run now, in so much time.")
-]
-Shards = Annotated[int, Option("--shards", min=1, max=MOST_SHARDS, help="Number of shards.")]
-Pythons = Annotated[
-    str, Option("--pythons", metavar="SERIES", help="Python series that the runners have.")
-]
-Print = Annotated[
-    Shown, Option("--print", help="What --budget prints: shell is one command a shard.")
-]
-Proposed = Annotated[
-    bool, Option("--proposed", help="With --budget: only cells that proposals wait for.")
-]
-Write = Annotated[
-    bool, Option("--write", help="With --budget: fetch releases first, and lock what runs.")
-]
 
 
 def plan_command(
-    matrix: MatrixName,
-    words: CellNames = None,
-    explained: Explained = "",
-    here: Here = False,
-    budget: BudgetText = "",
-    shards: Shards = 1,
-    pythons: Pythons = "",
-    proposed: Proposed = False,
-    write: Write = False,
-    shown: Print = "table",
-    platform: OtherPlatform = "",
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = CELL_NAMES,
+    explained: str = option("The arithmetic of one cell.", "--explain", metavar="CELL"),
+    here: bool = option("Also count the interpreters that this machine lacks."),
+    budget: str = option("What to run now, in so much time.", metavar="90m"),
+    shards: int = option("Number of shards.", min=1, max=MOST_SHARDS, default=1),
+    pythons: str = option("Python series that the runners have.", metavar="SERIES"),
+    proposed: bool = option("With --budget: only cells that proposals wait for."),
+    write: bool = option("With --budget: fetch releases first, and lock what runs."),
+    shown: Shown = option(
+        "What --budget prints: shell is one command a shard.", "--print", default="table"
+    ),
+    platform: str = OTHER_PLATFORM,
 ) -> None:
     """List which cells are installable, and why the others are not.
 

@@ -3,13 +3,13 @@
 import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, Option, given
-from compat.cli.options import MatrixName, PolicyDay, policy_day, workspace_of
+from compat.cli.arguments import Exit, given, option
+from compat.cli.options import MATRIX_NAME, POLICY_DAY, policy_day, workspace_of
 from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
 from compat.pipeline import ProposedMoves
@@ -19,9 +19,9 @@ from compat.policy.propose import affected_words, floors
 
 
 def schedule_command(
-    matrix: MatrixName,
-    day: PolicyDay = "",
-    ics: Annotated[Path | None, Option("--ics", help="Write the calendar to this file.")] = None,
+    matrix: str = MATRIX_NAME,
+    day: str = POLICY_DAY,
+    ics: Path | None = option("Write the calendar to this file."),
 ) -> None:
     """List the coming moves of every minimum, three years ahead.
 
@@ -64,37 +64,20 @@ def _versions(pairs: Sequence[tuple[str, Any]]) -> str:
     return ", ".join(f"{axis} {version}" for axis, version in pairs)
 
 
-CellsOnly = Annotated[bool, Option("--cells", help="Print only the cells that must run first.")]
-Check = Annotated[bool, Option("--check", help="End with 1 when a move is open.")]
-Write = Annotated[bool, Option("--write", help="Apply open proposals.")]
-Target = Annotated[
-    list[Path] | None,
-    Option(
-        "--target",
-        help="A file of the library to move along, or its folder: every file that states a floor.",
-    ),
-]
-Open = Annotated[bool, Option("--open", help="Open, update or close pull request and issue.")]
-DryRun = Annotated[bool, Option("--dry-run", help="With --open: only show what would be sent.")]
-Repository = Annotated[str, Option("--repository", help="owner/name; else GITHUB_REPOSITORY.")]
-Base = Annotated[
-    str, Option("--base", help="The branch to change; else GITHUB_REF_NAME, else main.")
-]
-Site = Annotated[str, Option("--site", help="Where the site is, to link each cell to its page.")]
-
-
 def propose_command(
-    matrix: MatrixName,
-    day: PolicyDay = "",
-    cells: CellsOnly = False,
-    write: Write = False,
-    check: Check = False,
-    target: Target = None,
-    open_: Open = False,
-    dry_run: DryRun = False,
-    repository: Repository = "",
-    base: Base = "",
-    site: Site = "",
+    matrix: str = MATRIX_NAME,
+    day: str = POLICY_DAY,
+    cells: bool = option("Print only the cells that must run first."),
+    write: bool = option("Apply open proposals."),
+    check: bool = option("End with 1 when a move is open."),
+    target: list[Path] | None = option(
+        "A file of the library to move along, or its folder: every file that states a floor."
+    ),
+    open_: bool = option("Open, update or close pull request and issue."),
+    dry_run: bool = option("With --open: only show what would be sent."),
+    repository: str = option("owner/name; else GITHUB_REPOSITORY."),
+    base: str = option("The branch to change; else GITHUB_REF_NAME, else main."),
+    site: str = option("Where the site is, to link each cell to its page."),
 ) -> None:
     """Propose moves of the supported minimums, with their evidence.
 

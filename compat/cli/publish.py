@@ -3,10 +3,9 @@
 import datetime
 import time
 from pathlib import Path
-from typing import Annotated
 
 from compat import files, pipeline
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import environ, today
 from compat.cli.options import matrices_folder, matrix_names, needs_extra, workspace_of
 from compat.cli.output import envelope, note, report, say
@@ -19,28 +18,18 @@ from compat.site.wording import count
 from compat.site.writer import URLS, Written, verified, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
-Names = Annotated[
-    list[str] | None, Argument(metavar="[MATRIX...]", help="Default: all, largest first.")
-]
-Out = Annotated[Path, Option("--out", help="The folder that the site is written into.")]
-BaseUrl = Annotated[str, Option("--base-url", help="Base URL of the site.")]
-PublishDay = Annotated[
-    str, Option("--today", help="Date to publish as; else SOURCE_DATE_EPOCH, else today.")
-]
-ReportRepository = Annotated[
-    str,
-    Option("--repository", help="owner/name on GitHub that takes reports; else GITHUB_REPOSITORY."),
-]
-KeepUrls = Annotated[bool, Option("--keep-urls", help="Note all addresses in matrices/urls.json.")]
+NAMES = argument("Default: all, largest first.", metavar="[MATRIX...]")
+OUT = option("The folder that the site is written into.", default=Path("public"))
+PUBLISH_DAY = option("Date to publish as; else SOURCE_DATE_EPOCH, else today.", "--today")
 
 
 def publish_command(
-    matrix: Names = None,
-    out: Out = Path("public"),
-    base_url: BaseUrl = PREVIEW_URL,
-    day: PublishDay = "",
-    repository: ReportRepository = "",
-    keep_urls: KeepUrls = False,
+    matrix: list[str] | None = NAMES,
+    out: Path = OUT,
+    base_url: str = option("Base URL of the site.", default=PREVIEW_URL),
+    day: str = PUBLISH_DAY,
+    repository: str = option("owner/name on GitHub that takes reports; else GITHUB_REPOSITORY."),
+    keep_urls: bool = option("Note all addresses in matrices/urls.json."),
 ) -> None:
     """Write the site as static files.
 
@@ -83,10 +72,10 @@ def publish_command(
 
 
 def serve_command(
-    matrix: Names = None,
-    out: Out = Path("public"),
-    port: Annotated[int, Option("--port", help="The port on the loopback.")] = 8000,
-    day: PublishDay = "",
+    matrix: list[str] | None = NAMES,
+    out: Path = OUT,
+    port: int = option("The port on the loopback.", default=8000),
+    day: str = PUBLISH_DAY,
 ) -> None:
     """Publish, and serve the site on this machine.
 
@@ -172,7 +161,7 @@ def _a_second_later() -> bool:
 
 
 def verify_command(
-    folder: Annotated[Path, Argument(help="A published site, or a copy of it.")],
+    folder: Path = argument("A published site, or a copy of it."),
 ) -> None:
     """Check that a published site is complete and unchanged.
 

@@ -1,14 +1,13 @@
 """The command that records: it judges kept evidence again, or takes what other machines made."""
 
 from pathlib import Path
-from typing import Annotated
 
 from compat import pipeline
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.installs import take_plain
 from compat.cli.intake import take_learnt, take_locks, take_platforms, take_records
 from compat.cli.machine import without_places
-from compat.cli.options import MatrixName, workspace_of
+from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
 from compat.errors import UsageError
 from compat.results.record_files import convert_records
@@ -16,50 +15,24 @@ from compat.run.evidence import Isolation
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-Rejudge = Annotated[bool, Option("--rejudge", help="Judge the kept evidence again.")]
-Source = Annotated[Path | None, Option("--from", help="Take the sound records below this folder.")]
-PlanFile = Annotated[
-    Path | None, Option("--plan", help="What `compat plan --print github` printed.")
-]
-MadeBy = Annotated[
-    str,
-    Option("--run-url", help="The run that made the records; else this run of GitHub Actions."),
-]
-Level = Annotated[
-    Isolation | None,
-    Option("--isolation", help="Take records of this level alone; with --plan, of L3."),
-]
-LocksFolder = Annotated[Path | None, Option("--locks", help="Take the sound locks of this folder.")]
-PlainFile = Annotated[
-    Path | None,
-    Option("--plain", help="Take the sound answers about plain installs of this file."),
-]
-Withdrawn = Annotated[
-    str, Option("--withdraw", metavar="DIGEST", help="Take back the record of this digest.")
-]
-Because = Annotated[str, Option("--because", help="Why it is withdrawn.")]
-LearntFolder = Annotated[
-    Path | None, Option("--learnt", help="Take the sound clauses and probes of this folder.")
-]
-PlatformsFolder = Annotated[
-    Path | None,
-    Option("--platforms", help="Take the sound answers about other platforms below this."),
-]
-
 
 def record_command(
-    matrix: MatrixName,
-    rejudge: Rejudge = False,
-    source: Source = None,
-    plan: PlanFile = None,
-    made_by: MadeBy = "",
-    level: Level = None,
-    locks: LocksFolder = None,
-    plain: PlainFile = None,
-    learnt: LearntFolder = None,
-    platforms: PlatformsFolder = None,
-    withdraw: Withdrawn = "",
-    because: Because = "",
+    matrix: str = MATRIX_NAME,
+    rejudge: bool = option("Judge the kept evidence again."),
+    source: Path | None = option("Take the sound records below this folder.", "--from"),
+    plan: Path | None = option("What `compat plan --print github` printed."),
+    made_by: str = option(
+        "The run that made the records; else this run of GitHub Actions.", "--run-url"
+    ),
+    level: Isolation | None = option(
+        "Take records of this level alone; with --plan, of L3.", "--isolation"
+    ),
+    locks: Path | None = option("Take the sound locks of this folder."),
+    plain: Path | None = option("Take the sound answers about plain installs of this file."),
+    learnt: Path | None = option("Take the sound clauses and probes of this folder."),
+    platforms: Path | None = option("Take the sound answers about other platforms below this."),
+    withdraw: str = option("Take back the record of this digest.", metavar="DIGEST"),
+    because: str = option("Why it is withdrawn."),
 ) -> None:
     """Judge cached evidence again, or import records of other machines.
 
@@ -129,7 +102,9 @@ def _withdraw(workspace: Workspace, digest: str, because: str) -> int:
     return 0 if withdrawn else 1
 
 
-def convert_command(matrix: MatrixName) -> None:
+def convert_command(
+    matrix: str = MATRIX_NAME,
+) -> None:
     """Convert records of earlier releases.
 
     Records move into a file for each day. A file of the earlier form goes when its content is on

@@ -1,12 +1,10 @@
 """The command that finds what has to give way so that a cell can be locked."""
 
-from typing import Annotated
-
 import tomlkit
 
 from compat import questions
-from compat.cli.arguments import Argument, Exit, Option, given
-from compat.cli.options import IsolationLevel, MatrixName, refuse_faulty_suite, workspace_of
+from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch, locker_of
 from compat.errors import DeclarationError, UsageError
@@ -18,21 +16,15 @@ from compat.search.repair import MovedPackage, Repair
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-CellName = Annotated[str, Argument(metavar="CELL", help="The id of a cell.")]
-WithoutRules = Annotated[
-    bool, Option("--without-rules", help="Begin with the published metadata, without our rules.")
-]
-Verify = Annotated[
-    bool, Option("--verify/--no-verify", help="Install it and run the suite's core.")
-]
-
 
 def repair_command(
-    matrix: MatrixName,
-    cell: CellName,
-    without_rules: WithoutRules = False,
-    verify: Verify = True,
-    isolation: IsolationLevel = "",
+    matrix: str = MATRIX_NAME,
+    cell: str = argument("The id of a cell.", metavar="CELL"),
+    without_rules: bool = option("Begin with the published metadata, without our rules."),
+    verify: bool = option(
+        "Install it and run the suite's core.", "--verify/--no-verify", default=True
+    ),
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Find the smallest change of requirements that makes a cell installable.
 

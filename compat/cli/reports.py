@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
 from compat import files
 from compat.advise.lifted import lifted
-from compat.cli.arguments import Option
+from compat.cli.arguments import option
 from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
 from compat.github.markdown import code, inline
@@ -295,15 +295,8 @@ def _why(ran: RanCell) -> str:
     return inline(cause_sentence(outcome), 500)
 
 
-JUnitFile = Annotated[
-    Path | None, Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
-]
-SummaryFile = Annotated[
-    Path | None,
-    Option(
-        "--summary", metavar="FILE", help="Append a summary as Markdown, for $GITHUB_STEP_SUMMARY."
-    ),
-]
+JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
+SUMMARY_FILE = option("Append a summary as Markdown, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 

@@ -3,30 +3,29 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 from packaging.version import Version
 
 from compat import pipeline, questions
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.clean import make_room
 from compat.cli.intake import Shards
 from compat.cli.machine import disk_mb, interpreter, level_of
 from compat.cli.options import (
-    CellNames,
-    IsolationLevel,
-    KeepRecords,
-    MatrixName,
+    CELL_NAMES,
+    ISOLATION_LEVEL,
+    KEEP_RECORDS,
+    MATRIX_NAME,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
 from compat.cli.reports import (
-    JUnitFile,
+    JUNIT_FILE,
+    SUMMARY_FILE,
     ReportFiles,
-    SummaryFile,
     learnt,
     next_step,
     released_report,
@@ -136,61 +135,36 @@ def print_untried(result: BatchResult) -> None:
         note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")
 
 
-Quick = Annotated[bool, Option("--quick", help="The smoke cells that the matrix names.")]
-Jobs = Annotated[
-    int, Option("--jobs", "-j", min=0, help="Cells at once, as memory and disk allow.")
-]
-Attempts = Annotated[int, Option("--attempts", min=1, max=100, help="Attempts per cell.")]
-Keep = Annotated[bool, Option("--keep", help="Leave the cells' folders in place.")]
-TierName = Annotated[
-    Tier,
-    Option("--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."),
-]
-BudgetText = Annotated[
-    str, Option("--budget", metavar="90m", help="Spend so much time where an answer is worth most.")
-]
-PlanFile = Annotated[
-    Path | None,
-    Option("--plan", metavar="FILE", help="Run a shard of what plan --print github printed."),
-]
-ShardNumber = Annotated[int, Option("--shard", min=1, help="Which shard of --plan.")]
-SubjectFrom = Annotated[
-    str,
-    Option(
-        "--subject-from",
-        metavar="SOURCE",
-        help="Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
-    ),
-]
-FleetAddress = Annotated[
-    str, Option("--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers.")
-]
-Tls = Annotated[
-    Path | None,
-    Option("--tls", metavar="FOLDER", help="Certificates for --fleet: ca.pem, cert.pem, key.pem."),
-]
-DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be run.")]
+QUICK = option("The smoke cells that the matrix names.")
+JOBS = option("Cells at once, as memory and disk allow.", "-j", min=0, default=1)
 
 
 def run_command(
-    matrix: MatrixName,
-    words: CellNames = None,
-    quick: Quick = False,
-    budget: BudgetText = "",
-    jobs: Jobs = 1,
-    attempts: Attempts = 1,
-    tier: TierName = "full",
-    plan: PlanFile = None,
-    shard: ShardNumber = 1,
-    subject_from: SubjectFrom = "",
-    keep_records: KeepRecords = False,
-    isolation: IsolationLevel = "",
-    keep: Keep = False,
-    fleet: FleetAddress = "",
-    tls: Tls = None,
-    dry_run: DryRun = False,
-    junit: JUnitFile = None,
-    summary: SummaryFile = None,
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = CELL_NAMES,
+    quick: bool = QUICK,
+    budget: str = option("Spend so much time where an answer is worth most.", metavar="90m"),
+    jobs: int = JOBS,
+    attempts: int = option("Attempts per cell.", min=1, max=100, default=1),
+    tier: Tier = option(
+        "smoke: the suite's core capabilities alone; full: the whole suite.", default="full"
+    ),
+    plan: Path | None = option("Run a shard of what plan --print github printed.", metavar="FILE"),
+    shard: int = option("Which shard of --plan.", min=1, default=1),
+    subject_from: str = option(
+        "Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
+        metavar="SOURCE",
+    ),
+    keep_records: bool = KEEP_RECORDS,
+    isolation: str = ISOLATION_LEVEL,
+    keep: bool = option("Leave the cells' folders in place."),
+    fleet: str = option("Run the cells on a cluster's workers.", metavar="dask://HOST:PORT"),
+    tls: Path | None = option(
+        "Certificates for --fleet: ca.pem, cert.pem, key.pem.", metavar="FOLDER"
+    ),
+    dry_run: bool = option("Only say what would be run."),
+    junit: Path | None = JUNIT_FILE,
+    summary: Path | None = SUMMARY_FILE,
 ) -> None:
     """Install cells, run the suite in each, and record the results.
 

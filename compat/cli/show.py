@@ -3,14 +3,13 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
 from compat import files
 from compat.advise.commands import Whereabouts, commands, suite_lines
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import show_plain
 from compat.cli.machine import now
-from compat.cli.options import MatrixName, OtherPlatform, workspace_of
+from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import (
     RunWords,
@@ -36,19 +35,13 @@ MOST_LINES = 60
 
 
 def show_command(
-    matrix: MatrixName,
-    cell: Annotated[str, Argument(metavar="[CELL]", help="One cell, with its test results.")] = "",
-    by_cell: Annotated[
-        bool, Option("--cells", help="A line for each cell instead of the grid.")
-    ] = False,
-    table: Annotated[bool, Option("--table", help="Capability by release, as Markdown.")] = False,
-    plain: Annotated[
-        bool, Option("--plain", help="What a plain install of each release comes to.")
-    ] = False,
-    write: Annotated[
-        Path | None, Option("--into", metavar="FILE", help="Put the table between its marks there.")
-    ] = None,
-    platform: OtherPlatform = "",
+    matrix: str = MATRIX_NAME,
+    cell: str = argument("One cell, with its test results.", metavar="[CELL]"),
+    by_cell: bool = option("A line for each cell instead of the grid.", "--cells"),
+    table: bool = option("Capability by release, as Markdown."),
+    plain: bool = option("What a plain install of each release comes to."),
+    write: Path | None = option("Put the table between its marks there.", "--into", metavar="FILE"),
+    platform: str = OTHER_PLATFORM,
 ) -> None:
     """Show results as a grid, or everything about one cell.
 

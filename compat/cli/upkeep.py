@@ -5,14 +5,13 @@ over scheduled workflows.
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Annotated
 
 import msgspec
 import requests
 
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import environ, now
-from compat.cli.options import MatrixName, matrices_folder
+from compat.cli.options import MATRIX_NAME, matrices_folder
 from compat.cli.output import envelope, note, say
 from compat.errors import ServiceUnreachable, UsageError
 from compat.github.client import Again, GitHub, overdue
@@ -122,17 +121,13 @@ def _digest(proposals: Sequence[Proposal]) -> str:
     return hashlib.sha256("".join(proposal.digest for proposal in proposals).encode()).hexdigest()
 
 
-RepositoryName = Annotated[
-    str, Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
-]
+REPOSITORY_NAME = option("owner/name on GitHub; else GITHUB_REPOSITORY.")
 
 
 def keep_command(
-    matrix: MatrixName,
-    branch: Annotated[
-        str, Option("--branch", help="Push to this branch of origin; without it, only commit.")
-    ] = "",
-    repository: RepositoryName = "",
+    matrix: str = MATRIX_NAME,
+    branch: str = option("Push to this branch of origin; without it, only commit."),
+    repository: str = REPOSITORY_NAME,
 ) -> None:
     """Commit and push the catalogue, locks and records of a matrix.
 
@@ -172,12 +167,11 @@ def _show(matrix: str, result: PushResult) -> None:
 
 
 def watchdog_command(
-    workflow: Annotated[
-        str,
-        Argument(metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml."),
-    ],
-    days: Annotated[int, Option("--days", min=1, help="How old its newest success may be.")],
-    repository: RepositoryName = "",
+    workflow: str = argument(
+        "A file of .github/workflows, for example matrix.yml.", metavar="WORKFLOW"
+    ),
+    days: int = option("How old its newest success may be.", min=1),
+    repository: str = REPOSITORY_NAME,
 ) -> None:
     """Check that a scheduled workflow still runs.
 

@@ -2,15 +2,13 @@
 beside the matrix.
 """
 
-from typing import Annotated
-
 from packaging.version import Version
 
-from compat.cli.arguments import Argument, Option, given
+from compat.cli.arguments import argument, given, option
 from compat.cli.options import (
-    At,
-    IsolationLevel,
-    MatrixName,
+    AT,
+    ISOLATION_LEVEL,
+    MATRIX_NAME,
     kept_version,
     needs_extra,
     workspace_of,
@@ -38,22 +36,17 @@ from compat.site.wording import count
 from compat.workspace import Workspace
 
 _OWN: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
-AxisName = Annotated[str, Argument(metavar="AXIS", help="The axis, for example python.")]
-Write = Annotated[
-    bool, Option("--write", help="Read the wheels that were not read yet, and keep what they need.")
-]
-Try = Annotated[
-    bool, Option("--try", help="Run a cell below with annotations postponed in a changed copy.")
-]
 
 
 def why_command(
-    matrix: MatrixName,
-    axis: AxisName,
-    at: At = None,
-    write: Write = False,
-    try_it: Try = False,
-    isolation: IsolationLevel = "",
+    matrix: str = MATRIX_NAME,
+    axis: str = argument("The axis, for example python.", metavar="AXIS"),
+    at: list[str] | None = AT,
+    write: bool = option("Read the wheels that were not read yet, and keep what they need."),
+    try_it: bool = option(
+        "Run a cell below with annotations postponed in a changed copy.", "--try"
+    ),
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Explain what pins an axis's minimum version.
 

@@ -12,12 +12,12 @@ import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 from packaging.version import Version
 
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import (
     bench_of,
     cache_folder,
@@ -31,7 +31,7 @@ from compat.cli.machine import (
     now,
     sandbox_folder,
 )
-from compat.cli.options import IsolationLevel, index_settings
+from compat.cli.options import ISOLATION_LEVEL, index_settings
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import ThisMachine
 from compat.errors import UsageError
@@ -123,32 +123,15 @@ _SERIES = range(6, 20)
 # A scheduler that is started anew is back within minutes; a worker that nobody calls ends then.
 PATIENCE_SECONDS = 600.0
 
-Address = Annotated[str, Argument(metavar="dask://HOST:PORT", help="Where the scheduler listens.")]
-Workers = Annotated[
-    int, Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
-]
-ClusterWorkers = Annotated[
-    int, Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none.")
-]
-Share = Annotated[
-    int, Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N.")
-]
-Tls = Annotated[
-    Path | None,
-    Option("--tls", metavar="FOLDER", help="Certificates: ca.pem, cert.pem, key.pem. Encrypts."),
-]
-Host = Annotated[str, Option("--host", help="The address to listen at.")]
-Port = Annotated[
-    int, Option("--port", min=0, max=65535, help="The port to listen at; 0 takes a free one.")
-]
+TLS = option("Certificates: ca.pem, cert.pem, key.pem. Encrypts.", metavar="FOLDER")
 
 
 def worker_command(
-    address: Address,
-    workers: Workers = 1,
-    share: Share = 1,
-    tls: Tls = None,
-    isolation: IsolationLevel = "",
+    address: str = argument("Where the scheduler listens.", metavar="dask://HOST:PORT"),
+    workers: int = option("Cells at once: one worker each.", "-w", min=1, max=256, default=1),
+    share: int = option("Offer this part of memory and disk: one in N.", min=1, max=256, default=1),
+    tls: Path | None = TLS,
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Run cells for another machine's `compat run --fleet`.
 
@@ -202,11 +185,13 @@ def worker_command(
 
 
 def cluster_command(
-    workers: ClusterWorkers = 2,
-    host: Host = "127.0.0.1",
-    port: Port = 8786,
-    tls: Tls = None,
-    isolation: IsolationLevel = "",
+    workers: int = option("Workers on this machine; 0 for none.", "-w", min=0, max=256, default=2),
+    host: str = option("The address to listen at.", default="127.0.0.1"),
+    port: int = option(
+        "The port to listen at; 0 takes a free one.", min=0, max=65535, default=8786
+    ),
+    tls: Path | None = TLS,
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Start a scheduler and local workers for `compat run --fleet`.
 
