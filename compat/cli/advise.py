@@ -62,21 +62,20 @@ def advise_command(
         _say_card(workspace, answer.best, answer.because)
         for alternative in answer.alternatives:
             proof = alternative.card.proof
-            say()
+            say("")
             say(f"or {_named(workspace, alternative.card)}")
             say(f"  {alternative.trade_off}")
             say(f"  {_evidence(workspace, alternative.card)}; {proof.id}")
     else:
         _explain(workspace, answer)
     if lines and not given.as_json:
-        say()
+        say("")
         say("a plain install of that release:")
-        for line in lines:
-            say(f"  {line}")
+        say(*lines, indent=2)
     if elsewhere and not given.as_json:
         from compat.cli.installs import say_elsewhere
 
-        say()
+        say("")
         say_elsewhere(elsewhere)
         if without and isinstance(answer, Recommended):
             _say_container(workspace, answer.best, without)
@@ -134,13 +133,12 @@ def _lacking(workspace: Workspace, answer: Recommended) -> str:
 
 def _explain(workspace: Workspace, answer: Unproven) -> None:
     say("no tested combination matches:")
-    for sentence in answer.in_the_way:
-        say(f"  {sentence}")
+    say(*answer.in_the_way, indent=2)
     if answer.nearest is None:
         note(f"no combination of {workspace.name} is proven so far")
         return
     say(f"the nearest tested combination: {'; '.join(answer.changes)}")
-    say()
+    say("")
     _say_card(workspace, answer.nearest)
 
 
@@ -153,10 +151,8 @@ def _say_card(workspace: Workspace, card: Card, because: str = "") -> None:
         say(f"  {card.proof.score.words}")
     if card.proof.fails:
         say(f"  Does not work: {', '.join(_failing(workspace, card))}")
-    for reason in card.proof.stale:
-        say(f"  stale: {reason}")
-    for caution in card.cautions:
-        say(f"  caution: {caution}")
+    say(*(f"stale: {reason}" for reason in card.proof.stale), indent=2)
+    say(*(f"caution: {caution}" for caution in card.cautions), indent=2)
     for requirement in card.lifted:
         say(f"  lifted: {requirement.sentence}")
         say(f"    {requirement.because}")
@@ -167,8 +163,7 @@ def _say_card(workspace: Workspace, card: Card, because: str = "") -> None:
     lines = commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
-        for step in steps:
-            say(f"    {step}")
+        say(*steps, indent=4)
 
 
 def _named(workspace: Workspace, card: Card) -> str:

@@ -238,8 +238,7 @@ def _print(answer: Blame, changes: Changes, spent: SearchCost) -> None:
     if given.as_json:
         envelope(payload(answer, changes, spent))
         return
-    for line in sentences(answer, changes):
-        say(line)
+    say(*sentences(answer, changes))
     note(closing(answer, spent))
 
 

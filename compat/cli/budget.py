@@ -354,8 +354,7 @@ def _print(before: Coverage, after: Coverage, totals: ExploreTotals, audit: Audi
     if not tried and not totals.audited and not totals.failed:
         say(f"Nothing to do: all that can be tried here has a fresh result. {after.words}")
         return
-    for line in coverage_lines(before, after):
-        say(line)
+    say(*coverage_lines(before, after))
     for kind, number in totals.probes.items():
         if number:
             say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")

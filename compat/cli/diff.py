@@ -477,14 +477,12 @@ def _print(cells: CheckoutCells, comparison: Comparison, release: str) -> None:
     above = ""
     for kind, sentence, names in differing(comparison, titles, release):
         if kind != above:
-            say()
+            say("")
             say(f"{HEADINGS[kind]}:")
         above = kind
         say(f"  {sentence}")
-        for name in names:
-            say(f"    {name}")
-    for line in moved_words(comparison):
-        say(f"  {line}")
+        say(*names, indent=4)
+    say(*moved_words(comparison), indent=2)
 
 
 def _payload(cells: CheckoutCells, comparison: Comparison, release: Version) -> dict[str, Any]:

@@ -249,7 +249,7 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
             say(f"    {command}")
     for workspace, answer in answers:
         if faults_told or asked.message is not None:
-            say()
+            say("")
         say(f"{workspace.matrix.title}: {answer.state}")
         say(f"  {_place(workspace, asked)}")
         if answer.proof is not None:
@@ -266,8 +266,7 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
         more = len(known) - _PROBLEMS
         if more > 0:
             say(f"  and {count(more, 'more problem')}: --json has all")
-        for line in answer.notes[:_NOTES]:
-            say(f"  Note: {line}")
+        say(*(f"Note: {line}" for line in answer.notes[:_NOTES]), indent=2)
         if not works(answer):
             _print_change(workspace, asked, answer)
 
@@ -345,8 +344,7 @@ def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
     if lock is not None and (pins or neighbour.is_other_python or not asked.packages.versions):
         say("    to get it in a new environment:")
         place = Whereabouts(lock=f"matrices/{workspace.name}/locks/{lock.inputs.cell}.txt")
-        for line in commands(lock, place, workspace.matrix).uv:
-            say(f"    {line}")
+        say(*commands(lock, place, workspace.matrix).uv, indent=4)
 
 
 def _difference_words(is_other_python: bool, differ: tuple[DifferingPin, ...]) -> str:

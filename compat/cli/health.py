@@ -43,8 +43,7 @@ def health_command(
     if given.as_json:
         envelope({"matrix": matrix, **figures, "overdue_cells": overdue}, damaged)
     else:
-        for name, value in figures.items():
-            say(f"{name}: {value}")
+        say(*(f"{name}: {value}" for name, value in figures.items()))
         report(damaged)
     for cell in overdue:
         note(f"warning: {cell} is overdue; compat run {matrix} {cell} renews it")

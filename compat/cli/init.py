@@ -247,14 +247,11 @@ def _print(draft: Draft) -> None:
             }
         )
         return
-    for path in paths:
-        say(f"wrote {path}")
-    for reason in draft.reasons:
-        say(f"  {reason}.")
+    say(*(f"wrote {path}" for path in paths))
+    say(*(f"{reason}." for reason in draft.reasons), indent=2)
     if draft.left_out:
         say("  No axis of its own:")
-    for line in draft.left_out:
-        say(f"    {line}")
+    say(*draft.left_out, indent=4)
     say(f"  {count(draft.cells, 'cell')} can be installed as published.")
     if not draft.cells:
         note("no cell of this matrix can be installed as published")

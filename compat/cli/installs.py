@@ -132,8 +132,7 @@ def ask_platforms(
     if as_json:
         envelope({"answers": [install.row for install in answers]}, faults)
     else:
-        for install in answers:
-            say(f"{install.cell}  {install_line(install)}")
+        say(*(f"{install.cell}  {install_line(install)}" for install in answers))
         note(f"{count(len(answers), 'plain install')} asked, {len(errors)} without an answer")
     is_other = any(install.state != "resolves" for install in answers)
     return max((error.exit_code for error in errors), default=1 if is_other else 0)
@@ -532,8 +531,7 @@ def known_elsewhere(
 def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
     for name, sentences in lines.items():
         say(f"on {platform_title(name)}, where nothing was run:")
-        for line in sentences:
-            say(f"  {line}")
+        say(*sentences, indent=2)
 
 
 def _print_jobs(

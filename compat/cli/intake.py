@@ -452,6 +452,6 @@ def _refuse_no_folder(folder: Path, hint: str) -> None:
 def _show(document: dict[str, Any], faults: Sequence[Fault], kept: Iterable[str] = ()) -> None:
     if given.as_json:
         envelope({**document, "refused": [fault.path for fault in faults]}, faults)
-    for name in () if given.as_json else kept:
-        say(f"{name}  kept")
+    else:
+        say(*(f"{name}  kept" for name in kept))
     report(faults)

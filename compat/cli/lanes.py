@@ -40,8 +40,7 @@ def lanes_command(
     else:
         for cell in lanes.cells:
             _print(workspace, cell)
-        for alert in lanes.alerts:
-            say(alert.sentence)
+        say(*(alert.sentence for alert in lanes.alerts))
     if not workspace.matrix.has_lanes and not lanes.cells:
         ways = "`lowest = true` or [prereleases] in its matrix.toml declares one"
         note(f"{matrix} has no lane; {ways}")
@@ -75,8 +74,7 @@ def _report(workspace: Workspace, lanes: LaneReport) -> Report:
 def _print(workspace: Workspace, cell: LaneCell) -> None:
     tail = cell.outcome or cell.because
     say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
-    for floor in cell.floors:
-        say(f"  {floor.declared}: {floor_words(floor)}")
+    say(*(f"{floor.declared}: {floor_words(floor)}" for floor in cell.floors), indent=2)
     if cell.is_broken:
         say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
         say(f"  what makes it fail: {lane_blame(workspace.name, cell)}")

@@ -206,13 +206,10 @@ def _print(line: LockLine) -> None:
     say(f"{line.id}  {line.outcome}{tail}")
     if line.facts is not None:
         say(f"    {'; '.join(line.facts.words)}")
-    for sentence in line.relaxed:
-        say(f"    relaxed: {sentence}")
+    say(*(f"relaxed: {sentence}" for sentence in line.relaxed), indent=4)
     if line.builds:
         say(f"    built from source: {', '.join(line.builds)}")
     if line.kept:
         say(f"    kept as published, though a rule would relax it: {', '.join(line.kept)}")
-    for change in line.changes:
-        say(f"    {change}")
-    for reason in line.reasons:
-        say(f"    because of {reason}")
+    say(*line.changes, indent=4)
+    say(*(f"because of {reason}" for reason in line.reasons), indent=4)

@@ -26,16 +26,16 @@ def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
         say(f"disproved by {disproof.cell} on {disproof.on}, and removed: {about}")
     if disproofs:
         say(f"{count(len(fell), 'cell')} without an answer now{': ' if fell else ''}")
-        for cell in fell:
-            say(f"  {cell}")
+        say(*fell, indent=2)
 
 
 SCHEMA = 1
 
 
-def say(text: str = "") -> None:
-    """Print one line of data on stdout, whatever its length; control characters are escaped."""
-    print(visible(text))
+def say(*lines: str, indent: int = 0) -> None:
+    """Print lines of data on stdout, whatever their length; control characters are escaped."""
+    for line in lines:
+        print(visible(" " * indent + line))
 
 
 def note(text: str) -> None:

@@ -216,8 +216,7 @@ def _explain(workspace: Workspace, cell_id: str) -> None:
         envelope({"matrix": workspace.matrix.name, "id": cell.id, "explanation": lines})
         return
     say(cell.id)
-    for line in lines:
-        say(f"  {line}")
+    say(*lines, indent=2)
 
 
 def _known_without_run(workspace: Workspace, cell: str) -> tuple[str, ...]:

@@ -56,8 +56,7 @@ def schedule_command(
                 say(f"  {move.package} {move.to}: {because}")
     names = ("from", "minimum by the rules", "with the moves that are proven now")
     table(names, [(m.on, _versions(m.floors), _versions(m.proven)) for m in coming.minimums])
-    for outlook in outlooks(snapshot, when):
-        say(f"  {outlook.sentence}.")
+    say(*(f"{outlook.sentence}." for outlook in outlooks(snapshot, when)), indent=2)
 
 
 def _versions(pairs: Sequence[tuple[str, Any]]) -> str:
@@ -122,12 +121,12 @@ def propose_command(
             )
         extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
         if extensions:
-            say()
+            say("")
             say("New versions")
         for proposal in extensions:
             _print_proposal(proposal)
         for file in moves.changed:
-            say()
+            say("")
             print(files.unified_diff(file.path, file.before, file.after), end="")
         if opened:
             note("Next: --write applies the open proposals.")
@@ -186,10 +185,9 @@ def _print_json(moves: ProposedMoves, day: datetime.date) -> None:
 
 
 def _print_floor(floor: AxisFloor, proposals: Sequence[Proposal]) -> None:
-    say()
+    say("")
     say(f"{floor.package}")
-    for line in floor.arithmetic:
-        say(f"  {line}")
+    say(*floor.arithmetic, indent=2)
     if not proposals:
         say("  So nothing is proposed.")
     for proposal in proposals:
@@ -197,22 +195,17 @@ def _print_floor(floor: AxisFloor, proposals: Sequence[Proposal]) -> None:
 
 
 def _print_proposal(proposal: Proposal) -> None:
-    say()
+    say("")
     say(
         f"  {proposal.kind} {proposal.package} {proposal.current} -> {proposal.proposed}:"
         f" {'OPEN' if proposal.is_open else 'waits'}  ({proposal.id})"
     )
-    for line in (*proposal.grounds, *proposal.arithmetic[-1:]):
-        say(f"    {line}")
-    for objection in proposal.objections:
-        say(f"    against: {objection.because}")
-    for gone in proposal.lost:
-        say(f"    no longer covered: {affected_words(gone)}")
-    for more in proposal.gained:
-        say(f"    newly covered: {affected_words(more)}")
+    say(*(*proposal.grounds, *proposal.arithmetic[-1:]), indent=4)
+    say(*(f"against: {objection.because}" for objection in proposal.objections), indent=4)
+    say(*(f"no longer covered: {affected_words(gone)}" for gone in proposal.lost), indent=4)
+    say(*(f"newly covered: {affected_words(more)}" for more in proposal.gained), indent=4)
     for cell in proposal.evidence:
         days = f" on {', '.join(map(str, cell.days))}" if cell.days else ""
         outcome = f", {cell.outcome}{days}" if cell.outcome else ""
         say(f"    {cell.word}: {cell.cell}  {cell.verdict}{outcome}")
-    for need in proposal.needs:
-        say(f"    to run: {need}")
+    say(*(f"to run: {need}" for need in proposal.needs), indent=4)

@@ -83,8 +83,7 @@ def record_command(
         rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in result.changed]
         envelope({"changed": rows})
         return
-    for record in result.changed:
-        say(f"{record.cell}  {record.outcome}")
+    say(*(f"{record.cell}  {record.outcome}" for record in result.changed))
     differing = count(len(result.changed), "record differs", "records differ")
     note(f"{differing} when judged again")
 

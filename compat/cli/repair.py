@@ -91,8 +91,7 @@ def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome |
 
 
 def _print(repair: Repair, outcome: Outcome | None, workspace: Workspace) -> None:
-    for text in repair.refuted:
-        say(f"passed over: {text}, as recorded")
+    say(*(f"passed over: {text}, as recorded" for text in repair.refuted))
     if not repair.refusal:
         say(f"{repair.cell} can be locked as it is")
         return
@@ -100,8 +99,7 @@ def _print(repair: Repair, outcome: Outcome | None, workspace: Workspace) -> Non
     if repair.lock is None:
         say(f"with every requirement on other packages freed: {repair.remains}")
         return
-    for moved in repair.moved:
-        say(f"  {change(moved)}")
+    say(*map(change, repair.moved), indent=2)
     if not repair.moved:
         say("  nothing but the versions that the cell names has to give way")
     if outcome is not None:
@@ -128,11 +126,10 @@ def _print(repair: Repair, outcome: Outcome | None, workspace: Workspace) -> Non
 
 
 def _section(title: str, text: str) -> None:
-    say()
+    say("")
     say(title)
-    say()
-    for line in text.splitlines():
-        say(line)
+    say("")
+    say(*text.splitlines())
 
 
 def change(moved: MovedPackage) -> str:

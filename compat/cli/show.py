@@ -133,19 +133,15 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     if verdict.score.words:
         say(f"  {verdict.score.words}")
     faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
-    for reason in verdict.reasons:
-        say(f"  {reason}")
-    for caution in cautions_of(workspace, cell):
-        say(f"  caution: {caution}")
+    say(*verdict.reasons, indent=2)
+    say(*(f"caution: {caution}" for caution in cautions_of(workspace, cell)), indent=2)
     asked = readable_cell(cell, workspace.matrix)
     for install in plain_of_cell(workspace.snapshot, asked) if asked else ():
         say(f"  a plain install today: {install_line(install)}")
-    for line in answer_lines(verdict.capabilities, faults):
-        say(f"  {line}")
+    say(*answer_lines(verdict.capabilities, faults), indent=2)
     if verdict.helpers:
         say("  of the suite's own helpers, which say nothing about the library:")
-    for capability in verdict.helpers:
-        say(f"    {_answer(capability)}")
+    say(*map(_answer, verdict.helpers), indent=4)
     records = workspace.records(cell)
     # Only of a failed test it takes the other cells of the release to say what a run came to.
     has_failed = any(
@@ -157,14 +153,11 @@ def _print_results(workspace: Workspace, cell: str) -> None:
         if record.tier == "smoke":
             result = f"{result}, the core of the suite alone"
         say(f"  run of {record.started:%Y-%m-%d %H:%M} UTC at {record.isolation}: {result}")
-    for remark in records[-1].remarks if records else ():
-        say(f"  {remark}")
+    say(*records[-1].remarks if records else (), indent=2)
     if records and records[-1].log:
         say("  log around the first error:")
-        for line in records[-1].log.splitlines():
-            say(f"    {line}")
-    for line in reproduction(workspace, cell):
-        say(f"  {line}")
+        say(*records[-1].log.splitlines(), indent=4)
+    say(*reproduction(workspace, cell), indent=2)
 
 
 def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) -> Iterator[str]:

@@ -113,8 +113,7 @@ def print_outcome(what: str, outcome: Outcome) -> None:
     say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
     if outcome.did == "would-do":
         for part in (outcome.title, outcome.body, outcome.diff):
-            for line in part.splitlines():
-                say(line)
+            say(*part.splitlines())
 
 
 def _digest(proposals: Sequence[Proposal]) -> str:

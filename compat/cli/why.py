@@ -136,16 +136,13 @@ def _print_python(floor: PythonFloor, subject: str) -> None:
     declared = f"says {floor.requires_python}" if floor.requires_python else "is not declared"
     say(f"{subject} {floor.release}: requires-python {declared}")
     say(keeper_sentence(floor))
-    for line in place_lines(floor) if floor.keepers else ():
-        say(f"  {line}")
+    say(*place_lines(floor) if floor.keepers else (), indent=2)
     if floor.unreached:
         say(unreached_sentence(floor))
-    for cell in floor.below:
-        say(below_sentence(cell, "Python"))
+    say(*(below_sentence(cell, "Python") for cell in floor.below))
     if not floor.below:
         say(f"The release itself was not run on a Python older than {floor.series}.")
-    for run in floor.changed:
-        say(changed_sentence(floor, run))
+    say(*(changed_sentence(floor, run) for run in floor.changed))
 
 
 def _print_table(floors: list[PythonFloor]) -> None:
@@ -185,8 +182,7 @@ def _tell_package(snapshot: Snapshot, axis: PackageAxis, release: Version | None
     for floor in floors:
         say(package_sentence(floor))
         if release is not None:
-            for cell in floor.below:
-                say(f"  {below_sentence(cell, axis.package)}")
+            say(*(below_sentence(cell, axis.package) for cell in floor.below), indent=2)
             if not floor.below:
                 say(
                     f"  No cell below {axis.package} {floor.lower} has run."
