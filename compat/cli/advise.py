@@ -50,7 +50,15 @@ def advise_command(
     advise tff --need import; compat advise tff tff==0.87.0 --platform macos-arm64
     """
     workspace = workspace_of(matrix)
-    asked = request_of(words or (), workspace.matrix, _capabilities(workspace), need or (), goal)
+    declared = (capability.id for capability in workspace.described)
+    tested = tested_capabilities(workspace.snapshot)
+    asked = request_of(
+        words or (),
+        workspace.matrix,
+        sorted({*declared, *tested} - workspace.context.helpers),
+        need or (),
+        goal,
+    )
     answer = advisor_of(workspace).answer(asked)
     lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
     lines = advised_plain(workspace, asked)
@@ -113,12 +121,6 @@ def _say_container(workspace: Workspace, best: Card, without: list[PlatformName]
 def advisor_of(workspace: Workspace) -> Advisor:
     digests = workspace.lock_digests
     return Advisor(workspace.snapshot, LocksByCell(digests, workspace.lock), digests.versions)
-
-
-def _capabilities(workspace: Workspace) -> list[str]:
-    declared = (capability.id for capability in workspace.described)
-    tested = tested_capabilities(workspace.snapshot)
-    return sorted({*declared, *tested} - workspace.context.helpers)
 
 
 def _lacking(workspace: Workspace, answer: Recommended) -> str:

@@ -204,7 +204,10 @@ def blame_command(
         tell=note,
     )
     folder = cache_folder() / "blame" / workspace.name
-    laboratory = LockLaboratory(workspace, folder, steps, _seconds(budget))
+    seconds = float(seconds_of(budget)) if budget else None
+    if seconds == 0:
+        raise UsageError.of(f"--budget {budget!r} is not a time such as 90m or 1h30m")
+    laboratory = LockLaboratory(workspace, folder, steps, seconds)
     answer = questions.blamed(laboratory, *ends)
     if answer.is_verified and answer.causes:
         questions.keep_blame(workspace, laboratory, answer)
@@ -226,12 +229,6 @@ def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
                 f"{' '.join(cells)} names {count(len(named), 'cell')}", hint=named[0].id
             )
     return good, bad
-
-
-def _seconds(budget: str) -> float | None:
-    if budget and not seconds_of(budget):
-        raise UsageError.of(f"--budget {budget!r} is not a time such as 90m or 1h30m")
-    return float(seconds_of(budget)) if budget else None
 
 
 def _print(answer: Blame, changes: Changes, spent: SearchCost) -> None:

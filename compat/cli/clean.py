@@ -42,7 +42,20 @@ def clean_command(
     if given.as_json:
         envelope({"removed": not dry_run, "kinds": _kinds(items, unused)})
         return
-    _print(items, unused, dry_run)
+    goes = "would go" if dry_run else "removed"
+    rows = [
+        (
+            kind,
+            f"{row['items']:,}",
+            _shown(row["bytes"]),
+            f"{row['removed_items']:,}",
+            _shown(row["removed_bytes"]),
+        )
+        for kind, row in _kinds(items, unused).items()
+    ]
+    table(("what", "number", "size", goes, "of size"), rows)
+    freed = _shown(sum(item.size for item in unused))
+    say(f"{count(len(unused), 'item')} {goes}, {freed}")
 
 
 def make_room(megabytes: int) -> None:
@@ -100,23 +113,6 @@ def _kinds(items: Sequence[CacheItem], unused: Sequence[CacheItem]) -> dict[str,
 
 def _size(items: Iterable[CacheItem], kind: str) -> int:
     return sum(item.size for item in items if item.kind == kind)
-
-
-def _print(items: Sequence[CacheItem], unused: Sequence[CacheItem], dry_run: bool) -> None:
-    goes = "would go" if dry_run else "removed"
-    rows = [
-        (
-            kind,
-            f"{row['items']:,}",
-            _shown(row["bytes"]),
-            f"{row['removed_items']:,}",
-            _shown(row["removed_bytes"]),
-        )
-        for kind, row in _kinds(items, unused).items()
-    ]
-    table(("what", "number", "size", goes, "of size"), rows)
-    freed = _shown(sum(item.size for item in unused))
-    say(f"{count(len(unused), 'item')} {goes}, {freed}")
 
 
 def _shown(size: int) -> str:

@@ -109,6 +109,15 @@ def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
     sys.stdout.write(text.decode(errors="replace") + "\n")
 
 
+def answer(document: Any, head: str, lines: Iterable[str], faults: Sequence[Fault] = ()) -> None:
+    """Print a document where JSON is asked for, else a line and those below it."""
+    if given.as_json:
+        envelope(document, faults)
+        return
+    say(head)
+    say(*lines, indent=2)
+
+
 def report(faults: Iterable[Fault]) -> None:
     for fault in faults:
         print(f"error: {fault.line()}", file=sys.stderr)

@@ -1,16 +1,14 @@
 """The command that runs cells: which, where, and what they came to."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
-from packaging.version import Version
 
 from compat import pipeline, questions
 from compat.cli.arguments import Exit, given, option
 from compat.cli.clean import make_room
-from compat.cli.intake import Shards
 from compat.cli.machine import disk_mb, interpreter, level_of
 from compat.cli.options import (
     CELL_NAMES,
@@ -22,6 +20,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
+from compat.cli.record import Shards
 from compat.cli.reports import (
     JUNIT_FILE,
     SUMMARY_FILE,
@@ -40,7 +39,6 @@ from compat.fleet.choices import CellToRun, outside
 from compat.plan.cell import parse_cell
 from compat.results.durations import by_step
 from compat.results.record import Record, StepSeconds
-from compat.run.evidence import Isolation
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -198,7 +196,12 @@ def run_command(
     if bool(words) + quick + (plan is not None) > 1:
         raise UsageError.of("name cells, or --quick, or --plan: one of the three")
     alone = dry_run or keep or plan is not None or bool(fleet or budget)
-    asked = _asked_checkout(subject_from, keep_records, isolation, alone)
+    if keep_records and not subject_from:
+        raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
+    if subject_from and alone:
+        without = "--dry-run, --keep, --plan, --budget and --fleet"
+        raise UsageError.of(f"--subject-from goes without {without}")
+    asked = (subject_from, level_of(isolation), keep_records) if subject_from else None
     workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
     if budget:
@@ -222,7 +225,14 @@ def run_command(
     if plan is not None:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
         raise Exit(_run_shard(workspace, plan, shard, options, machine, reports))
-    choices = pipeline.chosen(workspace, words or (), quick, tier, _finder(workspace))
+    platform = workspace.matrix.platform
+    choices = pipeline.chosen(
+        workspace,
+        words or (),
+        quick,
+        tier,
+        lambda series: interpreter(series, platform) is not None,
+    )
     for remark in choices.remarks:
         note(remark)
     if choices.infeasible:
@@ -271,25 +281,6 @@ def _workers(suite: Suite, jobs: int, dry_run: bool) -> int:
     if not dry_run:
         make_room(jobs * suite.disk_mb)
     return workers_that_fit(jobs, suite)
-
-
-def _finder(workspace: Workspace) -> Callable[[Version], bool]:
-    platform = workspace.matrix.platform
-    return lambda series: interpreter(series, platform) is not None
-
-
-def _asked_checkout(
-    source: str, keep_records: bool, isolation: str, alone: bool
-) -> tuple[str, Isolation, bool] | None:
-    """The checkout that is to be run, its isolation level, and whether its records are kept; None
-    for releases. `alone` says that an option was given which only they have.
-    """
-    if keep_records and not source:
-        raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
-    if source and alone:
-        without = "--dry-run, --keep, --plan, --budget and --fleet"
-        raise UsageError.of(f"--subject-from goes without {without}")
-    return (source, level_of(isolation), keep_records) if source else None
 
 
 def _machine(

@@ -72,7 +72,11 @@ def show_command(
         raise Exit(_capabilities(workspace, write))
     cells = [cell] if cell else workspace.shown_ids()
     if cell and not workspace.is_known(cell):
-        _refuse_unknown(workspace, cell)
+        verdict = workspace.verdict(cell)
+        says_nothing = verdict.evidence == "none" and not verdict.blocked_by
+        if cell not in workspace.learnt.plain and says_nothing:
+            hint = f"compat run {workspace.name} {cell} finds out"
+            raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
     if given.as_json:
         rows = [verdict_row(workspace, name) for name in cells]
         envelope({"matrix": matrix, "cells": rows})
@@ -88,14 +92,6 @@ def show_command(
     for fault in damaged:
         note(fault.line())
     raise Exit(1 if damaged else 0)
-
-
-def _refuse_unknown(workspace: Workspace, cell: str) -> None:
-    verdict = workspace.verdict(cell)
-    says_nothing = verdict.evidence == "none" and not verdict.blocked_by
-    if cell not in workspace.learnt.plain and says_nothing:
-        hint = f"compat run {workspace.name} {cell} finds out"
-        raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
 
 
 def _capabilities(workspace: Workspace, path: Path | None) -> int:

@@ -15,7 +15,7 @@ from compat.cli.options import MATRIX_NAME, matrices_folder
 from compat.cli.output import envelope, note, say
 from compat.errors import ServiceUnreachable, UsageError
 from compat.github.client import Again, GitHub, overdue
-from compat.github.measured import GitRepository, PushResult, push_measured
+from compat.github.measured import GitRepository, push_measured
 from compat.github.standing import (
     Branches,
     IssueKey,
@@ -148,21 +148,17 @@ def keep_command(
     if given.as_json:
         envelope({"matrix": matrix, **msgspec.to_builtins(result)})
     else:
-        _show(matrix, result)
-
-
-def _show(matrix: str, result: PushResult) -> None:
-    match result.outcome:
-        case "nothing-new":
-            note(f"nothing new to keep of {matrix}")
-        case "committed":
-            say(f"{matrix}: committed as {result.commit[:12]}")
-            note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")
-        case "pushed":
-            say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
-        case "offered":
-            note(result.because)
-            say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
+        match result.outcome:
+            case "nothing-new":
+                note(f"nothing new to keep of {matrix}")
+            case "committed":
+                say(f"{matrix}: committed as {result.commit[:12]}")
+                note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")
+            case "pushed":
+                say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
+            case "offered":
+                note(result.because)
+                say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
 
 
 def watchdog_command(

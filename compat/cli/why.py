@@ -89,7 +89,9 @@ def why_command(
         envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
         return
     if release is None:
-        _print_table(floors)
+        names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
+        more = ("kept by", "works on", "below", "postponed, below")
+        table((*names, *more), map(_row, floors))
     else:
         _print_python(floors[0], known.matrix.subject_axis.package)
     unread = sum(floor.needs is None for floor in floors)
@@ -143,12 +145,6 @@ def _print_python(floor: PythonFloor, subject: str) -> None:
     if not floor.below:
         say(f"The release itself was not run on a Python older than {floor.series}.")
     say(*(changed_sentence(floor, run) for run in floor.changed))
-
-
-def _print_table(floors: list[PythonFloor]) -> None:
-    names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
-    more = ("kept by", "works on", "below", "postponed, below")
-    table((*names, *more), map(_row, floors))
 
 
 def _row(floor: PythonFloor) -> tuple[str, ...]:
