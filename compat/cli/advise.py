@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from compat.advise.answer import Advisor, Card, Recommended, Unproven, tested
-from compat.advise.commands import Whereabouts, commands
+from compat.advise.answer import Advisor, Card, Recommended, tested
+from compat.advise.commands import Commands, Whereabouts, commands
 from compat.advise.proof import tested_capabilities
 from compat.advise.request import Goal, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
@@ -13,7 +13,7 @@ from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import verdict_words
 from compat.declare.platforms import PlatformName
 from compat.lock.lock_text import LocksByCell
-from compat.site.lock_facts import LockFacts, lock_facts
+from compat.site.lock_facts import lock_facts
 from compat.site.wording import failing_words, listed
 from compat.workspace import Workspace
 
@@ -51,71 +51,82 @@ def advise_command(
     """
     workspace = workspace_of(matrix)
     declared = (capability.id for capability in workspace.described)
-    tested = tested_capabilities(workspace.snapshot)
-    asked = request_of(
-        words or (),
-        workspace.matrix,
-        sorted({*declared, *tested} - workspace.context.helpers),
-        need or (),
-        goal,
-    )
+    known = {*declared, *tested_capabilities(workspace.snapshot)} - workspace.context.helpers
+    asked = request_of(words or (), workspace.matrix, sorted(known), need or (), goal)
     answer = advisor_of(workspace).answer(asked)
-    lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
+    found = answer if isinstance(answer, Recommended) else None
+    lacking = ""
+    if found and found.best.proof.kind != "works" and not asked.needs:
+        faults = found.best.proof.faults
+        came_to = f"it came to {workspace.snapshot.by_id[found.best.proof.id].outcome}"
+        verb = "fail" if faults[1:] else "fails"
+        what = f"{listed(faults)} {verb}" if faults else came_to
+        hint = "--need CAPABILITY asks for no more than you need"
+        lacking = f"this works only in part: {what} ({hint})"
     lines = advised_plain(workspace, asked)
-    elsewhere, without = _elsewhere(workspace, answer, platform)
+    # What is known of the release on the platforms that an option names, and where it does not
+    # install.
+    elsewhere: dict[PlatformName, list[str]] = {}
+    without: list[PlatformName] = []
+    if platform:
+        from compat.cli.installs import advised_elsewhere, platforms_named
+
+        release = None if found is None else found.best.proof.version(workspace.matrix.subject)
+        named = platforms_named(workspace, platform)
+        elsewhere, without = advised_elsewhere(workspace, asked, release, named)
     if given.as_json:
-        beside = {"plain": lines, "platforms": elsewhere, "not_on": without}
-        envelope(_payload(workspace, answer) | beside)
+        unproven = None if isinstance(answer, Recommended) else answer
+        best = answer.best if isinstance(answer, Recommended) else answer.nearest
+        document = {
+            "matrix": workspace.snapshot.matrix.name,
+            "request": {
+                "wants": {want.axis.name: str(want.specifier) for want in asked.wants},
+                "needs": asked.needs,
+                "goal": asked.goal,
+            },
+            "proven": unproven is None,
+            "in_the_way": unproven.in_the_way if unproven else (),
+            "changes": unproven.changes if unproven else (),
+            "best": None if best is None else _card(workspace, best),
+            "because": found.because if found else "",
+            "alternatives": [
+                {**_card(workspace, other.card), "trade_off": other.trade_off}
+                for other in (found.alternatives if found else ())
+            ],
+        }
+        envelope(document | {"plain": lines, "platforms": elsewhere, "not_on": without})
     elif isinstance(answer, Recommended):
         _say_card(workspace, answer.best, answer.because)
-        for alternative in answer.alternatives:
-            proof = alternative.card.proof
-            say("")
-            say(f"or {_named(workspace, alternative.card)}")
-            say(f"  {alternative.trade_off}")
-            say(f"  {_evidence(workspace, alternative.card)}; {proof.id}")
+        for other in answer.alternatives:
+            say("", f"or {_named(workspace, other.card)}")
+            say(other.trade_off, _evidence(workspace, other.card), indent=2)
     else:
-        _explain(workspace, answer)
+        say("no tested combination matches:")
+        say(*answer.in_the_way, indent=2)
+        if answer.nearest is None:
+            note(f"no combination of {workspace.name} is proven so far")
+        else:
+            say(f"the nearest tested combination: {'; '.join(answer.changes)}", "")
+            _say_card(workspace, answer.nearest)
     if lines and not given.as_json:
-        say("")
-        say("a plain install of that release:")
+        say("", "a plain install of that release:")
         say(*lines, indent=2)
     if elsewhere and not given.as_json:
         from compat.cli.installs import say_elsewhere
+        from compat.site.install_words import platform_title
 
         say("")
         say_elsewhere(elsewhere)
-        if without and isinstance(answer, Recommended):
-            _say_container(workspace, answer.best, without)
+        if without and found:
+            titles = listed([platform_title(name) for name in without])
+            how: Commands = _card(workspace, found.best)["commands"]
+            runs_on = f"It is for {how.platform}: run it in a container:"
+            say(f"It does not install on {titles}. {runs_on}")
+            for line in how.docker:
+                print(f"    {line}")
     if lacking:
         note(f"warning: {lacking}")
-    raise Exit(0 if isinstance(answer, Recommended) and not lacking and not without else 1)
-
-
-def _elsewhere(
-    workspace: Workspace, answer: Recommended | Unproven, platform: str
-) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
-    """What is known of the release on the platforms that an option names, and on which of them it
-    does not install.
-    """
-    if not platform:
-        return {}, []
-    from compat.cli.installs import advised_elsewhere, platforms_named
-
-    named = platforms_named(workspace, platform)
-    best = answer.best.proof if isinstance(answer, Recommended) else None
-    release = None if best is None else best.version(workspace.matrix.subject)
-    return advised_elsewhere(workspace, answer.request, release, named)
-
-
-def _say_container(workspace: Workspace, best: Card, without: list[PlatformName]) -> None:
-    from compat.site.install_words import platform_title
-
-    lines = commands(best.lock, _whereabouts(workspace, best), workspace.matrix)
-    titles = listed([platform_title(name) for name in without])
-    say(f"It does not install on {titles}. It is for {lines.platform}: run it in a container:")
-    for line in lines.docker:
-        print(f"    {line}")
+    raise Exit(0 if found and not lacking and not without else 1)
 
 
 def advisor_of(workspace: Workspace) -> Advisor:
@@ -123,49 +134,33 @@ def advisor_of(workspace: Workspace) -> Advisor:
     return Advisor(workspace.snapshot, LocksByCell(digests, workspace.lock), digests.versions)
 
 
-def _lacking(workspace: Workspace, answer: Recommended) -> str:
-    proof = answer.best.proof
-    if proof.kind == "works" or answer.request.needs:
-        return ""
-    outcome = workspace.snapshot.by_id[proof.id].outcome
-    verb = "fail" if proof.faults[1:] else "fails"
-    what = f"{listed(proof.faults)} {verb}" if proof.faults else f"it came to {outcome}"
-    return f"this works only in part: {what} (--need CAPABILITY asks for no more than you need)"
-
-
-def _explain(workspace: Workspace, answer: Unproven) -> None:
-    say("no tested combination matches:")
-    say(*answer.in_the_way, indent=2)
-    if answer.nearest is None:
-        note(f"no combination of {workspace.name} is proven so far")
-        return
-    say(f"the nearest tested combination: {'; '.join(answer.changes)}")
-    say("")
-    _say_card(workspace, answer.nearest)
-
-
 def _say_card(workspace: Workspace, card: Card, because: str = "") -> None:
+    proof, document = card.proof, _card(workspace, card)
+    lines: Commands = document["commands"]
     say(_named(workspace, card))
-    if because:
-        say(f"  {because}")
-    say(f"  {_evidence(workspace, card)}; {card.proof.id}")
-    if card.proof.score.words:
-        say(f"  {card.proof.score.words}")
-    if card.proof.fails:
-        say(f"  Does not work: {', '.join(_failing(workspace, card))}")
-    say(*(f"stale: {reason}" for reason in card.proof.stale), indent=2)
+    say(*filter(None, (because, _evidence(workspace, card), proof.score.words)), indent=2)
+    if proof.fails:
+        titles = {capability.id: capability.title for capability in workspace.described}
+        verdict = workspace.snapshot.by_id[proof.id]
+        failing = failing_words(verdict, lambda name: titles.get(name, name))
+        say(f"  Does not work: {', '.join(failing)}")
+    say(*(f"stale: {reason}" for reason in proof.stale), indent=2)
     say(*(f"caution: {caution}" for caution in card.cautions), indent=2)
     for requirement in card.lifted:
-        say(f"  lifted: {requirement.sentence}")
-        say(f"    {requirement.because}")
-    if card.proof.cell.recipe != "fresh":
-        say(f"  as published: {card.published.command}")
-        say(f"    {card.published.sentence}")
-    say(f"  {'; '.join(_facts(workspace, card).words)}")
-    lines = commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
+        say(f"  lifted: {requirement.sentence}", f"    {requirement.because}")
+    if proof.cell.recipe != "fresh":
+        say(f"  as published: {card.published.command}", f"    {card.published.sentence}")
+    say(f"  {'; '.join(document['facts'].words)}")
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
         say(*steps, indent=4)
+
+
+def _evidence(workspace: Workspace, card: Card) -> str:
+    proof, words = card.proof, verdict_words(workspace, card.proof.id)
+    return (
+        f"{words}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}; {proof.id}"
+    )
 
 
 def _named(workspace: Workspace, card: Card) -> str:
@@ -174,81 +169,25 @@ def _named(workspace: Workspace, card: Card) -> str:
     )
 
 
-def _evidence(workspace: Workspace, card: Card) -> str:
-    proof = card.proof
-    words = verdict_words(workspace, proof.id)
-    return f"{words}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}"
-
-
-def _failing(workspace: Workspace, card: Card) -> tuple[str, ...]:
-    titles = {capability.id: capability.title for capability in workspace.described}
-    verdict = workspace.snapshot.by_id[card.proof.id]
-    return failing_words(verdict, lambda name: titles.get(name, name))
-
-
-def _whereabouts(workspace: Workspace, card: Card) -> Whereabouts:
-    return Whereabouts(lock=f"matrices/{workspace.name}/locks/{card.proof.id}.txt")
-
-
-def _payload(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, Any]:
-    """The answer as machines read it: the same keys whether or not something is proven."""
-    best = answer.best if isinstance(answer, Recommended) else answer.nearest
-    alternatives = answer.alternatives if isinstance(answer, Recommended) else ()
-    unproven = isinstance(answer, Unproven)
-    return {
-        "matrix": workspace.snapshot.matrix.name,
-        "request": {
-            "wants": {want.axis.name: str(want.specifier) for want in answer.request.wants},
-            "needs": answer.request.needs,
-            "goal": answer.request.goal,
-        },
-        "proven": not unproven,
-        "in_the_way": answer.in_the_way if isinstance(answer, Unproven) else (),
-        "changes": answer.changes if isinstance(answer, Unproven) else (),
-        "best": None if best is None else _card(workspace, best),
-        "because": answer.because if isinstance(answer, Recommended) else "",
-        "alternatives": [
-            {**_card(workspace, alternative.card), "trade_off": alternative.trade_off}
-            for alternative in alternatives
-        ],
-    }
-
-
 def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
-    proof, lines = card.proof, commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
+    proof, digest = card.proof, card.lock.digest
+    records = workspace.newest_records(proof.id, digest)
+    place = Whereabouts(lock=f"matrices/{workspace.name}/locks/{proof.id}.txt")
+    names = ("score", "fails", "faults", "changed", "tested", "days", "last", "isolation", "stale")
     return {
         "id": proof.id,
         "recipe": proof.cell.recipe,
         "verdict": proof.kind,
-        "coordinates": {
-            coordinate.axis: coordinate.version for coordinate in proof.cell.coordinates
-        },
+        "coordinates": {place.axis: place.version for place in proof.cell.coordinates},
         "versions": dict(proof.versions),
         "words": verdict_words(workspace, proof.id),
-        "score": proof.score,
-        "fails": proof.fails,
-        "faults": proof.faults,
-        "changed": proof.changed,
-        "tested": proof.tested,
-        "days": proof.days,
-        "last": proof.last,
-        "isolation": proof.isolation,
-        "stale": proof.stale,
+        **{name: getattr(proof, name) for name in names},
         "cautions": card.cautions,
         "lifted": [
-            {
-                "sentence": requirement.sentence,
-                "rule": requirement.rule,
-                "because": requirement.because,
-            }
-            for requirement in card.lifted
+            {"sentence": lifted.sentence, "rule": lifted.rule, "because": lifted.because}
+            for lifted in card.lifted
         ],
         "as_published": card.published,
-        "facts": _facts(workspace, card),
-        "commands": lines,
+        "facts": lock_facts(card.lock, workspace.runs.get(proof.id, ()), records),
+        "commands": commands(card.lock, place, workspace.matrix),
     }
-
-
-def _facts(workspace: Workspace, card: Card) -> LockFacts:
-    records = workspace.newest_records(card.proof.id, card.lock.digest)
-    return lock_facts(card.lock, workspace.runs.get(card.proof.id, ()), records)

@@ -1,5 +1,6 @@
 """`compat run --budget`: the time is spent where an answer is worth most."""
 
+import contextlib
 import secrets
 import threading
 import time
@@ -147,22 +148,34 @@ def run_within(
     disproofs, fell = questions.settled(workspace)
     after = coverage(workspace.snapshot)
     if given.as_json:
-        envelope(
-            {
-                "before": before,
-                "after": after,
-                "probes": totals.probes,
-                "seconds": totals.seconds,
-                "failed": failed,
-                "audited": totals.audited,
-                "audit": audit,
-                "bound": None if audit is None else audit.bound,
-                "disproved": disproofs,
-                "fell": fell,
-            }
-        )
+        document = {
+            "before": before,
+            "after": after,
+            "probes": totals.probes,
+            "seconds": totals.seconds,
+            "failed": failed,
+            "audited": totals.audited,
+            "audit": audit,
+            "bound": None if audit is None else audit.bound,
+            "disproved": disproofs,
+            "fell": fell,
+        }
+        envelope(document)
     else:
-        _print(before, after, totals, audit)
+        tried = sum(totals.probes.values())
+        if not tried and not totals.audited and not totals.failed:
+            say(f"Nothing to do: all that can be tried here has a fresh result. {after.words}")
+        else:
+            say(*coverage_lines(before, after))
+            for kind, number in totals.probes.items():
+                if number:
+                    say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")
+            more = count(after.answered - before.answered, "more cell")
+            say(f"  {more} answered by {count(tried, 'probe')}")
+            for cell in totals.audited:
+                say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
+            if audit is not None:
+                say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
         tell_disproofs(disproofs, fell)
     reports.write(
         Report(
@@ -326,11 +339,10 @@ def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTo
         nonlocal shown
         now = time.monotonic()
         totals, running = explorer.totals, [f"{p.kind} {p.cell.id}" for p in explorer.running]
-        line = (
-            f"{(now - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
-            f" {totals.coverage.words}; {_probes(totals)}"
-            f"{f'; now {listed(running)}' if running else ''}"
-        )
+        probes = [count(number, *_KINDS[kind]) for kind, number in totals.probes.items() if number]
+        line = f"{(now - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
+        line += f" {totals.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
+        line += f"; now {listed(running)}" if running else ""
         if live is not None:
             live.update(Text(line, no_wrap=True, overflow="ellipsis"))
         elif now - shown >= MINUTE:
@@ -338,29 +350,5 @@ def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTo
             note(line)
 
     note(f"answered: {before.words}")
-    if live is None:
+    with live or contextlib.nullcontext():
         return explorer.explore(show)
-    with live:
-        return explorer.explore(show)
-
-
-def _probes(totals: ExploreTotals) -> str:
-    parts = [count(number, *_KINDS[kind]) for kind, number in totals.probes.items() if number]
-    return listed(parts) if parts else "nothing tried yet"
-
-
-def _print(before: Coverage, after: Coverage, totals: ExploreTotals, audit: Audit | None) -> None:
-    tried = sum(totals.probes.values())
-    if not tried and not totals.audited and not totals.failed:
-        say(f"Nothing to do: all that can be tried here has a fresh result. {after.words}")
-        return
-    say(*coverage_lines(before, after))
-    for kind, number in totals.probes.items():
-        if number:
-            say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")
-    say(f"  {count(after.answered - before.answered, 'more cell')} answered by"
-        f" {count(tried, 'probe')}")  # fmt: skip
-    for cell in totals.audited:
-        say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
-    if audit is not None:
-        say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
