@@ -4,11 +4,10 @@ dependency of a project.
 
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from packaging.version import Version
@@ -58,7 +57,7 @@ from compat.fleet.floor import (
 from compat.index.kept import encode_catalogue
 from compat.index.release import Catalogue, Package
 from compat.lock.lockfile import Lock
-from compat.plan.cell import RECIPES, Recipe
+from compat.plan.cell import RECIPES
 from compat.plan.platform import admits
 from compat.policy.window import PYTHONS
 from compat.rewrite.ranges import Move
@@ -123,11 +122,14 @@ def floor_command(
         raise Exit(code)
     if python or k or m or budget or check or fix or constraints or write:
         raise UsageError.of("these options are of a project, which has no --axis", path="--axis")
+    if recipe not in RECIPES:
+        message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
+        raise UsageError.of(message, path="--recipe")
     workspace = workspace_of(matrix)
     question = FloorQuestion(
         axis=axis,
         others=dict(map(kept_version, at or ())),
-        recipe=_recipe(recipe),
+        recipe=recipe,
         end="highest" if highest else "lowest",
         needs=tuple(need or ()),
     )
@@ -141,11 +143,27 @@ def floor_command(
     answer = boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
     search.exit_if_interrupted()
     refuse_nothing(answer)
+    boundary, ids = answer.boundary, [cell.id for cell in answer.cells]
     if given.as_json:
-        envelope(_payload(answer, question))
+        document = {
+            "axis": question.axis,
+            "end": question.end,
+            "works": None if boundary.works is None else ids[boundary.works],
+            "fails": None if boundary.fails is None else ids[boundary.fails],
+            "exceptions": [ids[position] for position in boundary.exceptions],
+            "untestable": [ids[position] for position in boundary.untestable],
+            "unanswered": [ids[position] for position in boundary.unanswered],
+            "flaky": [ids[position] for position in boundary.flaky],
+            "confidence": round(boundary.confidence, 4),
+            "is_decided": boundary.is_decided,
+            "runs": answer.cells_run,
+            "earlier_results": boundary.runs - answer.cells_run,
+            "because": dict(answer.because),
+        }
+        envelope(document)
     else:
         print_answer(answer, question)
-    raise Exit(_exit_code(answer))
+    raise Exit(3 if not boundary.is_decided else 1 if boundary.works is None else 0)
 
 
 # How often a trial run may show something that the tests lack.
@@ -166,12 +184,22 @@ def _answer_project(
         answered = search.minimums()
     wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
     if answered.lock is not None and constraints is not None:
-        files.write(constraints, _constraints_text(checkout, answered.lock))
+        name, series = checkout.wheels[0].name, answered.lock.inputs.python
+        what = f"the tests of {name} {checkout.words} pass on Python {series.major}.{series.minor}"
+        pins = (pin for pin in answered.lock.library_pins if pin.name != name)
+        lines = [
+            f"# The lowest versions with which {what}.",
+            *(f"{p.name}=={p.version}" for p in pins),
+        ]
+        files.write(constraints, "\n".join([*lines, ""]))
     left: list[str] = []
     changed = _fixed(Path(source), wrong, left) if fix and wrong else {}
     lock = answered.lock
     on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
     if given.as_json:
+        rows = [msgspec.structs.asdict(minimum) for minimum in answered.minimums]
+        for row in rows:
+            del row["known"]
         envelope(
             {
                 "checkout": checkout_row(checkout),
@@ -181,7 +209,7 @@ def _answer_project(
                 "failing": answered.failing,
                 "runs": answered.runs,
                 "stopped": answered.stopped,
-                "minimums": [_row(minimum) for minimum in answered.minimums],
+                "minimums": rows,
                 "proven": lock.versions if lock else {},
                 "changed": sorted(map(str, changed)),
                 "left_alone": left,
@@ -212,7 +240,12 @@ def _trial(
     try:
         checkout, pythons = _built(source, python, scratch.folder, level)
         package, root = checkout.wheels[0].name, Path(checkout.folder)
-        suite = _own_suite(checkout, words)
+        with zipfile.ZipFile(checkout.wheels[0].path) as archive:
+            module = module_of(package, archive.namelist())
+        tests = own_tests(root)
+        if not tests:
+            raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
+        suite = own_suite(_project(checkout), module, tests, words, named=False)
         why = ""
 
         def is_stopped() -> str:
@@ -315,16 +348,6 @@ def _project(checkout: BuiltCheckout) -> Project:
     return msgspec.structs.replace(project, name=wheel.name, extras=extras)
 
 
-def _own_suite(checkout: BuiltCheckout, words: list[str]) -> SuiteDraft:
-    wheel = checkout.wheels[0]
-    with zipfile.ZipFile(wheel.path) as archive:
-        module = module_of(wheel.name, archive.namelist())
-    tests = own_tests(Path(checkout.folder))
-    if not tests:
-        raise CompatError.of(f"{wheel.name} has no tests that pytest collects", hint="")
-    return own_suite(_project(checkout), module, tests, words, named=False)
-
-
 def _mended(
     suite: SuiteDraft, trouble: Untestable, project: Project, texts: Mapping[str, str]
 ) -> SuiteDraft:
@@ -376,72 +399,37 @@ def _fixed(folder: Path, wrong: list[Minimum], left: list[str]) -> dict[Path, tu
     return changed
 
 
-def _constraints_text(checkout: BuiltCheckout, lock: Lock) -> str:
-    name, python = checkout.wheels[0].name, lock.inputs.python
-    head = f"# The lowest versions with which the tests of {name} {checkout.words} pass on Python"
-    pins = (f"{pin.name}=={pin.version}\n" for pin in lock.library_pins if pin.name != name)
-    return f"{head} {python.major}.{python.minor}.\n{''.join(pins)}"
-
-
-def _row(minimum: Minimum) -> dict[str, Any]:
-    row = msgspec.structs.asdict(minimum)
-    return {key: value for key, value in row.items() if key != "known"}
-
-
 def _print_minimums(
     checkout: BuiltCheckout, answered: Minimums, python: str, suite: SuiteDraft
 ) -> None:
-    name = checkout.wheels[0].name
-    say(f"{name} {checkout.words} on Python {python}: {count(answered.passing, 'test')} of its own")
+    tests = f"{count(answered.passing, 'test')} of its own"
+    say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
     width = max((len(minimum.declared) for minimum in answered.minimums), default=0)
-    for minimum in answered.minimums:
-        say(f"  {minimum.declared:<{width}}  {_minimum_words(minimum)}")
+    for known in answered.minimums:
+        because = f": {known.because}" if known.because else ""
+        nearest = f"; {known.fails} fails" if known.fails is not None else ""
+        lowest = f"; {known.works} passes" if known.works else ""
+        words = {
+            "works": f"true, {known.works} passes{because}",
+            "false": f"FALSE, {known.works} is the lowest that passes{nearest}{because}",
+            "untested": f"{known.lowest} cannot be installed here{lowest}{because}",
+            "open": f"not decided{because}",
+        }.get(known.state, known.because)
+        say(f"  {known.declared:<{width}}  {words}")
     if not answered.minimums:
         say("  it requires nothing")
     states = [minimum.state for minimum in answered.minimums]
-    words = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
-    counted = [f"{states.count(state)} {word}" for state, word in words.items() if state in states]
+    titles = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
+    counted = [f"{states.count(state)} {word}" for state, word in titles.items() if state in states]
     if counted:
         say(f"Declared minimums: {', '.join(counted)}.")
     note(f"{suite.because}; {count(answered.runs, 'run')}")
     if answered.failing:
         verb = "fails" if len(answered.failing) == 1 else "fail"
-        names = listed(answered.failing, 3)
-        note(
-            f"{count(len(answered.failing), 'test')} {verb} with the newest versions, too: {names}"
-        )
+        failing = f"{count(len(answered.failing), 'test')} {verb}"
+        note(f"{failing} with the newest versions, too: {listed(answered.failing, 3)}")
     if answered.stopped:
         note(f"stopped: {answered.stopped}")
-
-
-def _minimum_words(minimum: Minimum) -> str:
-    because = f": {minimum.because}" if minimum.because else ""
-    match minimum.state:
-        case "works":
-            return f"true, {minimum.works} passes{because}"
-        case "false":
-            nearest = "" if minimum.fails is None else f"; {minimum.fails} fails"
-            return f"FALSE, {minimum.works} is the lowest that passes{nearest}{because}"
-        case "untested":
-            lowest = f"; {minimum.works} passes" if minimum.works else ""
-            return f"{minimum.lowest} cannot be installed here{lowest}{because}"
-        case "open":
-            return f"not decided{because}"
-        case _:
-            return minimum.because
-
-
-def _recipe(text: str) -> Recipe:
-    for recipe in RECIPES:
-        if recipe == text:
-            return recipe
-    raise UsageError.of(f"{text!r} is not one of {', '.join(RECIPES)}", path="--recipe")
-
-
-def _exit_code(answer: FloorAnswer) -> int:
-    if not answer.boundary.is_decided:
-        return 3
-    return 1 if answer.boundary.works is None else 0
 
 
 def print_answer(answer: FloorAnswer, question: FloorQuestion) -> None:
@@ -451,7 +439,17 @@ def print_answer(answer: FloorAnswer, question: FloorQuestion) -> None:
     def version(position: int) -> str:
         return str(answer.cells[position].on(question.axis).version)
 
-    beyond = "below" if question.end == "lowest" else "above"
+    def why(position: int) -> str:
+        return answer.because.get(answer.cells[position].id, "")
+
+    def ranges(positions: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+        """Yield the ends of what is without a gap, and their versions."""
+        ends = [p for p in positions if p - 1 not in positions]
+        for first, last in zip(ends, [p for p in positions if p + 1 not in positions], strict=True):
+            yield first, last, " to ".join(dict.fromkeys((version(first), version(last))))
+
+    is_lowest = question.end == "lowest"
+    beyond, above = ("below", "above") if is_lowest else ("above", "below")
     if boundary.works is None:
         say(f"no version of {question.axis} works in the cells that could be tried")
     else:
@@ -459,67 +457,20 @@ def print_answer(answer: FloorAnswer, question: FloorQuestion) -> None:
         lowest = f"{question.axis} {version(boundary.works)} is the {question.end} that works"
         say(f"{lowest}{sure}")
     if boundary.fails is not None:
-        say(f"  {version(boundary.fails)} does not: {_why(answer, boundary.fails)}")
+        say(f"  {version(boundary.fails)} does not: {why(boundary.fails)}")
     elif boundary.works is not None:
         say(f"  no version {beyond} it could be tried")
-    above = "above" if question.end == "lowest" else "below"
-    for first, last in _ranges(boundary.exceptions):
+    for first, last, ends in ranges(boundary.exceptions):
         # Each did the same in every run, so it is a hole and not chance.
         is_hole = boundary.works is not None and first > boundary.works
-        what = f"{above} it fail" if is_hole else f"{beyond} it work"
-        what += "" if last > first else "s"
-        say(f"  {_ends(version(first), version(last))} {what} each time: {_why(answer, first)}")
+        what = (f"{above} it fail" if is_hole else f"{beyond} it work") + "s" * (last == first)
+        say(f"  {ends} {what} each time: {why(first)}")
     for position in boundary.flaky:
-        say(f"  {version(position)} works and fails by turns: {_why(answer, position)}")
-    for first, last in _ranges(boundary.untestable):
-        ends = _ends(version(first), version(last))
-        say(f"  {ends} could not be installed: {_why(answer, first)}")
+        say(f"  {version(position)} works and fails by turns: {why(position)}")
+    for first, _, ends in ranges(boundary.untestable):
+        say(f"  {ends} could not be installed: {why(first)}")
     for position in boundary.unanswered:
-        say(f"  {version(position)} has no answer: {_why(answer, position)}")
-    known = boundary.runs - answer.cells_run
-    note(
-        f"{boundary.confidence:.1%} certain, from {count(answer.cells_run, 'run')} and"
-        f" {count(known, 'earlier result')}"
-    )
-
-
-def _ends(first: str, last: str) -> str:
-    return " to ".join(dict.fromkeys((first, last)))
-
-
-def _ranges(positions: tuple[int, ...]) -> list[tuple[int, int]]:
-    ranges: list[tuple[int, int]] = []
-    for position in positions:
-        if ranges and ranges[-1][1] == position - 1:
-            ranges[-1] = (ranges[-1][0], position)
-        else:
-            ranges.append((position, position))
-    return ranges
-
-
-def _why(answer: FloorAnswer, position: int) -> str:
-    return answer.because.get(answer.cells[position].id, "")
-
-
-def _payload(answer: FloorAnswer, question: FloorQuestion) -> dict[str, object]:
-    boundary = answer.boundary
-    names = ("works", "fails")
-    ends = {
-        name: None if (position := getattr(boundary, name)) is None else answer.cells[position].id
-        for name in names
-    }
-    lists = {
-        name: [answer.cells[position].id for position in getattr(boundary, name)]
-        for name in ("exceptions", "untestable", "unanswered", "flaky")
-    }
-    return {
-        "axis": question.axis,
-        "end": question.end,
-        **ends,
-        **lists,
-        "confidence": round(boundary.confidence, 4),
-        "is_decided": boundary.is_decided,
-        "runs": answer.cells_run,
-        "earlier_results": boundary.runs - answer.cells_run,
-        "because": dict(answer.because),
-    }
+        say(f"  {version(position)} has no answer: {why(position)}")
+    earlier = count(boundary.runs - answer.cells_run, "earlier result")
+    runs = count(answer.cells_run, "run")
+    note(f"{boundary.confidence:.1%} certain, from {runs} and {earlier}")

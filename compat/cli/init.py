@@ -74,11 +74,24 @@ def init_command(
     source = PyPISource(with_index, cache_folder())
     library = library_of(package, own, source)
     module = library.module or canonicalize_name(package).replace("-", "_")
-    suite = _suite(folder, own, module, package)
+    # The project's own tests where they stand in a folder of their own, else an import test.
+    tests = "" if own is None else own_tests(folder)
+    if own is not None and tests:
+        suite = own_suite(own, module, tests)
+    else:
+        why = "there are no tests of the project here"
+        if own is None and (folder / "tests").is_dir():
+            why = f"no {PYPROJECT} with the project's name says whose tests those in tests are"
+        suite = import_suite(module, package, f"Suite: an import test, as {why}")
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
     request = DraftRequest(platform=machine_platform(), here=series, day=today())
+
+    def write(draft: Draft) -> None:
+        for name, text in draft.texts.items():
+            files.write(matrix / name, text)
+
     draft = draft_of(library, request, suite, source)
-    _write(matrix, draft)
+    write(draft)
     if own is not None and suite.is_own:
         for _ in range(_PROOFS if draft.quick else 0):
             workspace = workspace_of(draft.name, folder)
@@ -87,7 +100,7 @@ def init_command(
                 break
             suite = whole
             draft = draft_of(library, request, suite, source)
-            _write(matrix, draft)
+            write(draft)
     _print(draft)
 
 
@@ -105,11 +118,6 @@ def with_modules(suite: SuiteDraft, modules: Sequence[str], project: Project) ->
 # How often a draft is mended by what a run of its tests lacks: a module that is brought may show
 # that another one is lacking.
 _PROOFS = 4
-
-
-def _write(matrix: Path, draft: Draft) -> None:
-    for name, text in draft.texts.items():
-        files.write(matrix / name, text)
 
 
 def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, ...]:
@@ -175,17 +183,6 @@ def project_in(folder: Path) -> Project:
     )
 
 
-def _suite(folder: Path, own: Project | None, module: str, package: str) -> SuiteDraft:
-    """The project's own tests where they stand in a folder of their own, else an import test."""
-    tests = "" if own is None else own_tests(folder)
-    if own is not None and tests:
-        return own_suite(own, module, tests)
-    why = "there are no tests of the project here"
-    if own is None and (folder / "tests").is_dir():
-        why = f"no {PYPROJECT} with the project's name says whose tests those in tests are"
-    return import_suite(module, package, f"Suite: an import test, as {why}")
-
-
 # Where a project keeps tests: at its top, in its package, or beside several of them, as in
 # src/PACKAGE/tests and packages/NAME/tests.
 _DEPTH = 4
@@ -196,32 +193,30 @@ def own_tests(folder: Path) -> str:
     """The folder of tests that the settings of pytest name, else the one that lies nearest to the
     top; empty where there is none.
     """
-    settings = project_settings(folder)
+
+    def holds_tests(place: Path) -> bool:
+        return any(next(place.rglob(name), None) for name in ("test_*.py", "*_test.py"))
+
+    settings, top = project_settings(folder), folder.resolve()
     named = settings.values.get("testpaths", "") if settings else ""
     for path in named if isinstance(named, list) else str(named).split():
         place = (folder / str(path)).resolve()
-        if place.is_relative_to(folder.resolve()) and place.is_dir() and _holds_tests(place):
-            return (
-                place.relative_to(folder.resolve()).as_posix() if place != folder.resolve() else ""
-            )
+        if place.is_relative_to(top) and place.is_dir() and holds_tests(place):
+            return place.relative_to(top).as_posix() if place != top else ""
     level = [folder]
     for _ in range(_DEPTH):
-        below = [
+        below = (path for parent in level for path in sorted(parent.iterdir()))
+        level = [
             path
-            for parent in level
-            for path in sorted(parent.iterdir())
-            if path.is_dir() and not path.is_symlink() and path.name not in _NOT_OURS
+            for path in below
+            if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+            if path.name not in _NOT_OURS
         ]
-        level = [path for path in below if not path.name.startswith(".")]
         for name in ("tests", "test"):
             for path in level:
-                if path.name == name and _holds_tests(path):
+                if path.name == name and holds_tests(path):
                     return path.relative_to(folder).as_posix()
     return ""
-
-
-def _holds_tests(folder: Path) -> bool:
-    return any(next(folder.rglob(name), None) for name in ("test_*.py", "*_test.py"))
 
 
 def machine_platform() -> str:
@@ -231,21 +226,18 @@ def machine_platform() -> str:
 
 def _print(draft: Draft) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
-    following = f"compat run {draft.name} --quick"
-    if not draft.quick:
-        following = f"compat plan {draft.name}"
+    following = f"compat run {draft.name} --quick" if draft.quick else f"compat plan {draft.name}"
     if given.as_json:
-        reasons = {"reasons": draft.reasons, "left_out": draft.left_out}
-        cells = {"cells": draft.cells, "quick": draft.quick}
-        envelope(
-            {
-                "matrix": draft.name,
-                "files": paths,
-                **reasons,
-                **cells,
-                "next": following,
-            }
-        )
+        document = {
+            "matrix": draft.name,
+            "files": paths,
+            "reasons": draft.reasons,
+            "left_out": draft.left_out,
+            "cells": draft.cells,
+            "quick": draft.quick,
+            "next": following,
+        }
+        envelope(document)
         return
     say(*(f"wrote {path}" for path in paths))
     say(*(f"{reason}." for reason in draft.reasons), indent=2)

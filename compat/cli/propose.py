@@ -1,6 +1,5 @@
 """Commands about moves of minimum versions: propose them, and list those to come."""
 
-import datetime
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,8 @@ from compat.cli.arguments import Exit, given, option
 from compat.cli.options import MATRIX_NAME, POLICY_DAY, policy_day, workspace_of
 from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
-from compat.pipeline import ProposedMoves
 from compat.policy.calendar import missing_command, outlooks, schedule
-from compat.policy.proposal import AxisFloor, Proposal
+from compat.policy.proposal import Proposal
 from compat.policy.propose import affected_words, floors
 
 
@@ -106,7 +104,18 @@ def propose_command(
     if write:
         pipeline.applied(moves)
     if given.as_json:
-        _print_json(moves, when)
+        snapshot = moves.snapshot
+        document = {
+            "matrix": snapshot.matrix.name,
+            "day": when,
+            "looks_back": when < snapshot.day,
+            "floors": floors(snapshot, when),
+            "outlooks": outlooks(snapshot, when),
+            "proposals": moves.proposals,
+            "diffs": [files.unified_diff(f.path, f.before, f.after) for f in moves.changed],
+            "left_alone": moves.left,
+        }
+        envelope(document)
     else:
         snapshot, opened = moves.snapshot, len(moves.opened)
         waiting = len(moves.proposals) - opened
@@ -116,13 +125,16 @@ def propose_command(
             if outlook.needs:
                 say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
         for floor in floors(snapshot, when):
-            _print_floor(
-                floor, [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
-            )
+            of_axis = [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
+            say("", f"{floor.package}")
+            say(*floor.arithmetic, indent=2)
+            if not of_axis:
+                say("  So nothing is proposed.")
+            for proposal in of_axis:
+                _print_proposal(proposal)
         extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
         if extensions:
-            say("")
-            say("New versions")
+            say("", "New versions")
         for proposal in extensions:
             _print_proposal(proposal)
         for file in moves.changed:
@@ -138,17 +150,14 @@ def propose_command(
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:
-        _open(moves, repository, base, f"{site.rstrip('/')}/{matrix}/" if site else "", dry_run)
+        from compat.cli.upkeep import GitHubTarget, print_outcome, sync
+
+        pages = f"{site.rstrip('/')}/{matrix}/" if site else ""
+        desk = GitHubTarget(repository=repository, base=base, site=pages, dry_run=dry_run)
+        outcomes = sync(desk, moves.snapshot, moves.proposals, moves.changed)
+        for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
+            print_outcome(what, outcome)
     raise Exit(1 if check and moves.opened else 0)
-
-
-def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool) -> None:
-    from compat.cli.upkeep import GitHubTarget, print_outcome, sync
-
-    desk = GitHubTarget(repository=repository, base=base, site=site, dry_run=dry_run)
-    outcomes = sync(desk, moves.snapshot, moves.proposals, moves.changed)
-    for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
-        print_outcome(what, outcome)
 
 
 def project_files(targets: Sequence[Path]) -> list[Path]:
@@ -166,40 +175,9 @@ def project_files(targets: Sequence[Path]) -> list[Path]:
     return list(paths)
 
 
-def _print_json(moves: ProposedMoves, day: datetime.date) -> None:
-    snapshot = moves.snapshot
-    envelope(
-        {
-            "matrix": snapshot.matrix.name,
-            "day": day,
-            "looks_back": day < snapshot.day,
-            "floors": floors(snapshot, day),
-            "outlooks": outlooks(snapshot, day),
-            "proposals": moves.proposals,
-            "diffs": [
-                files.unified_diff(file.path, file.before, file.after) for file in moves.changed
-            ],
-            "left_alone": moves.left,
-        }
-    )
-
-
-def _print_floor(floor: AxisFloor, proposals: Sequence[Proposal]) -> None:
-    say("")
-    say(f"{floor.package}")
-    say(*floor.arithmetic, indent=2)
-    if not proposals:
-        say("  So nothing is proposed.")
-    for proposal in proposals:
-        _print_proposal(proposal)
-
-
 def _print_proposal(proposal: Proposal) -> None:
-    say("")
-    say(
-        f"  {proposal.kind} {proposal.package} {proposal.current} -> {proposal.proposed}:"
-        f" {'OPEN' if proposal.is_open else 'waits'}  ({proposal.id})"
-    )
+    move = f"{proposal.kind} {proposal.package} {proposal.current} -> {proposal.proposed}"
+    say("", f"  {move}: {'OPEN' if proposal.is_open else 'waits'}  ({proposal.id})")
     say(*(*proposal.grounds, *proposal.arithmetic[-1:]), indent=4)
     say(*(f"against: {objection.because}" for objection in proposal.objections), indent=4)
     say(*(f"no longer covered: {affected_words(gone)}" for gone in proposal.lost), indent=4)
