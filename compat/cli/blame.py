@@ -59,27 +59,38 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
         what = "nothing else is named" if answer.causes else "nothing is blamed"
         yield f"{what}: {answer.because}"
     elif answer.causes:
-        yield f"  {_works(answer)}"
+        packages = (package for cause in answer.causes for package in cause.packages)
+        names = [
+            f"{p.package} {p.last_good or p.good}" if p.last_good or p.good else f"no {p.package}"
+            for p in packages
+        ]
+        yield f"  BAD with {listed(names)} works"
 
 
 def closing(answer: Blame, spent: SearchCost) -> str:
     time = f"{spent.seconds:.0f} s" if spent.seconds < 120 else f"{spent.seconds / 60:.1f} min"
-    return f"{count(spent.runs, 'run')}, {time}. {_verified(answer)}"
+    if not answer.causes:
+        said = "Nothing is verified." if answer.is_finished else f"Stopped: {answer.because}."
+    elif answer.is_verified:
+        near = any(cause.is_near for cause in answer.causes)
+        where = ", in the packages of the last working day" if near else ""
+        said = f"Verified both ways{where}."
+    elif not answer.is_finished:
+        said = f"Stopped: {answer.because}; the same command goes on from here."
+    else:
+        ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
+        ways += ["BAD without it works"] if answer.is_backward else []
+        said = f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
+    return f"{count(spent.runs, 'run')}, {time}. {said}"
 
 
 def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any]:
+    asdict = msgspec.structs.asdict
     causes = [
         {
+            **asdict(cause),
             "failure": str(cause.failure),
-            "message": cause.message,
-            "packages": [
-                {"api": changes.get(p.package), **{f: getattr(p, f) for f in p.__struct_fields__}}
-                for p in cause.packages
-            ],
-            "is_minimal": cause.is_minimal,
-            "is_forward": cause.is_forward,
-            "is_near": cause.is_near,
-            "days": cause.days,
+            "packages": [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages],
         }
         for cause in answer.causes
     ]
@@ -95,16 +106,12 @@ def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any
 
 
 def _culprit(cause: BlamedCause) -> str:
-    names = [_name(package) for package in cause.packages]
+    versions = [(package.package, package.first_bad or package.bad) for package in cause.packages]
+    names = [f"{name} {of}" if of else f"the loss of {name}" for name, of in versions]
     if len(names) > MOST_NAMED:
         return f"{len(names)} packages broke it together, {listed(names[:MOST_NAMED])} among them"
     together = " break it only together" if cause.is_minimal else " broke it together"
     return f"{listed(names)}{together if len(names) > 1 else ' broke it'}"
-
-
-def _name(package: BlamedPackage) -> str:
-    version = package.first_bad or package.bad
-    return f"{package.package} {version}" if version else f"the loss of {package.package}"
 
 
 def _releases(package: BlamedPackage) -> str:
@@ -139,29 +146,6 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
     parts = [words.format(listed(list(names))) for words, names in named if names]
     how = " and ".join(parts) or "takes its parameters otherwise"
     return f"`{change.name}`{of} {how}; it is in {change.file}"
-
-
-def _works(answer: Blame) -> str:
-    names = [
-        f"{p.package} {p.last_good or p.good}" if p.last_good or p.good else f"no {p.package}"
-        for cause in answer.causes
-        for p in cause.packages
-    ]
-    return f"BAD with {listed(names)} works"
-
-
-def _verified(answer: Blame) -> str:
-    if not answer.causes:
-        return "Nothing is verified." if answer.is_finished else f"Stopped: {answer.because}."
-    if answer.is_verified:
-        near = any(cause.is_near for cause in answer.causes)
-        where = ", in the packages of the last working day" if near else ""
-        return f"Verified both ways{where}."
-    if not answer.is_finished:
-        return f"Stopped: {answer.because}; the same command goes on from here."
-    ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
-    ways += ["BAD without it works"] if answer.is_backward else []
-    return f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
 
 
 def blame_command(
@@ -213,8 +197,13 @@ def blame_command(
         questions.keep_blame(workspace, laboratory, answer)
     changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
     spent = SearchCost(runs=laboratory.runs, seconds=time.monotonic() - began)
-    _print(answer, changes, spent)
-    search.exit(_exit_code(answer))
+    if given.as_json:
+        envelope(payload(answer, changes, spent))
+    else:
+        say(*sentences(answer, changes))
+        note(closing(answer, spent))
+    is_found = bool(answer.causes) and answer.is_verified
+    search.exit(3 if not answer.is_finished else 0 if is_found else 1)
 
 
 def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
@@ -229,17 +218,3 @@ def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
                 f"{' '.join(cells)} names {count(len(named), 'cell')}", hint=named[0].id
             )
     return good, bad
-
-
-def _print(answer: Blame, changes: Changes, spent: SearchCost) -> None:
-    if given.as_json:
-        envelope(payload(answer, changes, spent))
-        return
-    say(*sentences(answer, changes))
-    note(closing(answer, spent))
-
-
-def _exit_code(answer: Blame) -> int:
-    if not answer.is_finished:
-        return 3
-    return 0 if answer.causes and answer.is_verified else 1

@@ -41,7 +41,12 @@ def twice(workspace: Workspace) -> Iterator[str]:
     urls = workspace.index.urls
     if len(urls) < 2:
         return
-    names = sorted(_names(workspace))
+    matrix = workspace.matrix
+    requirements = (*matrix.requirements, *matrix.suite.requirements)
+    locks = (kept_lock(path) for _, path in workspace.lock_paths())
+    of_axes = {axis.normalised_name for axis in matrix.packages}
+    asked = {canonicalize_name(Requirement(text).name) for text in requirements}
+    names = sorted({*of_axes, *asked, *(pin.name for lock in locks for pin in lock.pins)})
 
     def places(name: str) -> Places | IndexUnreachable:
         try:
@@ -64,17 +69,6 @@ def twice(workspace: Workspace) -> Iterator[str]:
             )
             rule = merged if workspace.index.merged else f"{_place(answer[0][0], len(urls))} counts"
             yield f"{name} stands on {len(answer)} indexes (newest: {listed}); {rule}"
-
-
-def _names(workspace: Workspace) -> set[str]:
-    matrix = workspace.matrix
-    requirements = (*matrix.requirements, *matrix.suite.requirements)
-    locks = (kept_lock(path) for _, path in workspace.lock_paths())
-    return {
-        *(axis.normalised_name for axis in matrix.packages),
-        *(canonicalize_name(Requirement(text).name) for text in requirements),
-        *(pin.name for lock in locks for pin in lock.pins),
-    }
 
 
 def _place(number: int, count: int) -> str:
@@ -143,11 +137,13 @@ def check_command(
     names = [matrix] if matrix else matrix_names(matrices_folder())
     workspaces = [workspace_of(name) for name in names]
     checked = [workspace.matrix.name for workspace in workspaces]
-    faults = [
-        fault
-        for workspace in workspaces
-        for fault in (*faults_of_suite(workspace), *_refuted(workspace))
-    ]
+    faults: list[Fault] = []
+    for workspace in workspaces:
+        declared, known = workspace.matrix, workspace.at_hand
+        entries = (*known.known, *known.lanes) if declared.known else ()
+        against = refuted(declared, (entry for entry in entries if entry.runs))
+        faults += faults_of_suite(workspace)
+        faults += faults_of(f"matrices/{workspace.name}/matrix.toml", against)
     if faults:
         raise DeclarationError(*faults)
     if given.index_url or has_extras(given.extra_index_url or ()):
@@ -157,13 +153,6 @@ def check_command(
         envelope({"matrices": checked})
     else:
         say(f"sound: {', '.join(checked)}")
-
-
-def _refuted(workspace: Workspace) -> tuple[Fault, ...]:
-    matrix, known = workspace.matrix, workspace.at_hand
-    entries = (*known.known, *known.lanes) if matrix.known else ()
-    ran = (entry for entry in entries if entry.runs)
-    return faults_of(f"matrices/{workspace.name}/matrix.toml", refuted(matrix, ran))
 
 
 def schema_command(

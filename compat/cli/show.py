@@ -69,7 +69,23 @@ def show_command(
         show_plain(workspace)
         return
     if has_table:
-        raise Exit(_capabilities(workspace, write))
+        snapshot = workspace.snapshot
+        text = capability_table(snapshot, workspace.described)
+        if write is None:
+            print(text, end="")
+        else:
+            before = files.read(write).decode(errors="replace")
+            try:
+                after = with_table(before, text)
+            except ValueError as error:
+                hint = "put the two marks where the table is to be"
+                raise UsageError.of(str(error), path=str(write), hint=hint) from error
+            note(f"{write}: {'written' if files.write(write, after) else 'current'}")
+        bare = unexplained(snapshot)
+        for of, name in bare:
+            why = f"no [[known]] entry of {snapshot.matrix.name} says why"
+            note(f"warning: {name} is 'no' in {of}, and {why}")
+        raise Exit(1 if bare else 0)
     cells = [cell] if cell else workspace.shown_ids()
     if cell and not workspace.is_known(cell):
         verdict = workspace.verdict(cell)
@@ -92,32 +108,6 @@ def show_command(
     for fault in damaged:
         note(fault.line())
     raise Exit(1 if damaged else 0)
-
-
-def _capabilities(workspace: Workspace, path: Path | None) -> int:
-    """Print the table of capabilities, or put it into a file; 1 when a `no` has no declared
-    explanation.
-    """
-    snapshot = workspace.snapshot
-    text = capability_table(snapshot, workspace.described)
-    if path is None:
-        print(text, end="")
-    else:
-        before = files.read(path).decode(errors="replace")
-        try:
-            after = with_table(before, text)
-        except ValueError as fault:
-            raise UsageError.of(
-                str(fault), path=str(path), hint="put the two marks where the table is to be"
-            ) from fault
-        note(f"{path}: {'written' if files.write(path, after) else 'current'}")
-    bare = unexplained(snapshot)
-    for cell, name in bare:
-        note(
-            f"warning: {name} is 'no' in {cell}, and no [[known]] entry of {snapshot.matrix.name}"
-            " says why"
-        )
-    return 1 if bare else 0
 
 
 def _print_results(workspace: Workspace, cell: str) -> None:
