@@ -1,7 +1,7 @@
 """The command that bounds the cache: clean; and the same before a run that would not fit."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from compat.cli.arguments import given, option
@@ -32,26 +32,36 @@ def clean_command(
     Examples: compat cache clean --dry-run; compat cache clean --days 7; compat cache clean --most
     20GB
     """
-    cache, limit = cache_folder(), None if not most else _bytes(most)
+    cache, limit = cache_folder(), None
+    if most:
+        match = _SIZE.fullmatch(most.strip())
+        if match is None:
+            raise UsageError.of(f"--most {most!r} is not a size such as 500MB or 20GB")
+        limit = int(float(match["number"]) * _UNITS[match["unit"].upper()])
     for cells in (*cache.glob("sandbox/cells"), *cache.glob("L?/sandbox/cells")):
         remove_dead_folders(cells)
     items = list(cache_items(cache))
     unused = unused_items(items, now().timestamp(), seconds=days * DAY, most=limit)
     if not dry_run:
         _remove(unused, cache)
+    kinds = {
+        kind: {
+            f"{what}{figure}": value
+            for what, of in (("", items), ("removed_", unused))
+            for figure, value in (
+                ("items", sum(item.kind == kind for item in of)),
+                ("bytes", sum(item.size for item in of if item.kind == kind)),
+            )
+        }
+        for kind in CACHE_KINDS
+    }
     if given.as_json:
-        envelope({"removed": not dry_run, "kinds": _kinds(items, unused)})
+        envelope({"removed": not dry_run, "kinds": kinds})
         return
     goes = "would go" if dry_run else "removed"
     rows = [
-        (
-            kind,
-            f"{row['items']:,}",
-            _shown(row["bytes"]),
-            f"{row['removed_items']:,}",
-            _shown(row["removed_bytes"]),
-        )
-        for kind, row in _kinds(items, unused).items()
+        (kind, f"{number:,}", _shown(size), f"{gone:,}", _shown(gone_size))
+        for kind, (number, size, gone, gone_size) in ((k, row.values()) for k, row in kinds.items())
     ]
     table(("what", "number", "size", goes, "of size"), rows)
     freed = _shown(sum(item.size for item in unused))
@@ -90,29 +100,6 @@ def _remove(items: Sequence[CacheItem], cache: Path) -> None:
         remove_items(items, cache, variables)
     except OSError as fault:
         raise CompatError.of(f"cannot be removed: {reason(fault)}", path="the cache") from fault
-
-
-def _bytes(text: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError.of(f"--most {text!r} is not a size such as 500MB or 20GB")
-    return int(float(match["number"]) * _UNITS[match["unit"].upper()])
-
-
-def _kinds(items: Sequence[CacheItem], unused: Sequence[CacheItem]) -> dict[str, dict[str, int]]:
-    return {
-        kind: {
-            "items": sum(item.kind == kind for item in items),
-            "bytes": _size(items, kind),
-            "removed_items": sum(item.kind == kind for item in unused),
-            "removed_bytes": _size(unused, kind),
-        }
-        for kind in CACHE_KINDS
-    }
-
-
-def _size(items: Iterable[CacheItem], kind: str) -> int:
-    return sum(item.size for item in items if item.kind == kind)
 
 
 def _shown(size: int) -> str:

@@ -220,15 +220,11 @@ def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]
     if not declared:
         hint = f"`platforms = [...]` in matrices/{workspace.name}/matrix.toml declares some"
         raise NothingToDo.of(f"matrix {workspace.name!r} declares no other platform", hint=hint)
-    if text == ALL:
-        return declared
-    if text == own_name(workspace.matrix.platform):
-        raise UsageError.of(
-            f"{text!r} is the matrix's own platform, where its cells run",
-            path="--platform",
-            hint="the same command without --platform is about it",
-        )
-    named = tuple(name for name in declared if name == text)
+    named = declared if text == ALL else tuple(name for name in declared if name == text)
+    if not named and text == own_name(workspace.matrix.platform):
+        hint = "the same command without --platform is about it"
+        message = f"{text!r} is the matrix's own platform, where its cells run"
+        raise UsageError.of(message, path="--platform", hint=hint)
     if not named:
         known = choice(text, (*declared, ALL))
         raise UsageError.of(f"{text!r} is no platform of this matrix; {known}", path="--platform")
@@ -320,8 +316,7 @@ def platform_lines(
     releases: Collection[Version],
     pythons: Collection[Version] | None = None,
 ) -> list[str]:
-    installs = installs_on(workspace, (platform,))
-    lines: dict[str, list[str]] = {}
+    installs, lines = installs_on(workspace, (platform,)), dict[str, list[str]]()
     for install in installs:
         is_python = pythons is None or Version(install.python) in pythons
         if is_python and Version(install.release) in releases:
@@ -330,11 +325,8 @@ def platform_lines(
             for tail in (f", not {install.python}", f" for Python {install.python}"):
                 line = line.replace(tail, "", 1)
             lines.setdefault(line, []).append(install.python)
-    package = workspace.matrix.subject_axis.package
-    return [
-        *(f"Python {listed(alike)}: {line}" for line, alike in lines.items()),
-        installable_words(installs, platform, package),
-    ]
+    said = [f"Python {listed(alike)}: {line}" for line, alike in lines.items()]
+    return [*said, installable_words(installs, platform, workspace.matrix.subject_axis.package)]
 
 
 def advised_elsewhere(
@@ -366,13 +358,10 @@ def known_elsewhere(
     workspace: Workspace, release: Version | None, python: Version | None, text: str
 ) -> dict[PlatformName, list[str]]:
     known = {Version(install.release) for install in workspace.snapshot.platform_installs}
-    newest = max(known, default=None)
-    releases = {release} & known if release is not None else {newest} - {None}
+    releases = {release} & known if release is not None else {*sorted(known)[-1:]}
     series = None if python is None else {Version(minor_series(python))}
-    return {
-        name: platform_lines(workspace, name, {r for r in releases if r is not None}, series)
-        for name in platforms_named(workspace, text)
-    }
+    named = platforms_named(workspace, text)
+    return {name: platform_lines(workspace, name, releases, series) for name in named}
 
 
 def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:

@@ -150,12 +150,10 @@ def propose_command(
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:
-        from compat.cli.upkeep import GitHubTarget, print_outcome, sync
+        from compat.cli.upkeep import print_outcome, sync
 
         pages = f"{site.rstrip('/')}/{matrix}/" if site else ""
-        desk = GitHubTarget(repository=repository, base=base, site=pages, dry_run=dry_run)
-        outcomes = sync(desk, moves.snapshot, moves.proposals, moves.changed)
-        for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
+        for what, outcome in sync(moves, repository, base, pages, dry_run).items():
             print_outcome(what, outcome)
     raise Exit(1 if check and moves.opened else 0)
 

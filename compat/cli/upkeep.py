@@ -27,28 +27,12 @@ from compat.github.standing import (
     sync_pull_request,
     waiting,
 )
+from compat.pipeline import ProposedMoves
 from compat.policy.proposal import Proposal
-from compat.results.snapshot import Snapshot
-from compat.rewrite.ranges import RepositoryFile
 from compat.site.paths import segment
-from compat.value import Value
 
 API = "https://api.github.com"
 LABEL = "minimum versions"
-
-
-class GitHubTarget(Value, frozen=True, kw_only=True):
-    """Where the pull request and the issue go; `site` is the address of the published pages, if
-    there are any.
-    """
-
-    repository: str
-    base: str
-    site: str
-    dry_run: bool
-
-    def github(self) -> GitHub:
-        return github_of(self.repository)
 
 
 def github_of(repository: str) -> GitHub:
@@ -66,33 +50,20 @@ def github_of(repository: str) -> GitHub:
 
 
 def sync(
-    desk: GitHubTarget,
-    snapshot: Snapshot,
-    proposals: Sequence[Proposal],
-    files: Sequence[RepositoryFile],
-) -> tuple[Outcome, Outcome]:
-    github = desk.github()
-    key = re.sub("[^a-z0-9]+", "-", f"floors-{snapshot.matrix.name}").strip("-")
-    branches = Branches(
-        own=f"compat/{key}", base=desk.base or environ().get("GITHUB_REF_NAME") or "main"
-    )
-    pull, issue = desired(snapshot.matrix.title, proposals, files, desk.site)
-    thread = IssueKey(key=key, label=LABEL)
-    return (
-        sync_pull_request(github, branches, pull, dry_run=desk.dry_run),
-        sync_issue(github, thread, issue, dry_run=desk.dry_run),
-    )
-
-
-def desired(
-    title: str, proposals: Sequence[Proposal], files: Sequence[RepositoryFile], site: str
-) -> tuple[Wanted | None, Wanted | None]:
-    """Return the pull request and the issue that should stand; None where there is nothing to
-    say.
+    moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool
+) -> dict[str, Outcome]:
+    """Bring the pull request and the issue to what they should be; `site` is the address of the
+    published pages, if there are any.
     """
-    opened = [proposal for proposal in proposals if proposal.is_open]
-    others = [proposal for proposal in proposals if not proposal.is_open]
-    changed = tuple(file for file in files if file.before != file.after)
+    github, title = github_of(repository), moves.snapshot.matrix.title
+    key = re.sub("[^a-z0-9]+", "-", f"floors-{moves.snapshot.matrix.name}").strip("-")
+    base = base or environ().get("GITHUB_REF_NAME") or "main"
+    changed = tuple(file for file in moves.changed if file.before != file.after)
+    opened = [proposal for proposal in moves.proposals if proposal.is_open]
+    others = [proposal for proposal in moves.proposals if not proposal.is_open]
+
+    def digest(proposals: Sequence[Proposal]) -> str:
+        return hashlib.sha256("".join(p.digest for p in proposals).encode()).hexdigest()
 
     def page_of(cell: str) -> str:
         return f"{site}cell/{segment(cell)}/"
@@ -101,11 +72,15 @@ def desired(
     pull, issue = None, None
     if opened and changed:
         text = requested(opened, title, diff_of(changed), cell_url)
-        pull = Wanted(title=text.title, body=text.body, digest=_digest(opened), files=changed)
+        pull = Wanted(title=text.title, body=text.body, digest=digest(opened), files=changed)
     if others:
         text = waiting(others, title, cell_url)
-        issue = Wanted(title=text.title, body=text.body, digest=_digest(others))
-    return pull, issue
+        issue = Wanted(title=text.title, body=text.body, digest=digest(others))
+    branches, thread = Branches(own=f"compat/{key}", base=base), IssueKey(key=key, label=LABEL)
+    return {
+        "pull request": sync_pull_request(github, branches, pull, dry_run=dry_run),
+        "issue": sync_issue(github, thread, issue, dry_run=dry_run),
+    }
 
 
 def print_outcome(what: str, outcome: Outcome) -> None:
@@ -114,10 +89,6 @@ def print_outcome(what: str, outcome: Outcome) -> None:
     if outcome.did == "would-do":
         for part in (outcome.title, outcome.body, outcome.diff):
             say(*part.splitlines())
-
-
-def _digest(proposals: Sequence[Proposal]) -> str:
-    return hashlib.sha256("".join(proposal.digest for proposal in proposals).encode()).hexdigest()
 
 
 REPOSITORY_NAME = option("owner/name on GitHub; else GITHUB_REPOSITORY.")

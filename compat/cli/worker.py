@@ -149,8 +149,8 @@ def worker_command(
     forget_environment()
     if workers > 1:
         words = [
-            *_option("--isolation", isolation),
-            *_option("--index-url", given.index_url),
+            *_words("--isolation", isolation),
+            *_words("--index-url", given.index_url),
             *(w for url in given.extra_index_url or () for w in ("--extra-index-url", url)),
         ]
         processes = start_workers(where, workers, words)
@@ -208,7 +208,7 @@ def cluster_command(
 
     def ready(bound: int) -> None:
         bound_address = msgspec.structs.replace(where, port=bound)
-        processes.extend(start_workers(bound_address, workers, _option("--isolation", isolation)))
+        processes.extend(start_workers(bound_address, workers, _words("--isolation", isolation)))
         if given.as_json:
             envelope({"address": bound_address.text, "workers": workers})
         else:
@@ -249,7 +249,7 @@ def start_workers(
     where: ClusterAddress, workers: int, words: Sequence[str]
 ) -> list[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "compat", "fleet", "worker", where.text, f"--share={workers}"]
-    command += [*_option("--tls", where.tls), *words]
+    command += [*_words("--tls", where.tls), *words]
     # A folder `compat` where this starts is not ours.
     variables = {**environ(), "PYTHONSAFEPATH": "1"}
     return [
@@ -283,5 +283,5 @@ def _served(where: ClusterAddress, machine: WorkerMachine, resources: dict[str, 
     return 3
 
 
-def _option(name: str, text: str | None) -> list[str]:
+def _words(name: str, text: str | None) -> list[str]:
     return [name, text] if text else []
