@@ -31,29 +31,11 @@ from compat.cli.progress import Progress
 from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
 from compat.declare.patches import patch_of
 from compat.declare.project import Project, extras_in
-from compat.draft.draft import (
-    OLDEST_PYTHON,
-    SuiteDraft,
-    axis_name,
-    import_suite,
-    imported_alone,
-    module_of,
-    own_suite,
-    trial_text,
-)
+from compat.draft import draft
 from compat.errors import BuildFailed, CompatError, UsageError
+from compat.fleet import floor
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import CheckoutCells
-from compat.fleet.floor import (
-    FloorAnswer,
-    FloorQuestion,
-    Minimum,
-    Minimums,
-    MinimumSearch,
-    Untestable,
-    boundary_of,
-    refuse_nothing,
-)
 from compat.index.kept import encode_catalogue
 from compat.index.release import Catalogue, Package
 from compat.lock.lockfile import Lock
@@ -126,7 +108,7 @@ def floor_command(
         message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
         raise UsageError.of(message, path="--recipe")
     workspace = workspace_of(matrix)
-    question = FloorQuestion(
+    question = floor.FloorQuestion(
         axis=axis,
         others=dict(map(kept_version, at or ())),
         recipe=recipe,
@@ -140,9 +122,9 @@ def floor_command(
         search.refuse_suite_fault(cell, result)
         return result.outcomes
 
-    answer = boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
+    answer = floor.boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
     search.exit_if_interrupted()
-    refuse_nothing(answer)
+    floor.refuse_nothing(answer)
     boundary, ids = answer.boundary, [cell.id for cell in answer.cells]
     if given.as_json:
         document = {
@@ -230,7 +212,7 @@ def _answer_project(
 @contextmanager
 def _trial(
     source: str, python: str, words: list[str], level: Isolation, spent: float | None
-) -> Iterator[tuple[BuiltCheckout, MinimumSearch, SuiteDraft]]:
+) -> Iterator[tuple[BuiltCheckout, floor.MinimumSearch, draft.SuiteDraft]]:
     """Build a project and yield the search for its minimums, whose tests have run with the newest
     versions on the oldest Python here that the project requires and that can say something.
     """
@@ -241,11 +223,11 @@ def _trial(
         checkout, pythons = _built(source, python, scratch.folder, level)
         package, root = checkout.wheels[0].name, Path(checkout.folder)
         with zipfile.ZipFile(checkout.wheels[0].path) as archive:
-            module = module_of(package, archive.namelist())
+            module = draft.module_of(package, archive.namelist())
         tests = own_tests(root)
         if not tests:
             raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
-        suite = own_suite(_project(checkout), module, tests, words, named=False)
+        suite = draft.own_suite(_project(checkout), module, tests, words, named=False)
         why = ""
 
         def is_stopped() -> str:
@@ -260,7 +242,7 @@ def _trial(
                 trouble = search.baseline()
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
-                lacking = trouble or Untestable(because="", modules=search.missing)
+                lacking = trouble or floor.Untestable(because="", modules=search.missing)
                 mended = _mended(suite, lacking, _project(checkout), workspace.suite_texts)
                 if mended == suite:
                     break
@@ -285,14 +267,14 @@ def _search(
     level: Isolation,
     interruption: Interruption,
     is_stopped: Callable[[], str],
-) -> MinimumSearch:
+) -> floor.MinimumSearch:
     machine, options = ThisMachine(cells.workspace, level, (cells.shown,)), RunOptions()
 
     def run(locks: Mapping[str, Lock]) -> BatchResult:
         with Progress(dict.fromkeys(locks), 1) as progress:
             return cells.run_locks(locks, machine, options, interruption.cancel, progress)
 
-    return MinimumSearch(cells, machine.locker(), run, is_stopped)
+    return floor.MinimumSearch(cells, machine.locker(), run, is_stopped)
 
 
 def _built(
@@ -300,7 +282,7 @@ def _built(
 ) -> tuple[BuiltCheckout, list[Version]]:
     """Build the wheel of a project, and return it with the Pythons to try, oldest first."""
     required = project_in(Path(source)).requires_python if Path(source).is_dir() else None
-    series = [s.version for s in PYTHONS if s.version >= OLDEST_PYTHON]
+    series = [s.version for s in PYTHONS if s.version >= draft.OLDEST_PYTHON]
     available = [version for version in series if interpreter(version) is not None]
     if python and Version(python) not in available:
         raise UsageError.of(f"this machine has no Python {python}", path="--python")
@@ -309,7 +291,7 @@ def _built(
     if not fitting:
         raise UsageError.of(f"this machine has no Python that the project requires ({required})")
     provisional = _workspace(
-        place / "none", "project", fitting[-1:], import_suite("project", "project", "")
+        place / "none", "project", fitting[-1:], draft.import_suite("project", "project", "")
     )
     number = 0
 
@@ -349,8 +331,8 @@ def _project(checkout: BuiltCheckout) -> Project:
 
 
 def _mended(
-    suite: SuiteDraft, trouble: Untestable, project: Project, texts: Mapping[str, str]
-) -> SuiteDraft:
+    suite: draft.SuiteDraft, trouble: floor.Untestable, project: Project, texts: Mapping[str, str]
+) -> draft.SuiteDraft:
     """Return the suite with what a run showed that it lacks; the same where nothing is known."""
     suite = with_modules(suite, trouble.modules, project)
     builds = tuple(text for text in trouble.builds if text not in suite.builds)
@@ -358,7 +340,7 @@ def _mended(
         note(f"built from source: {listed(builds)}")
     remaining = suite.requirements
     if trouble.is_refused:
-        remaining = imported_alone(suite.requirements, texts)
+        remaining = draft.imported_alone(suite.requirements, texts)
         if remaining != suite.requirements:
             gone = sorted({*suite.requirements} - {*remaining})
             note(f"left out, as no test imports it: {listed(gone)}")
@@ -369,9 +351,11 @@ def _mended(
     )
 
 
-def _workspace(root: Path, package: str, pythons: list[Version], suite: SuiteDraft) -> Workspace:
-    folder = root / "matrices" / axis_name(package)
-    text = trial_text(package, pythons, machine_platform(), suite)
+def _workspace(
+    root: Path, package: str, pythons: list[Version], suite: draft.SuiteDraft
+) -> Workspace:
+    folder = root / "matrices" / draft.axis_name(package)
+    text = draft.trial_text(package, pythons, machine_platform(), suite)
     files.write(folder / "matrix.toml", text)
     workspace = Workspace(folder, this_day(), cache_folder, index=index_options(), notify=note)
     name = workspace.matrix.subject_axis.normalised_name
@@ -380,7 +364,9 @@ def _workspace(root: Path, package: str, pythons: list[Version], suite: SuiteDra
     return workspace
 
 
-def _fixed(folder: Path, wrong: list[Minimum], left: list[str]) -> dict[Path, tuple[str, str]]:
+def _fixed(
+    folder: Path, wrong: list[floor.Minimum], left: list[str]
+) -> dict[Path, tuple[str, str]]:
     """Write the true minimums into the files of a project; return each that changed."""
     from compat.cli.propose import project_files
 
@@ -400,7 +386,7 @@ def _fixed(folder: Path, wrong: list[Minimum], left: list[str]) -> dict[Path, tu
 
 
 def _print_minimums(
-    checkout: BuiltCheckout, answered: Minimums, python: str, suite: SuiteDraft
+    checkout: BuiltCheckout, answered: floor.Minimums, python: str, suite: draft.SuiteDraft
 ) -> None:
     tests = f"{count(answered.passing, 'test')} of its own"
     say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
@@ -432,7 +418,7 @@ def _print_minimums(
         note(f"stopped: {answered.stopped}")
 
 
-def print_answer(answer: FloorAnswer, question: FloorQuestion) -> None:
+def print_answer(answer: floor.FloorAnswer, question: floor.FloorQuestion) -> None:
     """Print where support begins, and what is not as the versions around it."""
     boundary = answer.boundary
 

@@ -18,16 +18,7 @@ from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, workspac
 from compat.cli.output import about, answer, envelope, note, report, say, table
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
-from compat.fleet.choices import (
-    ASSUMED_SECONDS,
-    OVERHEAD_SECONDS,
-    PlanOptions,
-    RunPlan,
-    budget_of,
-    not_planned,
-    outside,
-    up_to_date,
-)
+from compat.fleet import choices
 from compat.lock.lockfile import Lock
 from compat.plan.budget import MOST_SHARDS
 from compat.plan.cell import RECIPES, axis_coordinates, parse_cell
@@ -108,7 +99,7 @@ def plan_command(
         if workspace.declared.policy is not None and workspace.kept_catalogue is not None:
             moves = pipeline.proposed(workspace, workspace.day)
             needs = tuple(dict.fromkeys(need for move in moves.proposals for need in move.needs))
-        options = PlanOptions(
+        options = choices.PlanOptions(
             first=needs,
             only=needs if proposed else tuple(words or ()),
             pythons=tuple(pythons.split()),
@@ -118,7 +109,7 @@ def plan_command(
             if shown != "table":
                 print('{"include":[]}' if shown == "github" else "", end="\n" * (shown == "github"))
             return
-        run_plan = pipeline.chosen_within(workspace, budget_of(budget, shards), options)
+        run_plan = pipeline.chosen_within(workspace, choices.budget_of(budget, shards), options)
         if write:
             _prepare(workspace, run_plan, proposed)
         if write and shown != "table":
@@ -164,7 +155,7 @@ def plan_command(
     raise Exit(2 if faults else 0)
 
 
-def _prepare(workspace: Workspace, run_plan: RunPlan, is_short: bool) -> None:
+def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) -> None:
     """Lock what runs now, and renew what plain installs come to; on stderr, as the plan is what
     this prints. What cannot be locked says so in its shard.
     """
@@ -242,7 +233,7 @@ def _print_plan(workspace: Workspace, plan: Plan) -> None:
     )
 
 
-def print_run_plan(workspace: Workspace, run_plan: RunPlan, shown: Shown) -> int:
+def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown) -> int:
     """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, as one command
     of a shell each, or only the ids of cells that run the whole suite.
 
@@ -298,27 +289,27 @@ def print_run_plan(workspace: Workspace, run_plan: RunPlan, shown: Shown) -> int
                 ]
                 print("; ".join(map(shlex.join, commands)))
     if run_plan.unplanned:
-        note(not_planned(run_plan.unplanned, matrix))
+        note(choices.not_planned(run_plan.unplanned, matrix))
     if run_plan.infeasible:
-        note(outside(run_plan.infeasible))
+        note(choices.outside(run_plan.infeasible))
     if packing.shards:
         if run_plan.is_guess:
-            assumed = about(ASSUMED_SECONDS).removeprefix("about ")
+            assumed = about(choices.ASSUMED_SECONDS).removeprefix("about ")
             note(f"no cell of the matrix ran yet: each is planned with {assumed}")
     elif run_plan.due:
         shortest = min(task.seconds for task in run_plan.tasks.values())
-        needed = f"--budget {math.ceil((OVERHEAD_SECONDS + shortest) / 60)}m"
+        needed = f"--budget {math.ceil((choices.OVERHEAD_SECONDS + shortest) / 60)}m"
         note(f"nothing runs: no due cell fits into the budget (the shortest needs {needed})")
     elif run_plan.python_unavailable:
         lacking = count(len(run_plan.python_unavailable), "due cell")
         note(f"nothing runs: the runners do not have the Python of {lacking}")
     else:
         is_partial = run_plan.infeasible or run_plan.unplanned
-        note("nothing else is due" if is_partial else up_to_date(workspace))
+        note("nothing else is due" if is_partial else choices.up_to_date(workspace))
     return 1 if run_plan.due and not packing.shards else 0
 
 
-def _print_table(run_plan: RunPlan) -> None:
+def _print_table(run_plan: choices.RunPlan) -> None:
     packing = run_plan.packing
     shard_of = {
         task.cell: number for number, shard in enumerate(packing.shards, 1) for task in shard.tasks
@@ -350,7 +341,7 @@ def _print_table(run_plan: RunPlan) -> None:
         say(f"left out: {cells} whose Python the runners do not have: {' '.join(lacking)}")
 
 
-def _due_row(run_plan: RunPlan, cell: str) -> dict[str, Any]:
+def _due_row(run_plan: choices.RunPlan, cell: str) -> dict[str, Any]:
     due = run_plan.due[cell]
     return {
         "id": cell,

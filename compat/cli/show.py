@@ -6,19 +6,12 @@ from pathlib import Path
 
 from compat import files
 from compat.advise.commands import Whereabouts, commands, suite_lines
+from compat.cli import verdicts
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import show_plain
 from compat.cli.machine import now
 from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.verdicts import (
-    RunWords,
-    cautions_of,
-    print_table,
-    print_verdicts,
-    verdict_row,
-    verdict_words,
-)
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.plan.cell import readable_cell, split_platform
@@ -94,14 +87,14 @@ def show_command(
             hint = f"compat run {workspace.name} {cell} finds out"
             raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
     if given.as_json:
-        rows = [verdict_row(workspace, name) for name in cells]
+        rows = [verdicts.verdict_row(workspace, name) for name in cells]
         envelope({"matrix": matrix, "cells": rows})
     elif cell:
         _print_results(workspace, cell)
     elif by_cell:
-        print_table(workspace, cells)
+        verdicts.print_table(workspace, cells)
     else:
-        print_verdicts(workspace, cells, few=0)
+        verdicts.print_verdicts(workspace, cells, few=0)
         if not cells:
             note(f"nothing is known of {matrix} yet; compat run {matrix} finds out")
     damaged = workspace.damaged(now())
@@ -113,14 +106,14 @@ def show_command(
 def _print_results(workspace: Workspace, cell: str) -> None:
     verdict = workspace.verdict(cell)
     say(
-        f"{cell}: {verdict_words(workspace, cell)}, {verdict.evidence}"
+        f"{cell}: {verdicts.verdict_words(workspace, cell)}, {verdict.evidence}"
         + (f", since {verdict.since}" if verdict.since else "")
     )
     if verdict.score.words:
         say(f"  {verdict.score.words}")
     faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
     say(*verdict.reasons, indent=2)
-    say(*(f"caution: {caution}" for caution in cautions_of(workspace, cell)), indent=2)
+    say(*(f"caution: {caution}" for caution in verdicts.cautions_of(workspace, cell)), indent=2)
     asked = readable_cell(cell, workspace.matrix)
     for install in plain_of_cell(workspace.snapshot, asked) if asked else ():
         say(f"  a plain install today: {install_line(install)}")
@@ -133,7 +126,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     has_failed = any(
         isinstance(record.outcome, Failed) and record.outcome.stage == "test" for record in records
     )
-    run_words = RunWords(workspace, [cell] if has_failed else [])
+    run_words = verdicts.RunWords(workspace, [cell] if has_failed else [])
     for record in records:
         result = f"{run_words.of_record(record)}, {record.seconds:.0f} s"
         if record.tier == "smoke":

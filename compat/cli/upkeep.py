@@ -14,19 +14,9 @@ from compat.cli.machine import environ, now
 from compat.cli.options import MATRIX_NAME, matrices_folder
 from compat.cli.output import envelope, note, say
 from compat.errors import ServiceUnreachable, UsageError
+from compat.github import standing
 from compat.github.client import Again, GitHub, overdue
 from compat.github.measured import GitRepository, push_measured
-from compat.github.standing import (
-    Branches,
-    IssueKey,
-    Outcome,
-    Wanted,
-    diff_of,
-    requested,
-    sync_issue,
-    sync_pull_request,
-    waiting,
-)
 from compat.pipeline import ProposedMoves
 from compat.policy.proposal import Proposal
 from compat.site.paths import segment
@@ -51,7 +41,7 @@ def github_of(repository: str) -> GitHub:
 
 def sync(
     moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool
-) -> dict[str, Outcome]:
+) -> dict[str, standing.Outcome]:
     """Bring the pull request and the issue to what they should be; `site` is the address of the
     published pages, if there are any.
     """
@@ -71,19 +61,24 @@ def sync(
     cell_url = page_of if site else None
     pull, issue = None, None
     if opened and changed:
-        text = requested(opened, title, diff_of(changed), cell_url)
-        pull = Wanted(title=text.title, body=text.body, digest=digest(opened), files=changed)
+        text = standing.requested(opened, title, standing.diff_of(changed), cell_url)
+        pull = standing.Wanted(
+            title=text.title, body=text.body, digest=digest(opened), files=changed
+        )
     if others:
-        text = waiting(others, title, cell_url)
-        issue = Wanted(title=text.title, body=text.body, digest=digest(others))
-    branches, thread = Branches(own=f"compat/{key}", base=base), IssueKey(key=key, label=LABEL)
+        text = standing.waiting(others, title, cell_url)
+        issue = standing.Wanted(title=text.title, body=text.body, digest=digest(others))
+    branches, thread = (
+        standing.Branches(own=f"compat/{key}", base=base),
+        standing.IssueKey(key=key, label=LABEL),
+    )
     return {
-        "pull request": sync_pull_request(github, branches, pull, dry_run=dry_run),
-        "issue": sync_issue(github, thread, issue, dry_run=dry_run),
+        "pull request": standing.sync_pull_request(github, branches, pull, dry_run=dry_run),
+        "issue": standing.sync_issue(github, thread, issue, dry_run=dry_run),
     }
 
 
-def print_outcome(what: str, outcome: Outcome) -> None:
+def print_outcome(what: str, outcome: standing.Outcome) -> None:
     left = "left alone: " if outcome.did == "left-alone" else ""
     say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
     if outcome.did == "would-do":

@@ -20,14 +20,8 @@ from compat.declare.faults import choice
 from compat.declare.matrix import PackageAxis
 from compat.errors import NothingToDo, UsageError
 from compat.results.record import Record
+from compat.search import why
 from compat.search.needs import Needs, kept_needs
-from compat.search.why import (
-    Keeper,
-    PackageFloor,
-    package_floor,
-    python_floor,
-    subject_coordinates,
-)
 from compat.site.why_words import (
     BLIND_SPOTS,
     below_sentence,
@@ -43,7 +37,7 @@ from compat.site.why_words import (
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-_OWN: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
+_OWN: tuple[why.Keeper, ...] = ("code", "type", "annotation", "guard")
 
 
 def why_command(
@@ -80,7 +74,7 @@ def why_command(
             f"{axis!r} is the release that is asked about, so ask for another axis",
             hint=f"compat find reason {workspace.name} python --at {axis}=VERSION",
         )
-    coordinates = subject_coordinates(known)
+    coordinates = why.subject_coordinates(known)
     if release is not None and release not in coordinates:
         ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""
         raise UsageError.of(f"axis {subject.name!r} has no version {release}", hint=ends)
@@ -88,7 +82,7 @@ def why_command(
     if isinstance(chosen, PackageAxis):
         if write or try_it:
             raise UsageError.of("--write and --try are for the Python axis", path=f"--at {axis}")
-        _tell_package([package_floor(known, chosen, v) for v in coordinates], chosen, release)
+        _tell_package([why.package_floor(known, chosen, v) for v in coordinates], chosen, release)
         return
     needs = kept_needs(workspace.folder)
     if write or try_it:
@@ -97,7 +91,7 @@ def why_command(
         needs = _needs_read(workspace, needs, release)
     if try_it:
         needs = _needs_tried(workspace, needs, versions, isolation)
-    floors = [python_floor(known, needs, version) for version in coordinates]
+    floors = [why.python_floor(known, needs, version) for version in coordinates]
     if given.as_json:
         from compat.site.api.why_documents import python_document
 
@@ -141,7 +135,7 @@ def why_command(
 
 
 def _tell_package(
-    floors: Sequence[PackageFloor], axis: PackageAxis, release: Version | None
+    floors: Sequence[why.PackageFloor], axis: PackageAxis, release: Version | None
 ) -> None:
     if given.as_json:
         from compat.site.api.why_documents import package_document
@@ -178,7 +172,7 @@ def _needs_tried(
     subject = workspace.matrix.subject
     if subject not in versions:
         raise UsageError.of("--try needs one release", hint=f"--at {subject}=VERSION")
-    floor = python_floor(workspace.known, needs, versions[subject])
+    floor = why.python_floor(workspace.known, needs, versions[subject])
     python = workspace.matrix.interpreters.name
     cells = [
         entry.cell
