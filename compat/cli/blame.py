@@ -8,13 +8,13 @@ import msgspec
 
 from compat import questions
 from compat.cli.arguments import argument, given, option
+from compat.cli.budget import budget_seconds
 from compat.cli.machine import cache_folder, install_variables
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError
 from compat.fleet.batch import Batch, BatchResult, BatchSteps, RunOptions
-from compat.fleet.choices import seconds_of
 from compat.fleet.laboratory import LabSteps, LockLaboratory
 from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
@@ -188,9 +188,7 @@ def blame_command(
         tell=note,
     )
     folder = cache_folder() / "blame" / workspace.name
-    seconds = float(seconds_of(budget)) if budget else None
-    if seconds == 0:
-        raise UsageError.of(f"--budget {budget!r} is not a time such as 90m or 1h30m")
+    seconds = float(budget_seconds(budget)) if budget else None
     laboratory = LockLaboratory(workspace, folder, steps, seconds)
     answer = questions.blamed(laboratory, *ends)
     if answer.is_verified and answer.causes:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from compat import pipeline
 from compat.cli.arguments import Exit, given, option
-from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder
+from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder, scratch
 from compat.cli.options import (
     CELL_NAMES,
     ISOLATION_LEVEL,
@@ -51,7 +52,6 @@ from compat.results.record import Record
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, parse_outcome
-from compat.run.scratch import Scratch, remove_dead_folders
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
@@ -76,19 +76,10 @@ def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[Ch
         pythons=tuple(pythons),
         platform=workspace.matrix.platform,
     )
-    folder = sandbox_folder(level) / "checkouts"
-    remove_dead_folders(folder)
-    scratch = Scratch(folder)
-    try:
-        checkout = built_checkout(
-            order,
-            scratch.folder / "build",
-            lambda python: workshop_of(workspace, python, level),
-            environ(),
-        )
+    shop = partial(workshop_of, workspace, level=level)
+    with scratch(sandbox_folder(level) / "checkouts") as own:
+        checkout = built_checkout(order, own.folder / "build", shop, environ())
         yield CheckoutCells(workspace, checkout, now(), keep)
-    finally:
-        scratch.close()
 
 
 def run_checkout(

@@ -17,7 +17,15 @@ from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
 from compat.cli.init import init_command, machine_platform, own_tests, project_in, with_modules
-from compat.cli.machine import cache_folder, environ, interpreter, level_of, now, sandbox_folder
+from compat.cli.machine import (
+    cache_folder,
+    environ,
+    interpreter,
+    level_of,
+    now,
+    sandbox_folder,
+    scratch,
+)
 from compat.cli.machine import today as this_day
 from compat.cli.options import (
     AT,
@@ -45,7 +53,6 @@ from compat.policy.window import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
-from compat.run.scratch import Scratch, remove_dead_folders
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -216,11 +223,9 @@ def _trial(
     """Build a project and yield the search for its minimums, whose tests have run with the newest
     versions on the oldest Python here that the project requires and that can say something.
     """
-    folder = sandbox_folder(level) / "checkouts"
-    remove_dead_folders(folder)
-    scratch, interruption = Scratch(folder), Interruption()
-    try:
-        checkout, pythons = _built(source, python, scratch.folder, level)
+    interruption = Interruption()
+    with scratch(sandbox_folder(level) / "checkouts") as own:
+        checkout, pythons = _built(source, python, own.folder, level)
         package, root = checkout.wheels[0].name, Path(checkout.folder)
         with zipfile.ZipFile(checkout.wheels[0].path) as archive:
             module = draft.module_of(package, archive.namelist())
@@ -258,8 +263,6 @@ def _trial(
             f"the tests of {package} say nothing about its minimums {why}",
             hint=f"compat init {package} writes a matrix, whose suite you can declare",
         )
-    finally:
-        scratch.close()
 
 
 def _search(

@@ -11,7 +11,8 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from compat.lock.lockfile import Lock
     from compat.run.evidence import Isolation
     from compat.run.job import Bench, Job
+    from compat.run.scratch import Scratch
 
 _OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
 # What a worker process needs: its folders, its locale, the package index and Dask's own settings.
@@ -67,6 +69,19 @@ def forget_environment() -> None:
     if len(needed) < len(os.environ):
         sys.stdout.flush()
         os.execve(sys.executable, sys.orig_argv, needed)
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Scratch]:
+    """Yield a folder of this command below one where the dead leave theirs, which are swept."""
+    from compat.run.scratch import Scratch, remove_dead_folders
+
+    remove_dead_folders(folder)
+    own = Scratch(folder)
+    try:
+        yield own
+    finally:
+        own.close()
 
 
 def run_url() -> str:

@@ -144,8 +144,12 @@ def policy_day(text: str, workspace: Workspace) -> datetime.date:
     if workspace.declared.policy is None:
         path = f"matrices/{workspace.name}/policy.toml"
         raise UsageError.of("this matrix declares no policy, so its floors do not move", path=path)
+    return day_of(text) if text else workspace.day
+
+
+def day_of(text: str) -> datetime.date:
     try:
-        return datetime.date.fromisoformat(text) if text else workspace.day
+        return datetime.date.fromisoformat(text)
     except ValueError as error:
         raise UsageError.of(f"{text!r} is not a date such as 2027-04-01", path="--today") from error
 

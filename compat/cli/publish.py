@@ -7,7 +7,7 @@ from pathlib import Path
 from compat import files, pipeline
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import environ, today
-from compat.cli.options import matrices_folder, matrix_names, needs_extra, workspace_of
+from compat.cli.options import day_of, matrices_folder, matrix_names, needs_extra, workspace_of
 from compat.cli.output import answer, note, report, say
 from compat.errors import CompatError, UsageError
 from compat.github.client import owner_and_name
@@ -131,12 +131,7 @@ def publish_site(
 
 def _day(text: str) -> datetime.date:
     if text:
-        try:
-            return datetime.date.fromisoformat(text)
-        except ValueError as error:
-            raise UsageError.of(
-                f"--today: {text!r} is not a valid date", hint="a date looks like 2026-11-22"
-            ) from error
+        return day_of(text)
     epoch = environ().get("SOURCE_DATE_EPOCH", "")
     if not epoch:
         return today()

@@ -187,10 +187,9 @@ def released_report(
     by_cell, words = {record.cell: record for record in records}, RunWords(workspace, cells)
     ran = []
     for cell in cells:
-        record = by_cell.get(cell)
+        record, verdict = by_cell.get(cell), workspace.verdict(cell)
         word = "no result" if record is None else verdict_words(workspace, cell)
         came_to = "" if record is None else words.of_record(record)
-        verdict = workspace.verdict(cell)
         ran.append(RanCell(verdict=verdict, word=word, record=record, came_to=came_to))
     outcomes = {record.cell: str(record.outcome) for record in records}
     sentences: tuple[str, ...] = ()

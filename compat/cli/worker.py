@@ -30,6 +30,7 @@ from compat.cli.machine import (
     machine_places,
     now,
     sandbox_folder,
+    scratch,
 )
 from compat.cli.options import ISOLATION_LEVEL, index_settings
 from compat.cli.output import envelope, note, say
@@ -40,7 +41,6 @@ from compat.fleet.local import Fleet
 from compat.lock.lockfile import Lock
 from compat.results.redact import redacted
 from compat.run.job import Bench, Job
-from compat.run.scratch import Scratch, remove_dead_folders
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -166,22 +166,17 @@ def worker_command(
         raise Exit(max(3 if code < 0 else code for code in codes))
     index = index_settings()
     level, resources = level_of(isolation), offered(share)
-    cells = sandbox_folder(level) / "cells"
-    remove_dead_folders(cells)
-    scratch = Scratch(cells)
-
-    def bench(job: Job, merged: bool) -> Bench:
-        merging = msgspec.structs.replace(index, merged=merged)
-        return bench_of(job, f"{scratch.folder.name}/0", merging, level, False)
-
     from compat.fleet.cluster import WorkerMachine
 
-    suites = level_folder(level) / "suites"
-    try:
-        machine = WorkerMachine(machine_places(), scratch.folder, suites, bench, now)
+    with scratch(sandbox_folder(level) / "cells") as own:
+
+        def bench(job: Job, merged: bool) -> Bench:
+            merging = msgspec.structs.replace(index, merged=merged)
+            return bench_of(job, f"{own.folder.name}/0", merging, level, False)
+
+        suites = level_folder(level) / "suites"
+        machine = WorkerMachine(machine_places(), own.folder, suites, bench, now)
         raise Exit(_served(where, machine, resources))
-    finally:
-        scratch.close()
 
 
 def cluster_command(
