@@ -60,15 +60,13 @@ def twice(workspace: Workspace) -> Iterator[str]:
         if isinstance(answer, IndexUnreachable):
             yield f"whether {name} stands on two indexes is not known: {answer.faults[0].message}"
         elif len(answer) > 1:
-            listed = ", ".join(
-                f"{version} on {_place(number, len(urls))}" for number, version in answer
-            )
-            merged = (
-                'the newest version of all of them counts, because of indexes = "all" in'
-                " matrix.toml"
-            )
-            rule = merged if workspace.index.merged else f"{_place(answer[0][0], len(urls))} counts"
-            yield f"{name} stands on {len(answer)} indexes (newest: {listed}); {rule}"
+            where = [(_place(number, len(urls)), version) for number, version in answer]
+            newest = ", ".join(f"{version} on {place}" for place, version in where)
+            rule = f"{where[0][0]} counts"
+            if workspace.index.merged:
+                why = 'because of indexes = "all" in matrix.toml'
+                rule = f"the newest version of all of them counts, {why}"
+            yield f"{name} stands on {len(answer)} indexes (newest: {newest}); {rule}"
 
 
 def _place(number: int, count: int) -> str:
@@ -112,13 +110,9 @@ def discover_command(
     elif write:
         print(f"{path}: new")
     else:
-        lines = files.unified_diff(path, before, after).splitlines()
-        added = sum(line.startswith("+") for line in lines[2:])
-        gone = sum(line.startswith("-") for line in lines[2:])
-        note(
-            f"{path} would change: {count(added, 'line')} new, {gone} gone; --write keeps"
-            " what the index has now"
-        )
+        signs = [line[:1] for line in files.unified_diff(path, before, after).splitlines()[2:]]
+        change = f"{count(signs.count('+'), 'line')} new, {signs.count('-')} gone"
+        note(f"{path} would change: {change}; --write keeps what the index has now")
     if workspace.index.left_out:
         ignored = count(len(workspace.index.left_out), "local index", "local indexes")
         note(f"warning: ignored {ignored} from pip's configuration")

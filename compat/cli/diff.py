@@ -37,7 +37,6 @@ from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import (
-    NEWEST,
     CheckoutCells,
     Comparison,
     compared,
@@ -288,7 +287,7 @@ def diff_command(
     matrix: str = MATRIX_NAME,
     words: list[str] | None = CELL_NAMES,
     against: str = option(
-        "'newest', or a release of the matrix.", metavar="VERSION", default=NEWEST
+        "'newest', or a release of the matrix.", metavar="VERSION", default="newest"
     ),
     subject_from: str = option(
         "The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",

@@ -17,21 +17,8 @@ from typing import TYPE_CHECKING
 import msgspec
 from packaging.version import Version
 
+from compat.cli import machine
 from compat.cli.arguments import Exit, argument, given, option
-from compat.cli.machine import (
-    bench_of,
-    cache_folder,
-    disk_mb,
-    environ,
-    forget_environment,
-    interpreter,
-    level_folder,
-    level_of,
-    machine_places,
-    now,
-    sandbox_folder,
-    scratch,
-)
 from compat.cli.options import ISOLATION_LEVEL, index_settings
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import ThisMachine
@@ -58,9 +45,9 @@ def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddr
         raise UsageError.of("a fleet needs Dask, which is not installed here", hint=hint)
     from compat.fleet.cluster import cluster_address, make_certificates
 
-    own = cache_folder() / "fleet"
+    own = machine.cache_folder() / "fleet"
     if serves and tls is None:
-        make_certificates(own, now().timestamp())
+        make_certificates(own, machine.now().timestamp())
     return cluster_address(text, tls, own)
 
 
@@ -69,7 +56,7 @@ class FleetMachine(ThisMachine):
 
     def __init__(self, workspace: Workspace, address: ClusterAddress) -> None:
         # Cells run at the workers' levels; what locking builds, it builds here.
-        super().__init__(workspace, level_of(""))
+        super().__init__(workspace, machine.level_of(""))
         self._address = address
         self._remote: Remote | None = None
 
@@ -114,7 +101,7 @@ class FleetMachine(ThisMachine):
 
     def redacted(self, text: str) -> str:
         places = () if self._remote is None else self._remote.places
-        return redacted(text, places=(*machine_places(), *sorted(places)))
+        return redacted(text, places=(*machine.machine_places(), *sorted(places)))
 
 
 # The series that a worker looks for: CPython 3.6 is the oldest that cells were made with, and the
@@ -146,7 +133,7 @@ def worker_command(
     --tls ~/certificates --workers 4
     """
     where = address_of(address, tls)
-    forget_environment()
+    machine.forget_environment()
     if workers > 1:
         words = [
             *_words("--isolation", isolation),
@@ -165,18 +152,18 @@ def worker_command(
         # One that was killed by a signal has done no wrong itself, but is not there any more.
         raise Exit(max(3 if code < 0 else code for code in codes))
     index = index_settings()
-    level, resources = level_of(isolation), offered(share)
+    level, resources = machine.level_of(isolation), offered(share)
     from compat.fleet.cluster import WorkerMachine
 
-    with scratch(sandbox_folder(level) / "cells") as own:
+    with machine.scratch(machine.sandbox_folder(level) / "cells") as own:
 
         def bench(job: Job, merged: bool) -> Bench:
             merging = msgspec.structs.replace(index, merged=merged)
-            return bench_of(job, f"{own.folder.name}/0", merging, level, False)
+            return machine.bench_of(job, f"{own.folder.name}/0", merging, level, False)
 
-        suites = level_folder(level) / "suites"
-        machine = WorkerMachine(machine_places(), own.folder, suites, bench, now)
-        raise Exit(_served(where, machine, resources))
+        suites = machine.level_folder(level) / "suites"
+        hosted = WorkerMachine(machine.machine_places(), own.folder, suites, bench, machine.now)
+        raise Exit(_served(where, hosted, resources))
 
 
 def cluster_command(
@@ -198,7 +185,7 @@ def cluster_command(
     --tls ~/certificates
     """
     where = address_of(f"dask://{host}:{port}", tls, serves=True)
-    forget_environment()
+    machine.forget_environment()
     processes: list[subprocess.Popen[bytes]] = []
 
     def ready(bound: int) -> None:
@@ -235,8 +222,8 @@ def offered(share: int) -> dict[str, float]:
         "cell": 1,
         code_resource(): 1,
         "memory-mb": psutil.virtual_memory().available // 2**20 // share,
-        "disk-mb": disk_mb() // share,
-        **{python_resource(v): 1 for v in versions if interpreter(v) is not None},
+        "disk-mb": machine.disk_mb() // share,
+        **{python_resource(v): 1 for v in versions if machine.interpreter(v) is not None},
     }
 
 
@@ -246,16 +233,16 @@ def start_workers(
     command = [sys.executable, "-m", "compat", "fleet", "worker", where.text, f"--share={workers}"]
     command += [*_words("--tls", where.tls), *words]
     # A folder `compat` where this starts is not ours.
-    variables = {**environ(), "PYTHONSAFEPATH": "1"}
+    variables = {**machine.environ(), "PYTHONSAFEPATH": "1"}
     return [
         subprocess.Popen(command, stdin=subprocess.DEVNULL, env=variables) for _ in range(workers)
     ]
 
 
-def _served(where: ClusterAddress, machine: WorkerMachine, resources: dict[str, float]) -> int:
+def _served(where: ClusterAddress, hosted: WorkerMachine, resources: dict[str, float]) -> int:
     from compat.fleet.cluster import CellHost, serve_cells
 
-    host, folder = CellHost(machine), machine.scratch / "dask"
+    host, folder = CellHost(hosted), hosted.scratch / "dask"
     interrupted: list[int] = []
 
     def stop(number: int) -> None:
