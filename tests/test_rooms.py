@@ -110,6 +110,7 @@ EDGES = {
     "compat/site/serve.py": {"http", "pathlib"},
     "compat/cli/app.py": {"os"},
     "compat/cli/blame.py": {"time"},
+    "compat/cli/declarations.py": {"pathlib"},
     "compat/cli/diff.py": {"pathlib"},
     "compat/cli/doctor.py": {"os", "pathlib"},
     "compat/cli/environment.py": {"os", "pathlib"},

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -14,13 +15,12 @@ from compat.cli.options import (
     faults_of_suite,
     matrices_folder,
     matrix_names,
-    schemas_folder,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
-from compat.errors import DeclarationError, Fault, IndexUnreachable
+from compat.errors import DeclarationError, Fault, IndexUnreachable, UsageError
 from compat.index.discover import THREADS
 from compat.index.settings import has_extras
 from compat.lock.lock_text import kept_lock
@@ -156,7 +156,13 @@ def schema_command(
 
     Examples: compat matrix schema; compat matrix schema --write
     """
-    folder = schemas_folder()
+    try:
+        folder = matrices_folder()
+    except UsageError:  # a new repository is to have one
+        start: Path = given.root or Path.cwd()
+        if not start.is_dir():
+            raise
+        folder = start / "matrices"
     changed = False
     for name, content in (
         ("matrix.schema.json", matrix_schema()),

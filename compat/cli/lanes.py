@@ -9,7 +9,7 @@ from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.reports import SUMMARY_FILE, Report, ReportFiles
 from compat.github.markdown import code, inline
-from compat.results.compare import LaneCell, LaneReport, lane_report
+from compat.results.compare import LaneCell, lane_report
 from compat.site.lane_words import floor_words, lane_blame, no_prerelease_words
 from compat.site.wording import count
 from compat.workspace import Workspace
@@ -34,7 +34,22 @@ def lanes_command(
     workspace = workspace_of(matrix)
     lanes = lane_report(workspace.snapshot, workspace.lock)
     if workspace.matrix.has_lanes:
-        ReportFiles(summary=summary).write(_report(workspace, lanes))
+        tried = sum(cell.verdict not in ("unknown", "infeasible") for cell in lanes.cells)
+        says = "what its lanes break" if lanes.alerts else "its lanes break nothing that is known"
+        much = f"{tried:,} of {count(len(lanes.cells), 'cell')} tried"
+        report = Report(
+            command=f"compat matrix variants {workspace.name}",
+            suites=(),
+            heading=f"{workspace.matrix.title}: {says}, {much}",
+            columns=("cell", "came to", "works"),
+            rows=tuple(
+                (code(cell.cell), inline(cell.outcome, 500), code(cell.against))
+                for cell in lanes.cells
+                if cell.is_broken
+            ),
+            sentences=tuple(alert.sentence for alert in lanes.alerts),
+        )
+        ReportFiles(summary=summary).write(report)
     if given.as_json:
         envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
     else:
@@ -47,28 +62,10 @@ def lanes_command(
     for package in workspace.snapshot.catalogue.prereleases:
         if not package.releases:
             note(f"{no_prerelease_words(package.name)}")
-    tried = {cell.lane for cell in lanes.cells if cell.verdict not in ("unknown", "infeasible")}
-    for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in tried):
+    asked = {cell.lane for cell in lanes.cells if cell.verdict not in ("unknown", "infeasible")}
+    for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in asked):
         note(f"nothing is known of lane {lane} yet; compat run {matrix} '*+{lane}' finds out")
     raise Exit(1 if lanes.alerts or not workspace.matrix.has_lanes else 0)
-
-
-def _report(workspace: Workspace, lanes: LaneReport) -> Report:
-    tried = sum(cell.verdict not in ("unknown", "infeasible") for cell in lanes.cells)
-    much = f"{tried:,} of {count(len(lanes.cells), 'cell')} tried"
-    says = "what its lanes break" if lanes.alerts else "its lanes break nothing that is known"
-    return Report(
-        command=f"compat matrix variants {workspace.name}",
-        suites=(),
-        heading=f"{workspace.matrix.title}: {says}, {much}",
-        columns=("cell", "came to", "works"),
-        rows=tuple(
-            (code(cell.cell), inline(cell.outcome, 500), code(cell.against))
-            for cell in lanes.cells
-            if cell.is_broken
-        ),
-        sentences=tuple(alert.sentence for alert in lanes.alerts),
-    )
 
 
 def _print(workspace: Workspace, cell: LaneCell) -> None:

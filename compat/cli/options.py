@@ -99,17 +99,6 @@ def matrices_folder(root: Path | None = None) -> Path:
     )
 
 
-def schemas_folder() -> Path:
-    """Return the folder `matrices/` that there is, or that a new repository is to have."""
-    try:
-        return matrices_folder()
-    except UsageError:
-        start: Path = given.root or Path.cwd()
-        if not start.is_dir():
-            raise
-        return start / "matrices"
-
-
 def matrix_names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in folder.glob("*/matrix.toml")))
 

@@ -88,7 +88,14 @@ def why_command(
     if write or try_it:
         needs_extra("sources", "vermin")
     if write:
-        needs = _needs_read(workspace, needs, release)
+        from compat.fleet.wheel_needs import WheelNeeds, keep_needs, reader_name, releases_to_read
+
+        unread_releases = releases_to_read(workspace, needs, release)
+        read = WheelNeeds(workspace).read(unread_releases, note)
+        if read:
+            needs = kept_needs(workspace.folder).with_releases(read, reader_name())
+            keep_needs(workspace, needs)
+        note(f"{count(len(read), 'release')} read and kept")
     if try_it:
         needs = _needs_tried(workspace, needs, versions, isolation)
     floors = [why.python_floor(known, needs, version) for version in coordinates]
@@ -148,18 +155,6 @@ def _tell_package(
             none = f"No cell below {axis.package} {floor.lower} has run."
             none = none if floor.lower else "No lower bound, so no cell lies below it."
             say(*[below_sentence(cell, axis.package) for cell in floor.below] or [none], indent=2)
-
-
-def _needs_read(workspace: Workspace, needs: Needs, release: Version | None) -> Needs:
-    from compat.fleet.wheel_needs import WheelNeeds, keep_needs, reader_name, releases_to_read
-
-    versions = releases_to_read(workspace, needs, release)
-    read = WheelNeeds(workspace).read(versions, note)
-    if read:
-        needs = kept_needs(workspace.folder).with_releases(read, reader_name())
-        keep_needs(workspace, needs)
-    note(f"{count(len(read), 'release')} read and kept")
-    return needs
 
 
 def _needs_tried(
