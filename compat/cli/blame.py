@@ -23,19 +23,11 @@ from compat.search.api_change import ApiChange
 from compat.search.blame import Blame, BlamedCause
 from compat.search.lock_pair import BlamedPackage
 from compat.site.wording import count, listed
-from compat.value import Value
 from compat.workspace import Workspace
 
 # More packages than this are no answer that anybody can act on: they are counted.
 MOST_NAMED = 3
 Changes = Mapping[str, ApiChange]
-
-
-class SearchCost(Value, frozen=True, kw_only=True):
-    """What a search took: the runs of this time, and seconds."""
-
-    runs: int
-    seconds: float
 
 
 def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
@@ -67,8 +59,8 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
         yield f"  BAD with {listed(names)} works"
 
 
-def closing(answer: Blame, spent: SearchCost) -> str:
-    time = f"{spent.seconds:.0f} s" if spent.seconds < 120 else f"{spent.seconds / 60:.1f} min"
+def closing(answer: Blame, runs: int, seconds: float) -> str:
+    time = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
     if not answer.causes:
         said = "Nothing is verified." if answer.is_finished else f"Stopped: {answer.because}."
     elif answer.is_verified:
@@ -81,10 +73,10 @@ def closing(answer: Blame, spent: SearchCost) -> str:
         ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
         ways += ["BAD without it works"] if answer.is_backward else []
         said = f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
-    return f"{count(spent.runs, 'run')}, {time}. {said}"
+    return f"{count(runs, 'run')}, {time}. {said}"
 
 
-def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any]:
+def payload(answer: Blame, changes: Changes, runs: int, seconds: float) -> dict[str, Any]:
     asdict = msgspec.structs.asdict
     causes = [
         {
@@ -100,8 +92,8 @@ def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any
         "is_backward": answer.is_backward,
         "is_finished": answer.is_finished,
         "because": answer.because,
-        "runs": spent.runs,
-        "seconds": round(spent.seconds, 1),
+        "runs": runs,
+        "seconds": round(seconds, 1),
     }
 
 
@@ -194,12 +186,12 @@ def blame_command(
     if answer.is_verified and answer.causes:
         questions.keep_blame(workspace, laboratory, answer)
     changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
-    spent = SearchCost(runs=laboratory.runs, seconds=time.monotonic() - began)
+    spent = laboratory.runs, time.monotonic() - began
     if given.as_json:
-        envelope(payload(answer, changes, spent))
+        envelope(payload(answer, changes, *spent))
     else:
         say(*sentences(answer, changes))
-        note(closing(answer, spent))
+        note(closing(answer, *spent))
     is_found = bool(answer.causes) and answer.is_verified
     search.exit(3 if not answer.is_finished else 0 if is_found else 1)
 

@@ -46,6 +46,11 @@ def twice(workspace: Workspace) -> Iterator[str]:
     locks = (kept_lock(path) for _, path in workspace.lock_paths())
     of_axes = {axis.normalised_name for axis in matrix.packages}
     asked = {canonicalize_name(Requirement(text).name) for text in requirements}
+
+    def place_of(number: int) -> str:
+        # By its place: its address may hold a password, or a name that is nobody's business.
+        return "the main index" if number == len(urls) - 1 else f"extra index {number + 1}"
+
     names = sorted({*of_axes, *asked, *(pin.name for lock in locks for pin in lock.pins)})
 
     def places(name: str) -> Places | IndexUnreachable:
@@ -60,18 +65,13 @@ def twice(workspace: Workspace) -> Iterator[str]:
         if isinstance(answer, IndexUnreachable):
             yield f"whether {name} stands on two indexes is not known: {answer.faults[0].message}"
         elif len(answer) > 1:
-            where = [(_place(number, len(urls)), version) for number, version in answer]
+            where = [(place_of(number), version) for number, version in answer]
             newest = ", ".join(f"{version} on {place}" for place, version in where)
             rule = f"{where[0][0]} counts"
             if workspace.index.merged:
                 why = 'because of indexes = "all" in matrix.toml'
                 rule = f"the newest version of all of them counts, {why}"
             yield f"{name} stands on {len(answer)} indexes (newest: {newest}); {rule}"
-
-
-def _place(number: int, count: int) -> str:
-    # An index by its place: its address may hold a password, or a name that is nobody's business.
-    return "the main index" if number == count - 1 else f"extra index {number + 1}"
 
 
 def discover_command(

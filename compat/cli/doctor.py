@@ -8,6 +8,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+import msgspec
 from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
@@ -19,7 +20,7 @@ from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_vers
 from compat.advise.problem import KnownFacts, files_of_known
 from compat.advise.request import label
 from compat.cli.arguments import Exit, argument, given, option
-from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
+from compat.cli.environment import environment_beside, own_packages, packages_of
 from compat.cli.installs import known_elsewhere, say_elsewhere
 from compat.cli.options import (
     OTHER_PLATFORM,
@@ -186,7 +187,9 @@ def _asked(python: str, freeze: str, message: str) -> _Asked:
         installer = "uv pip install" if "No solution found" in text else "pip install"
     else:
         packages = own_packages()
-    return _Asked(with_python(packages, version), text if message else "", version, installer)
+    if version is not None:
+        packages = msgspec.structs.replace(packages, python=version)
+    return _Asked(packages, text if message else "", version, installer)
 
 
 def _is_piped() -> bool:

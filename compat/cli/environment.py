@@ -12,7 +12,6 @@ from email.parser import HeaderParser
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -129,7 +128,3 @@ def _package(distribution: Distribution) -> tuple[str, Version, Published] | Non
         return None
     requires = tuple(text for text in head.get_all("Requires-Dist") or () if len(text) < 500)
     return name, version, Published(requires_python=requires_python, requires_dist=requires)
-
-
-def with_python(packages: PackageList, python: Version | None) -> PackageList:
-    return packages if python is None else msgspec.structs.replace(packages, python=python)

@@ -36,6 +36,7 @@ from compat.cli.options import (
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
+from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
 from compat.declare.patches import patch_of
 from compat.declare.project import Project, extras_in
@@ -182,7 +183,18 @@ def _answer_project(
         ]
         files.write(constraints, "\n".join([*lines, ""]))
     left: list[str] = []
-    changed = _fixed(Path(source), wrong, left) if fix and wrong else {}
+    moves = [
+        Move(package=m.package, floor=m.works, before=m.lowest, known=m.known)
+        for m in wrong
+        if m.works is not None
+    ]
+    changed: dict[Path, tuple[str, str]] = {}
+    for path in project_files([Path(source)]) if fix and wrong else ():
+        before = files.read(path).decode(errors="replace")
+        after = pipeline.rewritten_by(str(path), before, moves, left)
+        if after != before:
+            files.write(path, after)
+            changed[path] = before, after
     lock = answered.lock
     on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
     if given.as_json:
@@ -206,8 +218,8 @@ def _answer_project(
         )
     else:
         _print_minimums(checkout, answered, on, suite)
-        for path, (before, after) in changed.items():
-            print(files.unified_diff(str(path), before, after), end="")
+        for path, texts in changed.items():
+            print(files.unified_diff(str(path), *texts), end="")
         if wrong and not fix:
             note("Next: --fix writes the true minimums.")
     for line in left:
@@ -365,27 +377,6 @@ def _workspace(
     empty = Catalogue(packages=(Package(name=name, releases=()),))
     files.write(folder / "catalogue.json", encode_catalogue(empty, workspace.matrix))
     return workspace
-
-
-def _fixed(
-    folder: Path, wrong: list[floor.Minimum], left: list[str]
-) -> dict[Path, tuple[str, str]]:
-    """Write the true minimums into the files of a project; return each that changed."""
-    from compat.cli.propose import project_files
-
-    moves = [
-        Move(package=m.package, floor=m.works, before=m.lowest, known=m.known)
-        for m in wrong
-        if m.works is not None
-    ]
-    changed: dict[Path, tuple[str, str]] = {}
-    for path in project_files([folder]):
-        before = files.read(path).decode(errors="replace")
-        after = pipeline.rewritten_by(str(path), before, moves, left)
-        if after != before:
-            files.write(path, after)
-            changed[path] = before, after
-    return changed
 
 
 def _print_minimums(

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import msgspec
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from compat import files
 from compat.cli.arguments import Exit, argument, given, option
@@ -14,7 +13,6 @@ from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import index_settings, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
-from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, listed_in, name_in_setup, project_of
 from compat.draft.draft import (
     Draft,
@@ -129,7 +127,8 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, 
     from compat.cli.this_machine import Interruption, ThisMachine
     from compat.fleet.batch import RunOptions
 
-    cell = max(draft.quick, key=lambda cell: _versions(cell, draft.matrix))
+    cells = {name: parse_cell(name, draft.matrix).coordinates for name in draft.quick}
+    cell = max(cells, key=lambda name: [place.version for place in cells[name]])
     try:
         if workspace.matrix and not run:
             return ()
@@ -149,10 +148,6 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, 
     elif not given.as_json:
         print_verdicts(workspace, [cell])
     return lost
-
-
-def _versions(cell: str, matrix: Matrix) -> tuple[Version, ...]:
-    return tuple(place.version for place in parse_cell(cell, matrix).coordinates)
 
 
 # Where a project lists what its tests need besides pyproject.toml.

@@ -180,12 +180,9 @@ def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) 
 def _print(line: LockLine) -> None:
     tail = f": {line.because}" if line.because else f" ({count(line.pins, 'pin')})"
     say(f"{line.id}  {line.outcome}{tail}")
-    if line.facts is not None:
-        say(f"    {'; '.join(line.facts.words)}")
-    say(*(f"relaxed: {sentence}" for sentence in line.relaxed), indent=4)
-    if line.builds:
-        say(f"    built from source: {', '.join(line.builds)}")
-    if line.kept:
-        say(f"    kept as published, though a rule would relax it: {', '.join(line.kept)}")
-    say(*line.changes, indent=4)
-    say(*(f"because of {reason}" for reason in line.reasons), indent=4)
+    published = "kept as published, though a rule would relax it"
+    named = {"built from source": line.builds, published: line.kept}
+    below = [] if line.facts is None else ["; ".join(line.facts.words)]
+    below += (f"relaxed: {sentence}" for sentence in line.relaxed)
+    below += (f"{what}: {', '.join(names)}" for what, names in named.items() if names)
+    say(*below, *line.changes, *(f"because of {reason}" for reason in line.reasons), indent=4)

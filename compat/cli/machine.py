@@ -23,7 +23,6 @@ from compat.errors import UsageError, reason
 
 if TYPE_CHECKING:
     from compat.index.settings import IndexSettings
-    from compat.lock.lockfile import Lock
     from compat.run.evidence import Isolation
     from compat.run.job import Bench, Job
     from compat.run.scratch import Scratch
@@ -232,11 +231,6 @@ def readable_places(python: str) -> tuple[str, ...]:
 
     prefix = Path(python).resolve().parents[1]
     return (python, *map(str, prefix_places(prefix)))
-
-
-def missing_interpreter(lock: Lock) -> Version | None:
-    version, path = lock.inputs.python, interpreter(lock.inputs.python, lock.inputs.platform)
-    return Version(f"{version.major}.{version.minor}") if path is None else None
 
 
 def host_class() -> str:

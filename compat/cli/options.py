@@ -1,7 +1,6 @@
 """The options that several commands share, and the workspace that they name."""
 
 import datetime
-import difflib
 import importlib.util
 from functools import cache
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Literal
 import msgspec
 from packaging.version import Version
 
-from compat.cli.arguments import argument, given, option
+from compat.cli.arguments import argument, given, nearest, option
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
 from compat.declare.parsing import parse_version
@@ -111,11 +110,8 @@ def workspace_of(
     matrices = matrices_folder(root)
     known = matrix_names(matrices)
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]}?" if near else ""
-        raise UsageError.of(
-            f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}", hint=hint
-        )
+        message = f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}"
+        raise UsageError.of(message, hint=nearest(name, known))
     folder, index = matrices / name, index_options()
     return Workspace(folder, today(), cache_folder, day=day, index=index, notify=note)
 

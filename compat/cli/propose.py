@@ -150,11 +150,15 @@ def propose_command(
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:
-        from compat.cli.upkeep import print_outcome, sync
+        from compat.cli.upkeep import sync
 
         pages = f"{site.rstrip('/')}/{matrix}/" if site else ""
         for what, outcome in sync(moves, repository, base, pages, dry_run).items():
-            print_outcome(what, outcome)
+            left = "left alone: " if outcome.did == "left-alone" else ""
+            say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
+            if outcome.did == "would-do":
+                for part in (outcome.title, outcome.body, outcome.diff):
+                    say(*part.splitlines())
     raise Exit(1 if check and moves.opened else 0)
 
 

@@ -195,7 +195,9 @@ class ThisMachine:
         return machine.bench_of(job, worker, self._workspace.index, self.level, keep)
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
-        return machine.missing_interpreter(lock)
+        version = lock.inputs.python
+        is_there = machine.interpreter(version, lock.inputs.platform) is not None
+        return None if is_there else Version(f"{version.major}.{version.minor}")
 
     def locker(self) -> Locker:
         return locker_of(self._workspace, "uv", self.level, self._shown)

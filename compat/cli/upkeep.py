@@ -78,14 +78,6 @@ def sync(
     }
 
 
-def print_outcome(what: str, outcome: standing.Outcome) -> None:
-    left = "left alone: " if outcome.did == "left-alone" else ""
-    say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
-    if outcome.did == "would-do":
-        for part in (outcome.title, outcome.body, outcome.diff):
-            say(*part.splitlines())
-
-
 REPOSITORY_NAME = option("owner/name on GitHub; else GITHUB_REPOSITORY.")
 
 
