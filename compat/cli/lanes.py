@@ -9,10 +9,11 @@ from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.reports import SUMMARY_FILE, Report, ReportFiles
 from compat.github.markdown import code, inline
-from compat.results.compare import LaneCell, lane_report
+from compat.results.compare import lane_report
 from compat.site.lane_words import floor_words, lane_blame, no_prerelease_words
 from compat.site.wording import count
-from compat.workspace import Workspace
+
+NOTHING = "no cell of this release and Python works as published"
 
 
 def lanes_command(
@@ -54,7 +55,14 @@ def lanes_command(
         envelope({"matrix": matrix, "cells": lanes.cells, "alerts": lanes.alerts})
     else:
         for cell in lanes.cells:
-            _print(workspace, cell)
+            tail = cell.outcome or cell.because
+            say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
+            say(*(f"{floor.declared}: {floor_words(floor)}" for floor in cell.floors), indent=2)
+            if cell.is_broken:
+                say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
+                say(f"  what makes it fail: {lane_blame(matrix, cell)}")
+            elif cell.verdict == "broken" and not cell.against:
+                say(f"  nothing to hold it against: {NOTHING}")
         say(*(alert.sentence for alert in lanes.alerts))
     if not workspace.matrix.has_lanes and not lanes.cells:
         ways = "`lowest = true` or [prereleases] in its matrix.toml declares one"
@@ -66,14 +74,3 @@ def lanes_command(
     for lane in dict.fromkeys(cell.lane for cell in lanes.cells if cell.lane not in asked):
         note(f"nothing is known of lane {lane} yet; compat run {matrix} '*+{lane}' finds out")
     raise Exit(1 if lanes.alerts or not workspace.matrix.has_lanes else 0)
-
-
-def _print(workspace: Workspace, cell: LaneCell) -> None:
-    tail = cell.outcome or cell.because
-    say(f"{cell.cell}: {cell.verdict}{f', {tail}' if tail else ''}")
-    say(*(f"{floor.declared}: {floor_words(floor)}" for floor in cell.floors), indent=2)
-    if cell.is_broken:
-        say(f"  works{' in part' if cell.in_part else ''}: {cell.against}")
-        say(f"  what makes it fail: {lane_blame(workspace.name, cell)}")
-    elif cell.verdict == "broken" and not cell.against:
-        say("  nothing to hold it against: no cell of this release and Python works as published")
