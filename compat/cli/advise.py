@@ -54,11 +54,11 @@ def advise_command(
     known = {*declared, *tested_capabilities(workspace.snapshot)} - workspace.context.helpers
     asked = request_of(words or (), workspace.matrix, sorted(known), need or (), goal)
     answer = advisor_of(workspace).answer(asked)
-    found = answer if isinstance(answer, Recommended) else None
+    recommended = answer if isinstance(answer, Recommended) else None
     lacking = ""
-    if found and found.best.proof.kind != "works" and not asked.needs:
-        faults = found.best.proof.faults
-        came_to = f"it came to {workspace.snapshot.by_id[found.best.proof.id].outcome}"
+    if recommended and recommended.best.proof.kind != "works" and not asked.needs:
+        faults = recommended.best.proof.faults
+        came_to = f"it came to {workspace.snapshot.by_id[recommended.best.proof.id].outcome}"
         verb = "fail" if faults[1:] else "fails"
         what = f"{listed(faults)} {verb}" if faults else came_to
         hint = "--need CAPABILITY asks for no more than you need"
@@ -71,7 +71,11 @@ def advise_command(
     if platform:
         from compat.cli.installs import advised_elsewhere, platforms_named
 
-        release = None if found is None else found.best.proof.version(workspace.matrix.subject)
+        release = (
+            None
+            if recommended is None
+            else recommended.best.proof.version(workspace.matrix.subject)
+        )
         named = platforms_named(workspace, platform)
         elsewhere, without = advised_elsewhere(workspace, asked, release, named)
     if given.as_json:
@@ -88,10 +92,10 @@ def advise_command(
             "in_the_way": unproven.in_the_way if unproven else (),
             "changes": unproven.changes if unproven else (),
             "best": None if best is None else _card(workspace, best),
-            "because": found.because if found else "",
+            "because": recommended.because if recommended else "",
             "alternatives": [
                 {**_card(workspace, other.card), "trade_off": other.trade_off}
-                for other in (found.alternatives if found else ())
+                for other in (recommended.alternatives if recommended else ())
             ],
         }
         envelope(document | {"plain": lines, "platforms": elsewhere, "not_on": without})
@@ -117,16 +121,16 @@ def advise_command(
 
         say("")
         say_elsewhere(elsewhere)
-        if without and found:
+        if without and recommended:
             titles = listed([platform_title(name) for name in without])
-            how: Commands = _card(workspace, found.best)["commands"]
+            how: Commands = _card(workspace, recommended.best)["commands"]
             runs_on = f"It is for {how.platform}: run it in a container:"
             say(f"It does not install on {titles}. {runs_on}")
             for line in how.docker:
                 print(f"    {line}")
     if lacking:
         note(f"warning: {lacking}")
-    raise Exit(0 if found and not lacking and not without else 1)
+    raise Exit(0 if recommended and not lacking and not without else 1)
 
 
 def advisor_of(workspace: Workspace) -> Advisor:

@@ -62,18 +62,18 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
 def closing(answer: Blame, runs: int, seconds: float) -> str:
     time = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
     if not answer.causes:
-        said = "Nothing is verified." if answer.is_finished else f"Stopped: {answer.because}."
+        verified = "Nothing is verified." if answer.is_finished else f"Stopped: {answer.because}."
     elif answer.is_verified:
         near = any(cause.is_near for cause in answer.causes)
         where = ", in the packages of the last working day" if near else ""
-        said = f"Verified both ways{where}."
+        verified = f"Verified both ways{where}."
     elif not answer.is_finished:
-        said = f"Stopped: {answer.because}; the same command goes on from here."
+        verified = f"Stopped: {answer.because}; the same command goes on from here."
     else:
         ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
         ways += ["BAD without it works"] if answer.is_backward else []
-        said = f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
-    return f"{count(runs, 'run')}, {time}. {said}"
+        verified = f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
+    return f"{count(runs, 'run')}, {time}. {verified}"
 
 
 def payload(answer: Blame, changes: Changes, runs: int, seconds: float) -> dict[str, Any]:

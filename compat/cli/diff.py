@@ -346,7 +346,7 @@ def diff_command(
     differences = comparison.differences
     kinds = [known.difference for known in differences]
     titles = {known.id: known.title for known in workspace.described}
-    found = list(differing(comparison, titles, named))
+    groups = list(differing(comparison, titles, named))
     moved = [
         f"{known.cell} has other packages, too: {listed(known.moved, _MOST_MOVED)}"
         for known in differences
@@ -365,7 +365,7 @@ def diff_command(
     else:
         say(f"{heading}: {counted}")
         above = ""
-        for kind, sentence, names in found:
+        for kind, sentence, names in groups:
             if kind != above:
                 say("", f"{HEADINGS[kind]}:")
             above = kind
@@ -384,7 +384,7 @@ def diff_command(
             )
         )
     rows = []
-    for kind, sentence, names in found:
+    for kind, sentence, names in groups:
         more = f" and {len(names) - MOST_CELLS} more" if len(names) > MOST_CELLS else ""
         codes = ", ".join(map(code, names[:MOST_CELLS])) + more
         rows.append((inline(HEADINGS[kind]), inline(sentence, 500), codes))

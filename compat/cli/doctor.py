@@ -111,7 +111,7 @@ def doctor_command(
             {**_fields(finding, *_FINDING), "command": _remedy(asked, finding)}
             for finding in asked.read.findings
         ]
-        found = []
+        rows = []
         for lines, (workspace, answer) in zip(elsewhere, answers, strict=True):
             near = answer.neighbour
             row: dict[str, Any] = {
@@ -129,9 +129,11 @@ def doctor_command(
             if near is not None:
                 other = {"is_other_python": near.is_other_python, "differences": near.differences}
                 row["nearest"] = {"cell": near.entry.cell.id, **other}
-            found.append(row)
+            rows.append(row)
         document = {"python": packages.python, "packages": len(packages.versions)}
-        envelope({**document, "unread": packages.unread, "findings": findings, "answers": found})
+        envelope(
+            {**document, "unread": packages.unread, "findings": findings, "answers": documents}
+        )
     else:
         _print(asked, answers)
         for lines in elsewhere:

@@ -60,8 +60,8 @@ def packages_of(path: Path) -> PackageList:
     series = (re.match(r"\d+\.\d+(?:\.\d+)?", text) for text in stated)
     names = (folder.parent.name for folder in folders)
     links = (link.resolve().name for link in prefix.glob("bin/python3"))
-    found = (match and match[1] for match in map(_SERIES.search, (*names, *links)))
-    versions = filter(None, (*(match and match[0] for match in series), *found))
+    matches = (match and match[1] for match in map(_SERIES.search, (*names, *links)))
+    versions = filter(None, (*(match and match[0] for match in series), *matches))
     return _packages(map(str, folders), next((Version(text) for text in versions), None))
 
 

@@ -148,7 +148,9 @@ def _boards(
     for series in sorted(boards, key=lambda series: series or Version("0"), reverse=True):
         board = boards[series]
         title = f"{subject.package} (rows) with {company} (columns)"
-        labels = {column: "/".join(map(str, column)) for column in sorted({at for _, at in board})}
+        labels = {
+            column: "/".join(map(str, column)) for column in sorted({where for _, where in board})
+        }
         yield (
             title if series is None else f"Python {series}: {title}",
             [str(release) for release in sorted({row for row, _ in board}, reverse=True)],

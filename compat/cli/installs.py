@@ -325,8 +325,11 @@ def platform_lines(
             for tail in (f", not {install.python}", f" for Python {install.python}"):
                 line = line.replace(tail, "", 1)
             lines.setdefault(line, []).append(install.python)
-    said = [f"Python {listed(alike)}: {line}" for line, alike in lines.items()]
-    return [*said, installable_words(installs, platform, workspace.matrix.subject_axis.package)]
+    sentences = [f"Python {listed(alike)}: {line}" for line, alike in lines.items()]
+    return [
+        *sentences,
+        installable_words(installs, platform, workspace.matrix.subject_axis.package),
+    ]
 
 
 def advised_elsewhere(

@@ -133,8 +133,8 @@ def plan_command(
     series: frozenset[Version] | None = None
     if here:
         every = axis_coordinates(workspace.matrix.interpreters, workspace.catalogue)
-        found, own = (place.version for place in every), workspace.matrix.platform
-        series = frozenset(version for version in found if interpreter(version, own) is not None)
+        versions, own = (place.version for place in every), workspace.matrix.platform
+        series = frozenset(version for version in versions if interpreter(version, own) is not None)
     plan = pipeline.planned(workspace, series)
     faults = unneeded_faults(plan, workspace.matrix, f"matrices/{workspace.name}/matrix.toml")
     if given.as_json:

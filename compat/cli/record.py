@@ -102,13 +102,13 @@ def record_command(
     """
     ways = (source, locks, plain, learnt, platforms)
     if sum((rejudge, bool(withdraw), *(way is not None for way in ways))) != 1:
-        said = (
+        choices = (
             "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
             " takes locks, --plain FILE takes answers about plain installs, --learnt FOLDER takes"
             " clauses, --platforms FOLDER takes answers about other platforms, --withdraw DIGEST"
             " takes a record back"
         )
-        raise UsageError.of(f"{said}: one of the seven")
+        raise UsageError.of(f"{choices}: one of the seven")
     if withdraw:
         if len(withdraw) < 12 or not because:
             message = "--withdraw needs 12 digits of a digest at least, and --because TEXT"
