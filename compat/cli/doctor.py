@@ -131,9 +131,7 @@ def doctor_command(
                 row["nearest"] = {"cell": near.entry.cell.id, **other}
             rows.append(row)
         document = {"python": packages.python, "packages": len(packages.versions)}
-        envelope(
-            {**document, "unread": packages.unread, "findings": findings, "answers": documents}
-        )
+        envelope({**document, "unread": packages.unread, "findings": findings, "answers": rows})
     else:
         _print(asked, answers)
         for lines in elsewhere:
