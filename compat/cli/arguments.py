@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal
 
 
@@ -282,13 +283,7 @@ class _Names(dict[str, Any]):
         return self[name]
 
 
-_read: dict[str, _Names] = {}
-
-
-def _names(module: str) -> _Names:
-    if module not in _read:
-        _read[module] = _Names(module)
-    return _read[module]
+_names = cache(_Names)
 
 
 def declared(module: str, function: str) -> tuple[str, list[Parameter]]:

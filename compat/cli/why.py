@@ -2,8 +2,6 @@
 beside the matrix.
 """
 
-from collections.abc import Sequence
-
 from packaging.version import Version
 
 from compat.cli.arguments import Exit, argument, given, option
@@ -82,7 +80,18 @@ def why_command(
     if isinstance(chosen, PackageAxis):
         if write or try_it:
             raise UsageError.of("--write and --try are for the Python axis", path=f"--at {axis}")
-        _tell_package([why.package_floor(known, chosen, v) for v in coordinates], chosen, release)
+        package = chosen.package
+        lowest = [why.package_floor(known, chosen, version) for version in coordinates]
+        if given.as_json:
+            from compat.site.api.why_documents import package_document
+
+            envelope({"releases": [package_document(bound) for bound in lowest]})
+        for bound in () if given.as_json else lowest:
+            say(package_sentence(bound))
+            if release is not None:
+                none = f"No cell below {package} {bound.lower} has run."
+                none = none if bound.lower else "No lower bound, so no cell lies below it."
+                say(*[below_sentence(cell, package) for cell in bound.below] or [none], indent=2)
         return
     needs = kept_needs(workspace.folder)
     if write or try_it:
@@ -139,22 +148,6 @@ def why_command(
         prose(f"{count(unread, 'release')} not read yet; {how}")
     elif needs.read_by:
         prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
-
-
-def _tell_package(
-    floors: Sequence[why.PackageFloor], axis: PackageAxis, release: Version | None
-) -> None:
-    if given.as_json:
-        from compat.site.api.why_documents import package_document
-
-        envelope({"releases": [package_document(floor) for floor in floors]})
-        return
-    for floor in floors:
-        say(package_sentence(floor))
-        if release is not None:
-            none = f"No cell below {axis.package} {floor.lower} has run."
-            none = none if floor.lower else "No lower bound, so no cell lies below it."
-            say(*[below_sentence(cell, axis.package) for cell in floor.below] or [none], indent=2)
 
 
 def _needs_tried(
