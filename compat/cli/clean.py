@@ -75,10 +75,9 @@ def make_room(megabytes: int) -> None:
     missing = (megabytes - disk_mb()) * 2**20
     if missing <= 0:
         return
-    cache = cache_folder()
+    cache, moment = cache_folder(), now().timestamp()
     items = list(cache_items(cache))
     size = sum(item.size for item in items)
-    moment = now().timestamp()
     unused = unused_items(items, moment, seconds=float("inf"), most=max(0, size - missing))
     if not unused:
         return
