@@ -16,7 +16,7 @@ import pytest
 import tomlkit
 from packaging.version import Version
 
-from compat.cli.arguments import SHARED, Option, shared_taken, values_of
+from compat.cli.arguments import SHARED, shared_taken, values_of
 from compat.cli.command_table import COMMANDS as TABLE
 from compat.cli.command_table import called, declared_by
 from compat.cli.machine import interpreter
@@ -92,8 +92,7 @@ def test_a_command_that_is_shown_can_be_typed(words: list[str]) -> None:
 def test_a_command_in_a_sentence_has_the_options_it_is_shown_with(page: Path) -> None:
     for words in re.findall(r"`compat ([a-z]+[^`]*)`", text_of(page)):
         name, _, _ = called(words.replace("\\|", " ").split())
-        abouts = [*SHARED.values(), *(parameter.about for parameter in COMMANDS[name])]
-        known = {name for about in abouts if isinstance(about, Option) for name in about.names}
+        known = {name for p in (*SHARED.values(), *COMMANDS[name]) for name in p.names}
         assert set(OPTION.findall(words)) <= known, f"{page.name}: compat {words}"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import tomlkit
 
-from compat.cli.arguments import SHARED, Argument, Option, Parameter, option_row
+from compat.cli.arguments import SHARED, Argument, Parameter, help_row
 from compat.cli.command_table import FIRST, GROUPS, declared_by
 
 ROOT = Path(__file__).parent.parent
@@ -62,16 +62,13 @@ def command_lines(path: str, key: str) -> Iterator[str]:
             yield from ("```sh", *examples, "```", "")
         else:
             yield from (text, "")
-    places = [p.metavar for p in own if isinstance(p.about, Argument)]
+    places = [p.metavar for p in own if isinstance(p, Argument)]
     yield from (f"Usage: `{' '.join(['compat', path, *places, '[OPTIONS]'])}`", "")
     yield from option_lines(own)
 
 
 def option_lines(parameters: Iterable[Parameter]) -> Iterator[str]:
-    rows = [
-        option_row(p) if isinstance(p.about, Option) else (p.metavar, p.about.help)
-        for p in parameters
-    ]
+    rows = [help_row(p) for p in parameters]
     if rows:
         yield from ("| option | meaning |", "|---|---|")
         yield from (cell_row(f"`{name}`", text) for name, text in rows)
@@ -82,10 +79,7 @@ def commands_page() -> str:
     lines = ["# Commands", "", GENERATED, "", EXIT_CODES]
     lines += ["## Options of every command", ""]
     lines += ["They may stand anywhere. `compat COMMAND --help` prints what is below.", ""]
-    lines += option_lines(
-        Parameter(name, about, str if about.metavar else bool, ...)
-        for name, about in SHARED.items()
-    )
+    lines += option_lines(SHARED.values())
     for rows in FIRST.values():
         for name in rows:
             lines += command_lines(name, name)

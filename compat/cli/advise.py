@@ -1,49 +1,37 @@
 """The command about what to install: advise."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from compat.advise.answer import Advisor, Card, Recommended, Unproven, asked_pins, tested
-from compat.advise.commands import Whereabouts, commands
+from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested
+from compat.advise.commands import Commands, Whereabouts, commands
 from compat.advise.proof import tested_capabilities
 from compat.advise.request import Goal, Request, label, request_of
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import advised_plain
-from compat.cli.options import MatrixName, OtherPlatform, workspace_of
+from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.verdicts import verdict_words
 from compat.declare.platforms import PlatformName
 from compat.lock.lock_text import LocksByCell
-from compat.site.lock_facts import LockFacts, lock_facts
+from compat.site.lock_facts import lock_facts
 from compat.site.wording import failing_words, listed
 from compat.workspace import Workspace
 
-Words = Annotated[
-    list[str] | None,
-    Argument(
-        metavar="[REQUIREMENT]...",
-        help="What you have or must keep, on an axis or in a lock: python==3.10 'numpy<2'.",
-    ),
-]
-Needs = Annotated[
-    list[str] | None, Option("--need", metavar="CAPABILITY", help="What must work; repeatable.")
-]
-GoalOption = Annotated[
-    Goal,
-    Option(
-        "--goal",
-        help="What counts first: fewest failures (best), the newest versions, the most days of runs"
-        " (stable), the fewest changed pins (closest), none of them (published), the oldest"
-        " versions (minimum).",
-    ),
-]
-
 
 def advise_command(
-    matrix: MatrixName,
-    words: Words = None,
-    goal: GoalOption = "best",
-    need: Needs = None,
-    platform: OtherPlatform = "",
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = argument(
+        "What you have or must keep, on an axis or in a lock: python==3.10 'numpy<2'.",
+        metavar="[REQUIREMENT]...",
+    ),
+    goal: Goal = option(
+        "What counts first: fewest failures (best), the newest versions, the most days of "
+        "runs (stable), the fewest changed pins (closest), none of them (published), the "
+        "oldest versions (minimum).",
+        default="best",
+    ),
+    need: list[str] | None = option("What must work; repeatable.", metavar="CAPABILITY"),
+    platform: str = OTHER_PLATFORM,
 ) -> None:
     """Recommend a tested combination, with the command to install it.
 
@@ -64,69 +52,91 @@ def advise_command(
     macos-arm64
     """
     workspace = workspace_of(matrix)
-    capabilities = _capabilities(workspace)
+    declared = (capability.id for capability in workspace.described)
+    known = {*declared, *tested_capabilities(workspace.snapshot)} - workspace.context.helpers
     advisor = advisor_of(workspace)
     asked = request_of(
-        words or (), workspace.matrix, capabilities, need or (), goal, advisor.locked_names
+        words or (), workspace.matrix, sorted(known), need or (), goal, advisor.locked_names
     )
     answer = advisor.answer(asked)
-    lacking = _lacking(workspace, answer) if isinstance(answer, Recommended) else ""
+    recommended = answer if isinstance(answer, Recommended) else None
+    lacking = ""
+    if recommended and recommended.best.proof.kind != "works" and not asked.needs:
+        faults = recommended.best.proof.faults
+        came_to = f"it came to {workspace.snapshot.by_id[recommended.best.proof.id].outcome}"
+        verb = "fail" if faults[1:] else "fails"
+        what = f"{listed(faults)} {verb}" if faults else came_to
+        hint = "--need CAPABILITY asks for no more than you need"
+        lacking = f"this works only in part: {what} ({hint})"
     lines = advised_plain(workspace, asked)
-    elsewhere, without = _elsewhere(workspace, answer, platform)
+    # What is known of the release on the platforms that an option names, and where it does not
+    # install.
+    elsewhere: dict[PlatformName, list[str]] = {}
+    without: list[PlatformName] = []
+    if platform:
+        from compat.cli.installs import advised_elsewhere, platforms_named
+
+        release = (
+            None
+            if recommended is None
+            else recommended.best.proof.version(workspace.matrix.subject)
+        )
+        named = platforms_named(workspace, platform)
+        elsewhere, without = advised_elsewhere(workspace, asked, release, named)
     if given.as_json:
-        beside = {"plain": lines, "platforms": elsewhere, "not_on": without}
-        envelope(_payload(workspace, answer) | beside)
+        unproven = None if isinstance(answer, Recommended) else answer
+        best = answer.best if isinstance(answer, Recommended) else answer.nearest
+        document = {
+            "matrix": workspace.snapshot.matrix.name,
+            "request": {
+                "wants": {want.axis.name: str(want.specifier) for want in asked.wants},
+                "packages": {name: str(specifier) for name, specifier in asked.packages},
+                "needs": asked.needs,
+                "goal": asked.goal,
+            },
+            "proven": unproven is None,
+            "in_the_way": unproven.in_the_way if unproven else (),
+            "changes": unproven.changes if unproven else (),
+            "best": None if best is None else _card(workspace, best),
+            "because": recommended.because if recommended else "",
+            "alternatives": [
+                {**_card(workspace, other.card), "trade_off": other.trade_off}
+                for other in (recommended.alternatives if recommended else ())
+            ],
+        }
+        envelope(document | {"plain": lines, "platforms": elsewhere, "not_on": without})
     elif isinstance(answer, Recommended):
         _say_card(workspace, answer.best, asked, answer.because)
-        for alternative in answer.alternatives:
-            proof = alternative.card.proof
-            say()
-            say(f"or {_named(workspace, alternative.card, asked)}")
-            say(f"  {alternative.trade_off}")
-            say(f"  {_evidence(workspace, alternative.card)}; {proof.id}")
+        for other in answer.alternatives:
+            say("", f"or {_named(workspace, other.card, asked)}")
+            say(other.trade_off, _evidence(workspace, other.card), indent=2)
     else:
-        _explain(workspace, answer)
+        say("no tested combination matches:")
+        say(*answer.in_the_way, indent=2)
+        if answer.nearest is None:
+            note(f"no combination of {workspace.name} is proven so far")
+        else:
+            say(f"the nearest tested combination: {'; '.join(answer.changes)}", "")
+            _say_card(workspace, answer.nearest, asked)
     if lines and not given.as_json:
-        say()
-        say("a plain install of that release:")
-        for line in lines:
-            say(f"  {line}")
+        say("", "a plain install of that release:")
+        say(*lines, indent=2)
     if elsewhere and not given.as_json:
         from compat.cli.installs import say_elsewhere
+        from compat.site.install_words import platform_title
 
-        say()
+        say("")
         say_elsewhere(elsewhere)
-        if without and isinstance(answer, Recommended):
-            _say_container(workspace, answer.best, without)
+        if without and recommended:
+            titles = listed([platform_title(name) for name in without])
+            how: Commands = _card(workspace, recommended.best)["commands"]
+            runs_on = f"It is for {how.platform}: run it in a container:"
+            say(f"It does not install on {titles}. {runs_on}")
+            for line in how.docker:
+                print(f"    {line}")
     if lacking:
         note(f"warning: {lacking}")
-    raise Exit(0 if isinstance(answer, Recommended) and not lacking and not without else 1)
-
-
-def _elsewhere(
-    workspace: Workspace, answer: Recommended | Unproven, platform: str
-) -> tuple[dict[PlatformName, list[str]], list[PlatformName]]:
-    """What is known of the release on the platforms that an option names, and on which of them it
-    does not install.
-    """
-    if not platform:
-        return {}, []
-    from compat.cli.installs import advised_elsewhere, platforms_named
-
-    named = platforms_named(workspace, platform)
-    best = answer.best.proof if isinstance(answer, Recommended) else None
-    release = None if best is None else best.version(workspace.matrix.subject)
-    return advised_elsewhere(workspace, answer.request, release, named)
-
-
-def _say_container(workspace: Workspace, best: Card, without: list[PlatformName]) -> None:
-    from compat.site.install_words import platform_title
-
-    lines = commands(best.lock, _whereabouts(workspace, best), workspace.matrix)
-    titles = listed([platform_title(name) for name in without])
-    say(f"It does not install on {titles}. It is for {lines.platform}: run it in a container:")
-    for line in lines.docker:
-        print(f"    {line}")
+    raise Exit(0 if recommended and not lacking and not without else 1)
 
 
 def advisor_of(workspace: Workspace) -> Advisor:
@@ -134,59 +144,33 @@ def advisor_of(workspace: Workspace) -> Advisor:
     return Advisor(workspace.snapshot, LocksByCell(digests, workspace.lock), digests.versions)
 
 
-def _capabilities(workspace: Workspace) -> list[str]:
-    declared = (capability.id for capability in workspace.described)
-    tested = tested_capabilities(workspace.snapshot)
-    return sorted({*declared, *tested} - workspace.context.helpers)
-
-
-def _lacking(workspace: Workspace, answer: Recommended) -> str:
-    proof = answer.best.proof
-    if proof.kind == "works" or answer.request.needs:
-        return ""
-    outcome = workspace.snapshot.by_id[proof.id].outcome
-    verb = "fail" if proof.faults[1:] else "fails"
-    what = f"{listed(proof.faults)} {verb}" if proof.faults else f"it came to {outcome}"
-    return f"this works only in part: {what} (--need CAPABILITY asks for no more than you need)"
-
-
-def _explain(workspace: Workspace, answer: Unproven) -> None:
-    say("no tested combination matches:")
-    for sentence in answer.in_the_way:
-        say(f"  {sentence}")
-    if answer.nearest is None:
-        note(f"no combination of {workspace.name} is proven so far")
-        return
-    say(f"the nearest tested combination: {'; '.join(answer.changes)}")
-    say()
-    _say_card(workspace, answer.nearest, answer.request)
-
-
 def _say_card(workspace: Workspace, card: Card, request: Request, because: str = "") -> None:
+    proof, document = card.proof, _card(workspace, card)
+    lines: Commands = document["commands"]
     say(_named(workspace, card, request))
-    if because:
-        say(f"  {because}")
-    say(f"  {_evidence(workspace, card)}; {card.proof.id}")
-    if card.proof.score.words:
-        say(f"  {card.proof.score.words}")
-    if card.proof.fails:
-        say(f"  Does not work: {', '.join(_failing(workspace, card))}")
-    for reason in card.proof.stale:
-        say(f"  stale: {reason}")
-    for caution in card.cautions:
-        say(f"  caution: {caution}")
+    say(*filter(None, (because, _evidence(workspace, card), proof.score.words)), indent=2)
+    if proof.fails:
+        titles = {capability.id: capability.title for capability in workspace.described}
+        verdict = workspace.snapshot.by_id[proof.id]
+        failing = failing_words(verdict, lambda name: titles.get(name, name))
+        say(f"  Does not work: {', '.join(failing)}")
+    say(*(f"stale: {reason}" for reason in proof.stale), indent=2)
+    say(*(f"caution: {caution}" for caution in card.cautions), indent=2)
     for requirement in card.lifted:
-        say(f"  lifted: {requirement.sentence}")
-        say(f"    {requirement.because}")
-    if card.proof.cell.recipe != "fresh":
-        say(f"  as published: {card.published.command}")
-        say(f"    {card.published.sentence}")
-    say(f"  {'; '.join(_facts(workspace, card).words)}")
-    lines = commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
+        say(f"  lifted: {requirement.sentence}", f"    {requirement.because}")
+    if proof.cell.recipe != "fresh":
+        say(f"  as published: {card.published.command}", f"    {card.published.sentence}")
+    say(f"  {'; '.join(document['facts'].words)}")
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
-        for step in steps:
-            say(f"    {step}")
+        say(*steps, indent=4)
+
+
+def _evidence(workspace: Workspace, card: Card) -> str:
+    proof, words = card.proof, verdict_words(workspace, card.proof.id)
+    return (
+        f"{words}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}; {proof.id}"
+    )
 
 
 def _named(workspace: Workspace, card: Card, request: Request) -> str:
@@ -197,82 +181,25 @@ def _named(workspace: Workspace, card: Card, request: Request) -> str:
     )
 
 
-def _evidence(workspace: Workspace, card: Card) -> str:
-    proof = card.proof
-    words = verdict_words(workspace, proof.id)
-    return f"{words}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}"
-
-
-def _failing(workspace: Workspace, card: Card) -> tuple[str, ...]:
-    titles = {capability.id: capability.title for capability in workspace.described}
-    verdict = workspace.snapshot.by_id[card.proof.id]
-    return failing_words(verdict, lambda name: titles.get(name, name))
-
-
-def _whereabouts(workspace: Workspace, card: Card) -> Whereabouts:
-    return Whereabouts(lock=f"matrices/{workspace.name}/locks/{card.proof.id}.txt")
-
-
-def _payload(workspace: Workspace, answer: Recommended | Unproven) -> dict[str, Any]:
-    """The answer as machines read it: the same keys whether or not something is proven."""
-    best = answer.best if isinstance(answer, Recommended) else answer.nearest
-    alternatives = answer.alternatives if isinstance(answer, Recommended) else ()
-    unproven = isinstance(answer, Unproven)
-    return {
-        "matrix": workspace.snapshot.matrix.name,
-        "request": {
-            "wants": {want.axis.name: str(want.specifier) for want in answer.request.wants},
-            "packages": {name: str(asked) for name, asked in answer.request.packages},
-            "needs": answer.request.needs,
-            "goal": answer.request.goal,
-        },
-        "proven": not unproven,
-        "in_the_way": answer.in_the_way if isinstance(answer, Unproven) else (),
-        "changes": answer.changes if isinstance(answer, Unproven) else (),
-        "best": None if best is None else _card(workspace, best),
-        "because": answer.because if isinstance(answer, Recommended) else "",
-        "alternatives": [
-            {**_card(workspace, alternative.card), "trade_off": alternative.trade_off}
-            for alternative in alternatives
-        ],
-    }
-
-
 def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
-    proof, lines = card.proof, commands(card.lock, _whereabouts(workspace, card), workspace.matrix)
+    proof, digest = card.proof, card.lock.digest
+    records = workspace.newest_records(proof.id, digest)
+    place = Whereabouts(lock=f"matrices/{workspace.name}/locks/{proof.id}.txt")
+    names = ("score", "fails", "faults", "changed", "tested", "days", "last", "isolation", "stale")
     return {
         "id": proof.id,
         "recipe": proof.cell.recipe,
         "verdict": proof.kind,
-        "coordinates": {
-            coordinate.axis: coordinate.version for coordinate in proof.cell.coordinates
-        },
+        "coordinates": {place.axis: place.version for place in proof.cell.coordinates},
         "versions": dict(proof.versions),
         "words": verdict_words(workspace, proof.id),
-        "score": proof.score,
-        "fails": proof.fails,
-        "faults": proof.faults,
-        "changed": proof.changed,
-        "tested": proof.tested,
-        "days": proof.days,
-        "last": proof.last,
-        "isolation": proof.isolation,
-        "stale": proof.stale,
+        **{name: getattr(proof, name) for name in names},
         "cautions": card.cautions,
         "lifted": [
-            {
-                "sentence": requirement.sentence,
-                "rule": requirement.rule,
-                "because": requirement.because,
-            }
-            for requirement in card.lifted
+            {"sentence": lifted.sentence, "rule": lifted.rule, "because": lifted.because}
+            for lifted in card.lifted
         ],
         "as_published": card.published,
-        "facts": _facts(workspace, card),
-        "commands": lines,
+        "facts": lock_facts(card.lock, workspace.runs.get(proof.id, ()), records),
+        "commands": commands(card.lock, place, workspace.matrix),
     }
-
-
-def _facts(workspace: Workspace, card: Card) -> LockFacts:
-    records = workspace.newest_records(card.proof.id, card.lock.digest)
-    return lock_facts(card.lock, workspace.runs.get(card.proof.id, ()), records)

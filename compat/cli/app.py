@@ -63,15 +63,11 @@ def _done(words: list[str]) -> int:
         _log(given.verbose)
     key, name, words = called(words)
     values = values_of(declared_by(key)[1], words, name)
-    return _ended(function_of(key), values)
-
-
-def _ended(function: Any, values: dict[str, Any]) -> int:
     # What reads a matrix is imported for commands alone, see `docs/architecture.md`.
     from compat.errors import CompatError
 
     try:
-        function(**values)
+        function_of(key)(**values)
     except Exit as left:
         return left.code
     except CompatError as error:

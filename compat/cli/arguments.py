@@ -8,8 +8,9 @@ of `compat --help` (typer 0.28, November 2026).
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Literal
 
 
 class Exit(Exception):
@@ -28,31 +29,112 @@ class WrongUsage(Exception):
         self.hint = hint
 
 
-class Argument:
-    """A word that stands by its place. `metavar` says what it names, in brackets where it may be
-    left out.
+class Parameter:
+    """A word or an option of a command, as its signature declares it.
+
+    The name, the type, and what it is without a word come from the signature too. `min` and `max`
+    bound a number.
     """
 
-    def __init__(self, *, metavar: str = "", help: str = "") -> None:
-        self.metavar, self.help = metavar, help
-
-
-class Option:
-    """A word that begins with a dash, with its value. `--yes/--no` declares a pair of flags; `min`
-    and `max` bound a number.
-    """
+    name = ""
+    kind: Any = bool
+    choices: tuple[str, ...] = ()
+    is_list = False
 
     def __init__(
         self,
+        help: str,
         *names: str,
-        help: str = "",
         metavar: str = "",
+        default: Any = None,
         min: float | None = None,
         max: float | None = None,
     ) -> None:
-        self.names = [name for names_ in names for name in names_.split("/")]
-        self.off = [name for name in self.names if name.startswith("--no-")]
-        self.metavar, self.help, self.min, self.max = metavar, help, min, max
+        self.help, self.names, self._metavar = help, list(names), metavar
+        self.default, self.min, self.max = default, min, max
+
+    def bound(self, name: str, hint: Any) -> Parameter:
+        import copy
+        import types
+        from typing import Literal, Union, get_args, get_origin
+
+        own = copy.copy(self)
+        own.name, is_optional = name, False
+        if get_origin(hint) in (Union, types.UnionType):
+            (hint,) = (part for part in get_args(hint) if part is not type(None))
+            is_optional = True
+        own.is_list = get_origin(hint) is list
+        if own.is_list:
+            (hint,) = get_args(hint)
+        own.choices = get_args(hint) if get_origin(hint) is Literal else ()
+        own.kind = str if own.choices else hint
+        if self.default is None and not is_optional:
+            own.default = {bool: False, str: ""}.get(hint, ...)
+        return own
+
+    @property
+    def is_flag(self) -> bool:
+        return self.kind is bool
+
+    @property
+    def metavar(self) -> str:
+        if self._metavar or self.is_flag:
+            return self._metavar
+        if self.choices:
+            return "|".join(self.choices)
+        kinds = {int: "N", float: "N", str: self.name.upper()}
+        return kinds.get(self.kind, "FILE")
+
+    def value(self, text: str) -> Any:
+        what = self.names[0] if self.names else self.metavar
+        if self.choices and text not in self.choices:
+            raise WrongUsage(f"{what} {text!r} is not one of {', '.join(self.choices)}")
+        try:
+            value = self.kind(text)
+        except ValueError:
+            raise WrongUsage(f"{what} {text!r} is not a number") from None
+        if self.kind in (int, float):
+            low, high = self.min, self.max
+            if (low is not None and value < low) or (high is not None and value > high):
+                bounds = f"at least {low}" if high is None else f"{low} to {high}"
+                raise WrongUsage(f"{what} {text} is out of range: {bounds}")
+        return value
+
+
+class Argument(Parameter):
+    """A word that stands by its place; its metavar has brackets where it may be left out."""
+
+    def bound(self, name: str, hint: Any) -> Parameter:
+        own = super().bound(name, hint)
+        if not own.metavar.startswith("["):
+            own.default = ...
+        return own
+
+
+class Option(Parameter):
+    """A word that begins with a dash, with its value. Unless a name with two dashes is given, its
+    name is the parameter's; `--yes/--no` names a pair of flags.
+    """
+
+    def bound(self, name: str, hint: Any) -> Parameter:
+        own = super().bound(name, hint)
+        names = [name for names in self.names for name in names.split("/")]
+        if not any(name.startswith("--") for name in names):
+            names.insert(0, f"--{name.strip('_').replace('_', '-')}" if name[1:] else f"-{name}")
+        own.names = names
+        return own
+
+    @property
+    def off(self) -> list[str]:
+        return [name for name in self.names if name.startswith("--no-")]
+
+
+def argument(help: str, metavar: str = "") -> Any:
+    return Argument(help, metavar=metavar)
+
+
+def option(help: str, *names: str, **about: Any) -> Any:
+    return Option(help, *names, **about)
 
 
 class Given:
@@ -70,98 +152,90 @@ class Given:
 given = Given()
 # By the name of the attribute of Given.
 SHARED = {
-    "as_json": Option("--json", help="Print one JSON object on stdout."),
-    "root": Option("--root", metavar="FOLDER", help="Folder of matrices/; else searched upwards."),
-    "index_url": Option("--index-url", metavar="URL", help="Package index; else as pip has it."),
-    "extra_index_url": Option(
-        "--extra-index-url", metavar="URL", help="Index to ask before the main one; repeatable."
-    ),
-    "refresh": Option("--refresh", help="Ask the index again, whatever the cache holds."),
-    "quiet": Option("--quiet", "-q", help="Print results, warnings and errors only."),
-    "verbose": Option("--verbose", "-v", help="Log processes, requests and caches; -vv logs more."),
-    "color": Option("--color", metavar="WHEN", help="auto, always or never."),
+    name: about.bound(name, hint)
+    for name, hint, about in (
+        ("as_json", bool, Option("Print one JSON object on stdout.", "--json")),
+        ("root", str, Option("Folder of matrices/; else searched upwards.", metavar="FOLDER")),
+        ("index_url", str, Option("Package index; else as pip has it.", metavar="URL")),
+        (
+            "extra_index_url",
+            list[str],
+            Option("Index to ask before the main one; repeatable.", metavar="URL"),
+        ),
+        ("refresh", bool, Option("Ask the index again, whatever the cache holds.")),
+        ("quiet", bool, Option("Print results, warnings and errors only.", "--quiet", "-q")),
+        (
+            "verbose",
+            bool,
+            Option("Log processes, requests and caches; -vv logs more.", "--verbose", "-v"),
+        ),
+        (
+            "color",
+            Literal["auto", "always", "never"],
+            Option("auto, always or never.", metavar="WHEN"),
+        ),
+    )
 }
 # Flags of the last release that say what is so without them.
 GONE = {
     "--due": "is what run does without it",
     "--allow-empty": "is not needed: a run with nothing due ends with 0",
 }
-_FLAGS = {name: key for key, option in SHARED.items() for name in option.names}
+_FLAGS = {name: option for option in SHARED.values() for name in option.names}
+_MORE = "compat --help shows the commands"
 
 
 def shared_taken(words: Sequence[str]) -> list[str]:
     given.__init__()  # type: ignore[misc]
     end = words.index("--") if "--" in words else len(words)
-    waiting, rest = list(words[:end]), []
+
+    def keep(parameter: Parameter, value: Any) -> None:
+        before = getattr(given, parameter.name)
+        if parameter.is_list:
+            value = [*(before or ()), value]
+        elif parameter.name == "root":
+            from pathlib import Path
+
+            value = Path(value)
+        elif parameter.name == "verbose":
+            value = before + 1
+        setattr(given, parameter.name, value)
+
+    return [*_taken(words[:end], _FLAGS, keep, lambda word, name: [word], _MORE), *words[end:]]
+
+
+def _taken(
+    words: Sequence[str],
+    options: Mapping[str, Parameter],
+    keep: Callable[[Parameter, Any], None],
+    unknown: Callable[[str, str], list[str]],
+    more: str,
+) -> list[str]:
+    """Hand each option with its value to `keep`; return the other words, and what `unknown` makes
+    of an option that is not among these.
+    """
+    waiting, loose = list(words), []
     while waiting:
         word = waiting.pop(0)
-        name, sign, value = word.partition("=")
-        if word.startswith("-v") and set(word[1:]) == {"v"}:
-            given.verbose += len(word) - 1
-        elif (key := _FLAGS.get(name)) is None:
-            rest.append(word)
-        elif not SHARED[key].metavar:
-            setattr(given, key, getattr(given, key) + 1 if key == "verbose" else True)
+        if word == "-" or not word.startswith("-"):
+            loose.append(word)
+            continue
+        name, sign, text = word.partition("=")
+        if not word.startswith("--"):
+            name, sign, text = word[:2], word[2:], word[2:].removeprefix("=")
+        parameter = options.get(name)
+        if parameter is None:
+            loose += unknown(word, name)
+        elif parameter.is_flag:
+            if sign.strip(name[1]):  # but for -vv
+                raise WrongUsage(f"{name} takes no value", more)
+            for _ in range(1 + len(sign)):
+                keep(parameter, not name.startswith("--no-"))
+        elif not sign and not waiting:
+            raise WrongUsage(f"{name} needs {parameter.metavar}", more)
         else:
-            if not sign and not waiting:
-                raise WrongUsage(f"{name} needs {SHARED[key].metavar}")
-            text = value if sign else waiting.pop(0)
-            if key == "color" and text not in ("auto", "always", "never"):
-                raise WrongUsage(f"--color {text!r} is not auto, always or never")
-            if key == "extra_index_url":
-                given.extra_index_url = [*(given.extra_index_url or ()), text]
-            else:
-                setattr(given, key, text)
-    if given.root is not None:
-        from pathlib import Path
-
-        given.root = Path(given.root)
-    return [*rest, *words[end:]]
-
-
-class Parameter:
-    """A parameter of a command: its declaration, its type, and what it is without a word."""
-
-    def __init__(self, name: str, about: Argument | Option, hint: Any, default: Any) -> None:
-        import types
-        from typing import Literal, Union, get_args, get_origin
-
-        if get_origin(hint) in (Union, types.UnionType):
-            (hint,) = (part for part in get_args(hint) if part is not type(None))
-        self.is_list = get_origin(hint) is list
-        if self.is_list:
-            (hint,) = get_args(hint)
-        self.choices: tuple[str, ...] = get_args(hint) if get_origin(hint) is Literal else ()
-        self.name, self.about, self.default = name, about, default
-        self.kind: Any = str if self.choices else hint
-
-    @property
-    def is_flag(self) -> bool:
-        return isinstance(self.about, Option) and self.kind is bool
-
-    @property
-    def metavar(self) -> str:
-        if self.about.metavar or self.is_flag:
-            return self.about.metavar
-        if self.choices:
-            return "|".join(self.choices)
-        kinds = {int: "N", float: "N", str: self.name.upper()}
-        return kinds.get(self.kind, "FILE")
-
-    def value(self, text: str) -> Any:
-        what = self.about.names[0] if isinstance(self.about, Option) else self.metavar
-        if self.choices and text not in self.choices:
-            raise WrongUsage(f"{what} {text!r} is not one of {', '.join(self.choices)}")
-        try:
-            value = self.kind(text)
-        except ValueError:
-            raise WrongUsage(f"{what} {text!r} is not a number") from None
-        if self.kind in (int, float) and isinstance(self.about, Option):
-            low, high = self.about.min, self.about.max
-            if (low is not None and value < low) or (high is not None and value > high):
-                bounds = f"at least {low}" if high is None else f"{low} to {high}"
-                raise WrongUsage(f"{what} {text} is out of range: {bounds}")
-        return value
+            keep(parameter, parameter.value(text if sign else waiting.pop(0)))
+    return loose
 
 
 class _Names(dict[str, Any]):
@@ -209,28 +283,16 @@ class _Names(dict[str, Any]):
         return self[name]
 
 
-_read: dict[str, _Names] = {}
-
-
-def _names(module: str) -> _Names:
-    if module not in _read:
-        _read[module] = _Names(module)
-    return _read[module]
+_names = cache(_Names)
 
 
 def declared(module: str, function: str) -> tuple[str, list[Parameter]]:
     import ast
-    from typing import get_args
 
     names = _names(module)
     node = next(n for n in names.tree.body if isinstance(n, ast.FunctionDef) and n.name == function)
-    places = node.args.args
-    defaults = [*(...,) * (len(places) - len(node.args.defaults)), *node.args.defaults]
-    known = []
-    for place, default in zip(places, defaults, strict=True):
-        hint, about = get_args(names.value(place.annotation))
-        is_set = default is not ...
-        known.append(Parameter(place.arg, about, hint, names.value(default) if is_set else ...))
+    pairs = zip(node.args.args, node.args.defaults, strict=True)
+    known = [names.value(about).bound(p.arg, names.value(p.annotation)) for p, about in pairs]
     return ast.get_docstring(node) or "", known
 
 
@@ -245,55 +307,33 @@ def values_of(known: Sequence[Parameter], words: Sequence[str], command: str) ->
     values: dict[str, Any] = {
         p.name: getattr(given, p.name) if p.name in SHARED else p.default for p in known
     }
-    places = [p for p in known if isinstance(p.about, Argument)]
-    options = {n: p for p in known if isinstance(p.about, Option) for n in p.about.names}
+    options = {name: p for p in known for name in p.names}
     more = f"compat {command} --help shows the options"
-    waiting, loose, is_open = list(words), [], True
 
     def keep(parameter: Parameter, value: Any) -> None:
         before = values[parameter.name] or []
         values[parameter.name] = [*before, value] if parameter.is_list else value
 
-    while waiting:
-        word = waiting.pop(0)
-        if word == "--" and is_open:
-            is_open = False
-        elif not is_open or word == "-" or not word.startswith("-"):
-            loose.append(word)
-        else:
-            name, sign, text = word.partition("=")
-            if not word.startswith("--"):
-                name, sign, text = word[:2], word[2:], word[2:].removeprefix("=")
-            parameter = options.get(name)
-            if parameter is None and name in GONE:
-                print(
-                    f"warning: {name} {GONE[name]}, and goes with the next release", file=sys.stderr
-                )
-                continue
-            if parameter is None:
-                hint = nearest(name, [*options, *_FLAGS]) or more
-                raise WrongUsage(f"compat {command} has no option {name}", hint)
-            if parameter.is_flag:
-                if sign:
-                    raise WrongUsage(f"{name} takes no value", more)
-                keep(parameter, name not in parameter.about.off)  # type: ignore[union-attr]
-            elif not sign and not waiting:
-                raise WrongUsage(f"{name} needs {parameter.metavar}", more)
-            else:
-                keep(parameter, parameter.value(text if sign else waiting.pop(0)))
-    for parameter in places:
+    def unknown(word: str, name: str) -> list[str]:
+        if name not in GONE:
+            hint = nearest(name, [*options, *_FLAGS]) or more
+            raise WrongUsage(f"compat {command} has no option {name}", hint)
+        print(f"warning: {name} {GONE[name]}, and goes with the next release", file=sys.stderr)
+        return []
+
+    end = words.index("--") if "--" in words else len(words)
+    loose = [*_taken(words[:end], options, keep, unknown, more), *words[end + 1 :]]
+    for parameter in (p for p in known if isinstance(p, Argument)):
         taken = loose if parameter.is_list else loose[:1]
         loose = loose[len(taken) :]
         for text in taken:
             keep(parameter, parameter.value(text))
-        if values[parameter.name] is ...:
-            raise WrongUsage(f"compat {command} needs {parameter.metavar}", more)
     if loose:
         raise WrongUsage(f"compat {command} takes no further word {loose[0]!r}", more)
     missing = [p for p in known if values[p.name] is ...]
     if missing:
-        name = missing[0].about.names[0]  # type: ignore[union-attr]
-        raise WrongUsage(f"compat {command} needs {name} {missing[0].metavar}", more)
+        what = f"{' '.join(missing[0].names[:1])} {missing[0].metavar}".strip()
+        raise WrongUsage(f"compat {command} needs {what}", more)
     return values
 
 
@@ -315,39 +355,31 @@ def rows(pairs: Sequence[tuple[str, str]], most: int = 30) -> str:
 
 
 def shared_rows() -> str:
-    return rows(
-        [
-            (", ".join([*reversed(o.names)]) + (f" {o.metavar}" if o.metavar else ""), o.help)
-            for o in SHARED.values()
-        ]
-        + [("-h, --help", "Show this help.")]
-    )
+    names = [(f"{', '.join(p.names[::-1])} {p.metavar}".rstrip(), p.help) for p in SHARED.values()]
+    return rows([*names, ("-h, --help", "Show this help.")])
 
 
 def help_of(command: str, says: str, known: Sequence[Parameter]) -> str:
     import shutil
     import textwrap
 
-    known = [p for p in known if p.name not in SHARED or p.about is not SHARED[p.name]]
-    places = [p for p in known if isinstance(p.about, Argument)]
-    options = [p for p in known if isinstance(p.about, Option)]
+    places = [p for p in known if isinstance(p, Argument)]
     usage = " ".join(["compat", command, *(p.metavar for p in places), "[OPTIONS]"])
     width = shutil.get_terminal_size().columns
     text = [f"Usage: {usage}"]
     for paragraph in says.split("\n\n"):
         text += ["", *textwrap.wrap(" ".join(paragraph.split()), width, break_on_hyphens=False)]
-    if places:
-        text += ["", "Arguments:", rows([(p.metavar, p.about.help) for p in places])]
-    if options:
-        text += ["", "Options:", rows([option_row(p) for p in options])]
+    for title, kind in (("Arguments:", Argument), ("Options:", Option)):
+        if listed := [help_row(p) for p in known if isinstance(p, kind)]:
+            text += ["", title, rows(listed)]
     return "\n".join([*text, "", "Options of every command:", shared_rows()])
 
 
-def option_row(parameter: Parameter) -> tuple[str, str]:
-    option = parameter.about
-    assert isinstance(option, Option)
-    names = ", ".join(sorted(option.names, key=len)) if not option.off else "/".join(option.names)
-    default = parameter.default
+def help_row(parameter: Parameter) -> tuple[str, str]:
+    if not isinstance(parameter, Option):
+        return parameter.metavar, parameter.help
+    off, default = parameter.off, parameter.default
+    names = "/".join(parameter.names) if off else ", ".join(sorted(parameter.names, key=len))
     is_said = default not in (None, False, True, "", ...) and not parameter.is_list
     tail = f" [default: {default}]" if is_said else ""
-    return f"{names} {parameter.metavar}".rstrip(), option.help + tail
+    return f"{names} {parameter.metavar}".rstrip(), parameter.help + tail

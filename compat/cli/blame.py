@@ -2,19 +2,19 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from compat import questions
-from compat.cli.arguments import Argument, Option, given
+from compat.cli.arguments import argument, given, option
+from compat.cli.budget import budget_seconds
 from compat.cli.machine import cache_folder, install_variables
-from compat.cli.options import IsolationLevel, MatrixName, workspace_of
+from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch
 from compat.errors import UsageError
 from compat.fleet.batch import Batch, BatchResult, BatchSteps, RunOptions
-from compat.fleet.choices import seconds_of
 from compat.fleet.laboratory import LabSteps, LockLaboratory
 from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
@@ -22,19 +22,11 @@ from compat.plan.plan import named_cells
 from compat.search.api_change import ApiChange
 from compat.search.blame import Blame, BlamedCause, BlamedPackage
 from compat.site.wording import count, listed
-from compat.value import Value
 from compat.workspace import Workspace
 
 # More packages than this are no answer that anybody can act on: they are counted.
 MOST_NAMED = 3
 Changes = Mapping[str, ApiChange]
-
-
-class SearchCost(Value, frozen=True, kw_only=True):
-    """What a search took: the runs of this time, and seconds."""
-
-    runs: int
-    seconds: float
 
 
 def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
@@ -58,27 +50,38 @@ def sentences(answer: Blame, changes: Changes) -> Iterator[str]:
         what = "nothing else is named" if answer.causes else "nothing is blamed"
         yield f"{what}: {answer.because}"
     elif answer.causes:
-        yield f"  {_works(answer)}"
+        packages = (package for cause in answer.causes for package in cause.packages)
+        names = [
+            f"{p.package} {p.last_good or p.good}" if p.last_good or p.good else f"no {p.package}"
+            for p in packages
+        ]
+        yield f"  BAD with {listed(names)} works"
 
 
-def closing(answer: Blame, spent: SearchCost) -> str:
-    time = f"{spent.seconds:.0f} s" if spent.seconds < 120 else f"{spent.seconds / 60:.1f} min"
-    return f"{count(spent.runs, 'run')}, {time}. {_verified(answer)}"
+def closing(answer: Blame, runs: int, seconds: float) -> str:
+    time = f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+    if not answer.causes:
+        verified = "Nothing is verified." if answer.is_finished else f"Stopped: {answer.because}."
+    elif answer.is_verified:
+        near = any(cause.is_near for cause in answer.causes)
+        where = ", in the packages of the last working day" if near else ""
+        verified = f"Verified both ways{where}."
+    elif not answer.is_finished:
+        verified = f"Stopped: {answer.because}; the same command goes on from here."
+    else:
+        ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
+        ways += ["BAD without it works"] if answer.is_backward else []
+        verified = f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
+    return f"{count(runs, 'run')}, {time}. {verified}"
 
 
-def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any]:
+def payload(answer: Blame, changes: Changes, runs: int, seconds: float) -> dict[str, Any]:
+    asdict = msgspec.structs.asdict
     causes = [
         {
+            **asdict(cause),
             "failure": str(cause.failure),
-            "message": cause.message,
-            "packages": [
-                {"api": changes.get(p.package), **{f: getattr(p, f) for f in p.__struct_fields__}}
-                for p in cause.packages
-            ],
-            "is_minimal": cause.is_minimal,
-            "is_forward": cause.is_forward,
-            "is_near": cause.is_near,
-            "days": cause.days,
+            "packages": [{"api": changes.get(p.package), **asdict(p)} for p in cause.packages],
         }
         for cause in answer.causes
     ]
@@ -88,22 +91,18 @@ def payload(answer: Blame, changes: Changes, spent: SearchCost) -> dict[str, Any
         "is_backward": answer.is_backward,
         "is_finished": answer.is_finished,
         "because": answer.because,
-        "runs": spent.runs,
-        "seconds": round(spent.seconds, 1),
+        "runs": runs,
+        "seconds": round(seconds, 1),
     }
 
 
 def _culprit(cause: BlamedCause) -> str:
-    names = [_name(package) for package in cause.packages]
+    versions = [(package.package, package.first_bad or package.bad) for package in cause.packages]
+    names = [f"{name} {of}" if of else f"the loss of {name}" for name, of in versions]
     if len(names) > MOST_NAMED:
         return f"{len(names)} packages broke it together, {listed(names[:MOST_NAMED])} among them"
     together = " break it only together" if cause.is_minimal else " broke it together"
     return f"{listed(names)}{together if len(names) > 1 else ' broke it'}"
-
-
-def _name(package: BlamedPackage) -> str:
-    version = package.first_bad or package.bad
-    return f"{package.package} {version}" if version else f"the loss of {package.package}"
 
 
 def _releases(package: BlamedPackage) -> str:
@@ -140,46 +139,12 @@ def _changed(package: BlamedPackage, change: ApiChange) -> str:
     return f"`{change.name}`{of} {how}; it is in {change.file}"
 
 
-def _works(answer: Blame) -> str:
-    names = [
-        f"{p.package} {p.last_good or p.good}" if p.last_good or p.good else f"no {p.package}"
-        for cause in answer.causes
-        for p in cause.packages
-    ]
-    return f"BAD with {listed(names)} works"
-
-
-def _verified(answer: Blame) -> str:
-    if not answer.causes:
-        return "Nothing is verified." if answer.is_finished else f"Stopped: {answer.because}."
-    if answer.is_verified:
-        near = any(cause.is_near for cause in answer.causes)
-        where = ", in the packages of the last working day" if near else ""
-        return f"Verified both ways{where}."
-    if not answer.is_finished:
-        return f"Stopped: {answer.because}; the same command goes on from here."
-    ways = ["GOOD with it fails alike"] if all(c.is_forward for c in answer.causes) else []
-    ways += ["BAD without it works"] if answer.is_backward else []
-    return f"Not verified both ways{f'; only: {listed(ways)}' if ways else ''}."
-
-
-Good = Annotated[
-    str, Argument(metavar="GOOD", help="What works: a cell, or a lock file locks/CELL.txt.")
-]
-Bad = Annotated[
-    str, Argument(metavar="[BAD]", help="What fails; else GOOD fresh, and GOOD dated works.")
-]
-BudgetTime = Annotated[
-    str, Option("--budget", metavar="90m", help="No run begins after so much time.")
-]
-
-
 def blame_command(
-    matrix: MatrixName,
-    good: Good,
-    bad: Bad = "",
-    budget: BudgetTime = "",
-    isolation: IsolationLevel = "",
+    matrix: str = MATRIX_NAME,
+    good: str = argument("What works: a cell, or a lock file locks/CELL.txt.", metavar="GOOD"),
+    bad: str = argument("What fails; else GOOD fresh, and GOOD dated works.", metavar="[BAD]"),
+    budget: str = option("No run begins after so much time.", metavar="90m"),
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Find the package release that makes a cell fail.
 
@@ -214,14 +179,20 @@ def blame_command(
         tell=note,
     )
     folder = cache_folder() / "blame" / workspace.name
-    laboratory = LockLaboratory(workspace, folder, steps, _seconds(budget))
+    seconds = float(budget_seconds(budget)) if budget else None
+    laboratory = LockLaboratory(workspace, folder, steps, seconds)
     answer = questions.blamed(laboratory, *ends)
     if answer.is_verified and answer.causes:
         questions.keep_blame(workspace, laboratory, answer)
     changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
-    spent = SearchCost(runs=laboratory.runs, seconds=time.monotonic() - began)
-    _print(answer, changes, spent)
-    search.exit(_exit_code(answer))
+    spent = laboratory.runs, time.monotonic() - began
+    if given.as_json:
+        envelope(payload(answer, changes, *spent))
+    else:
+        say(*sentences(answer, changes))
+        note(closing(answer, *spent))
+    is_found = bool(answer.causes) and answer.is_verified
+    search.exit(3 if not answer.is_finished else 0 if is_found else 1)
 
 
 def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
@@ -236,24 +207,3 @@ def _ends(workspace: Workspace, good: str, bad: str) -> tuple[str, str]:
                 f"{' '.join(cells)} names {count(len(named), 'cell')}", hint=named[0].id
             )
     return good, bad
-
-
-def _seconds(budget: str) -> float | None:
-    if budget and not seconds_of(budget):
-        raise UsageError.of(f"--budget {budget!r} is not a time such as 90m or 1h30m")
-    return float(seconds_of(budget)) if budget else None
-
-
-def _print(answer: Blame, changes: Changes, spent: SearchCost) -> None:
-    if given.as_json:
-        envelope(payload(answer, changes, spent))
-        return
-    for line in sentences(answer, changes):
-        say(line)
-    note(closing(answer, spent))
-
-
-def _exit_code(answer: Blame) -> int:
-    if not answer.is_finished:
-        return 3
-    return 0 if answer.causes and answer.is_verified else 1

@@ -1,5 +1,6 @@
 """`compat run --budget`: the time is spent where an answer is worth most."""
 
+import contextlib
 import secrets
 import threading
 import time
@@ -19,37 +20,17 @@ from compat.cli.reports import Report, ReportFiles
 from compat.cli.this_machine import MachineSearch, locker_of, probing_locker, refusing_locker
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
+from compat.fleet import explore
 from compat.fleet.batch import RunOptions
 from compat.fleet.choices import seconds_of
-from compat.fleet.explore import (
-    ExploreLimits,
-    Explorer,
-    ExploreSteps,
-    ExploreTotals,
-    LockAnswer,
-    is_lock_enough,
-    refused_once,
-)
 from compat.lock.lockfile import Refusal
 from compat.plan.cell import Cell
 from compat.plan.plan import named_cells
+from compat.results import learnt
 from compat.results.answer import Answer
 from compat.results.clauses import KeptClauses
 from compat.results.coverage import Coverage, coverage, coverage_lines
 from compat.results.judge import asked_about
-from compat.results.learnt import (
-    Audit,
-    AuditedCell,
-    PlainAnswer,
-    audited_free,
-    audited_run,
-    keep_audit,
-    keep_clauses,
-    keep_probes,
-    kept_audit,
-    kept_probes,
-    sampled,
-)
 from compat.results.record import involved, third_package
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
@@ -96,25 +77,27 @@ def run_within(
         for entry in snapshot.entries
         if entry.planned
         and entry.evidence == "inferred"
-        and (jobs or is_lock_enough(entry))
+        and (jobs or explore.is_lock_enough(entry))
         and (not only or entry.cell.id in only)
     ]
-    earlier = kept_audit(workspace.folder)
+    earlier = learnt.kept_audit(workspace.folder)
     if earlier is None or len(earlier.cells) >= _SAMPLE:
-        earlier = Audit(on=workspace.day, seed=secrets.randbelow(10**6), inferred=0, cells=())
+        earlier = learnt.Audit(
+            on=workspace.day, seed=secrets.randbelow(10**6), inferred=0, cells=()
+        )
     asked = {cell.cell for cell in earlier.cells}
     by_id = {entry.cell.id: entry for entry in inferred}
-    order = [c for c in sampled(by_id, len(by_id), earlier.seed) if c not in asked]
-    explorer = Explorer(
+    order = [c for c in learnt.sampled(by_id, len(by_id), earlier.seed) if c not in asked]
+    explorer = explore.Explorer(
         snapshot,
-        ExploreSteps(
+        explore.ExploreSteps(
             ask=session.ask,
             inferred=session.inferred,
             run=session.run,
             can_run=session.can_run,
             audit=session.audit,
         ),
-        ExploreLimits(
+        explore.ExploreLimits(
             seconds=seconds,
             lockers=2 if jobs else 4,
             workers=jobs,
@@ -140,28 +123,40 @@ def run_within(
     if totals.audited:
         cells = (*earlier.cells, *totals.audited)
         most = max(len(inferred), earlier.inferred, len(cells))
-        audit = Audit(on=workspace.day, seed=earlier.seed, inferred=most, cells=cells)
-        keep_audit(workspace.folder, audit)
+        audit = learnt.Audit(on=workspace.day, seed=earlier.seed, inferred=most, cells=cells)
+        learnt.keep_audit(workspace.folder, audit)
     workspace.refresh()
     disproofs, fell = questions.settled(workspace)
     after = coverage(workspace.snapshot)
     if given.as_json:
-        envelope(
-            {
-                "before": before,
-                "after": after,
-                "probes": totals.probes,
-                "seconds": totals.seconds,
-                "failed": failed,
-                "audited": totals.audited,
-                "audit": audit,
-                "bound": None if audit is None else audit.bound,
-                "disproved": disproofs,
-                "fell": fell,
-            }
-        )
+        document = {
+            "before": before,
+            "after": after,
+            "probes": totals.probes,
+            "seconds": totals.seconds,
+            "failed": failed,
+            "audited": totals.audited,
+            "audit": audit,
+            "bound": None if audit is None else audit.bound,
+            "disproved": disproofs,
+            "fell": fell,
+        }
+        envelope(document)
     else:
-        _print(before, after, totals, audit)
+        tried = sum(totals.probes.values())
+        if not tried and not totals.audited and not totals.failed:
+            say(f"Nothing to do: all that can be tried here has a fresh result. {after.words}")
+        else:
+            say(*coverage_lines(before, after))
+            for kind, number in totals.probes.items():
+                if number:
+                    say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")
+            more = count(after.answered - before.answered, "more cell")
+            say(f"  {more} answered by {count(tried, 'probe')}")
+            for cell in totals.audited:
+                say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
+            if audit is not None:
+                say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")
         tell_disproofs(disproofs, fell)
     reports.write(
         Report(
@@ -197,44 +192,44 @@ class _Session:
         self._locker = locker_of(workspace, "uv")
         self._prober = questions.prober(workspace, self._learner, probing_locker(workspace))
         # What a session asked about has taught what it can.
-        asked = kept_probes(workspace.folder)
-        cells = (cell for cell in refused_once(workspace.snapshot) if cell.id not in asked)
+        asked = learnt.kept_probes(workspace.folder)
+        cells = (cell for cell in explore.refused_once(workspace.snapshot) if cell.id not in asked)
         self.lessons = [cell for cell in cells if not self._learner.answer(cell)]
         self._guard = threading.Lock()
-        self._answers: list[PlainAnswer] = []
+        self._answers: list[learnt.PlainAnswer] = []
         self._unkept = 0
         self._pythons: dict[Version, bool] = {}
 
     def keep(self) -> None:
         with self._guard:
             clauses = KeptClauses(conflicts=self._learner.clauses, files=self.files)
-            keep_clauses(self._workspace.folder, self._matrix, clauses)
-            keep_probes(self._workspace.folder, self._answers)
+            learnt.keep_clauses(self._workspace.folder, self._matrix, clauses)
+            learnt.keep_probes(self._workspace.folder, self._answers)
             self._unkept = 0
 
-    def ask(self, cell: Cell) -> LockAnswer:
+    def ask(self, cell: Cell) -> explore.LockAnswer:
         known = len(self._learner.clauses)
         is_lesson = cell in self.lessons
         probed = self._learner.learn(cell) if is_lesson else self._prober.probe(cell)
         self._take(probed.answer)
         return self._answer(probed, probed.is_locked or len(self._learner.clauses) > known)
 
-    def inferred(self, cell: Cell) -> LockAnswer | None:
+    def inferred(self, cell: Cell) -> explore.LockAnswer | None:
         probed = self._prober.known(cell)
         if probed is None:
             return None
         self._take(probed.answer)
         return self._answer(probed, False)
 
-    def _answer(self, probed: Probed, is_lesson: bool) -> LockAnswer:
+    def _answer(self, probed: Probed, is_lesson: bool) -> explore.LockAnswer:
         if probed.is_locked:
-            return LockAnswer("yes", is_lesson)
+            return explore.LockAnswer("yes", is_lesson)
         asked = asked_about(probed.cell.id, self._context)
         is_hard = any(not is_spurious(refusal) for refusal in probed.refusals)
         is_refused = is_hard and not third_package(probed.involved, asked)
-        return LockAnswer("no" if is_refused else "none", is_lesson)
+        return explore.LockAnswer("no" if is_refused else "none", is_lesson)
 
-    def _take(self, answer: PlainAnswer | None) -> None:
+    def _take(self, answer: learnt.PlainAnswer | None) -> None:
         if answer is None:
             return
         with self._guard:
@@ -261,7 +256,7 @@ class _Session:
             self._pythons[python] = interpreter(python, self._matrix.platform) is not None
         return self._pythons[python]
 
-    def audit(self, entry: Answer) -> AuditedCell:
+    def audit(self, entry: Answer) -> learnt.AuditedCell:
         """Verify what is inferred of a cell.
 
         One that is inferred not to install is locked, any other is run. A relaxed one that is
@@ -270,29 +265,31 @@ class _Session:
         """
         if entry.cell.recipe == "relaxed" and entry.likely == "broken":
             return self._freed(entry)
-        if is_lock_enough(entry):
+        if explore.is_lock_enough(entry):
             asked = questions.audited(self._workspace, entry.cell, self._locker, self._learner)
             self._take(asked[1])
             return asked[0]
         unknown = Answer(cell=entry.cell, kind="unknown", evidence="none")
-        return audited_run(entry, self.run(entry.cell, "full") or unknown)
+        return learnt.audited_run(entry, self.run(entry.cell, "full") or unknown)
 
-    def _freed(self, entry: Answer) -> AuditedCell:
+    def _freed(self, entry: Answer) -> learnt.AuditedCell:
         cell = entry.cell.id
         answer = questions.freed(self._workspace, entry.cell, self._locker)
-        if isinstance(answer, Refusal) or is_lock_enough(entry):
-            return audited_free(entry, answer, None, "")
+        if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
+            return learnt.audited_free(entry, answer, None, "")
         machine, cancel = self._search.machine, self._search.cancel
         missing = machine.missing_interpreter(answer)
         if missing is not None:
-            return audited_free(entry, answer, None, "", f"this machine has no Python {missing}")
+            return learnt.audited_free(
+                entry, answer, None, "", f"this machine has no Python {missing}"
+            )
         run = questions.tried(self._workspace, cell, answer, machine, cancel, _Unseen())
         if run is None:
-            return audited_free(entry, answer, None, "")
+            return learnt.audited_free(entry, answer, None, "")
         names = (package.name for package in run.evidence.installed)
         spoken_of = involved(run.outcome, names, dict(run.evidence.owners))
         blocker = third_package(spoken_of, asked_about(cell, self._context))
-        return audited_free(entry, answer, run.outcome, blocker)
+        return learnt.audited_free(entry, answer, run.outcome, blocker)
 
 
 class _Unseen:
@@ -316,7 +313,9 @@ class _Unseen:
         note(f"warning: a worker stopped: {why}")
 
 
-def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTotals:
+def _explored(
+    explorer: explore.Explorer, before: Coverage, seconds: float
+) -> explore.ExploreTotals:
     start = shown = time.monotonic()
     err = console(stderr=True)
     live = Live(console=err, transient=True) if err.is_terminal and not given.quiet else None
@@ -325,11 +324,10 @@ def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTo
         nonlocal shown
         now = time.monotonic()
         totals, running = explorer.totals, [f"{p.kind} {p.cell.id}" for p in explorer.running]
-        line = (
-            f"{(now - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
-            f" {totals.coverage.words}; {_probes(totals)}"
-            f"{f'; now {listed(running)}' if running else ''}"
-        )
+        probes = [count(number, *_KINDS[kind]) for kind, number in totals.probes.items() if number]
+        line = f"{(now - start) / MINUTE:.0f} of {seconds / MINUTE:.0f} min:"
+        line += f" {totals.coverage.words}; {listed(probes) if probes else 'nothing tried yet'}"
+        line += f"; now {listed(running)}" if running else ""
         if live is not None:
             live.update(Text(line, no_wrap=True, overflow="ellipsis"))
         elif now - shown >= MINUTE:
@@ -337,30 +335,5 @@ def _explored(explorer: Explorer, before: Coverage, seconds: float) -> ExploreTo
             note(line)
 
     note(f"answered: {before.words}")
-    if live is None:
+    with live or contextlib.nullcontext():
         return explorer.explore(show)
-    with live:
-        return explorer.explore(show)
-
-
-def _probes(totals: ExploreTotals) -> str:
-    parts = [count(number, *_KINDS[kind]) for kind, number in totals.probes.items() if number]
-    return listed(parts) if parts else "nothing tried yet"
-
-
-def _print(before: Coverage, after: Coverage, totals: ExploreTotals, audit: Audit | None) -> None:
-    tried = sum(totals.probes.values())
-    if not tried and not totals.audited and not totals.failed:
-        say(f"Nothing to do: all that can be tried here has a fresh result. {after.words}")
-        return
-    for line in coverage_lines(before, after):
-        say(line)
-    for kind, number in totals.probes.items():
-        if number:
-            say(f"  {count(number, *_KINDS[kind])}: {totals.seconds[kind]:,.0f} s")
-    say(f"  {count(after.answered - before.answered, 'more cell')} answered by"
-        f" {count(tried, 'probe')}")  # fmt: skip
-    for cell in totals.audited:
-        say(f"  verified {cell.cell}: {cell.finding}: {cell.outcome}")
-    if audit is not None:
-        say(f"{audit.sentence} (seed {audit.seed}, {audit.inferred:,} inferred)")

@@ -1,11 +1,10 @@
 """The command that bounds the cache: clean; and the same before a run that would not fit."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
-from compat.cli.arguments import Option, given
+from compat.cli.arguments import given, option
 from compat.cli.machine import cache_folder, disk_mb, install_variables, now
 from compat.cli.output import envelope, note, say, table
 from compat.errors import CompatError, UsageError, reason
@@ -18,15 +17,12 @@ DAY = 24 * 3600.0
 _SIZE = re.compile(r"(?P<number>\d{1,6}(\.\d{1,3})?) ?(?P<unit>[MGT])B?", re.IGNORECASE)
 _UNITS = {"M": 10**6, "G": 10**9, "T": 10**12}
 
-Days = Annotated[int, Option("--days", min=0, help="Remove what was not used for so many days.")]
-Most = Annotated[
-    str,
-    Option("--most", metavar="20GB", help="Then what is least recently used, down to this size."),
-]
-DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be removed.")]
 
-
-def clean_command(days: Days = 30, most: Most = "", dry_run: DryRun = False) -> None:
+def clean_command(
+    days: int = option("Remove what was not used for so many days.", min=0, default=30),
+    most: str = option("Then what is least recently used, down to this size.", metavar="20GB"),
+    dry_run: bool = option("Only say what would be removed."),
+) -> None:
     """Remove what has not been used for long from the cache.
 
     All of it can be fetched or made again, but for evidence, which compat ci record --rejudge
@@ -36,17 +32,40 @@ def clean_command(days: Days = 30, most: Most = "", dry_run: DryRun = False) -> 
     Examples: compat cache clean --dry-run; compat cache clean --days 7; compat cache clean --most
     20GB
     """
-    cache, limit = cache_folder(), None if not most else _bytes(most)
+    cache, limit = cache_folder(), None
+    if most:
+        match = _SIZE.fullmatch(most.strip())
+        if match is None:
+            raise UsageError.of(f"--most {most!r} is not a size such as 500MB or 20GB")
+        limit = int(float(match["number"]) * _UNITS[match["unit"].upper()])
     for cells in (*cache.glob("sandbox/cells"), *cache.glob("L?/sandbox/cells")):
         remove_dead_folders(cells)
     items = list(cache_items(cache))
     unused = unused_items(items, now().timestamp(), seconds=days * DAY, most=limit)
     if not dry_run:
         _remove(unused, cache)
+    kinds = {
+        kind: {
+            f"{what}{figure}": value
+            for what, of in (("", items), ("removed_", unused))
+            for figure, value in (
+                ("items", sum(item.kind == kind for item in of)),
+                ("bytes", sum(item.size for item in of if item.kind == kind)),
+            )
+        }
+        for kind in CACHE_KINDS
+    }
     if given.as_json:
-        envelope({"removed": not dry_run, "kinds": _kinds(items, unused)})
+        envelope({"removed": not dry_run, "kinds": kinds})
         return
-    _print(items, unused, dry_run)
+    goes = "would go" if dry_run else "removed"
+    rows = [
+        (kind, f"{number:,}", _shown(size), f"{gone:,}", _shown(gone_size))
+        for kind, (number, size, gone, gone_size) in ((k, row.values()) for k, row in kinds.items())
+    ]
+    table(("what", "number", "size", goes, "of size"), rows)
+    freed = _shown(sum(item.size for item in unused))
+    say(f"{count(len(unused), 'item')} {goes}, {freed}")
 
 
 def make_room(megabytes: int) -> None:
@@ -56,10 +75,9 @@ def make_room(megabytes: int) -> None:
     missing = (megabytes - disk_mb()) * 2**20
     if missing <= 0:
         return
-    cache = cache_folder()
+    cache, moment = cache_folder(), now().timestamp()
     items = list(cache_items(cache))
     size = sum(item.size for item in items)
-    moment = now().timestamp()
     unused = unused_items(items, moment, seconds=float("inf"), most=max(0, size - missing))
     if not unused:
         return
@@ -81,46 +99,6 @@ def _remove(items: Sequence[CacheItem], cache: Path) -> None:
         remove_items(items, cache, variables)
     except OSError as fault:
         raise CompatError.of(f"cannot be removed: {reason(fault)}", path="the cache") from fault
-
-
-def _bytes(text: str) -> int:
-    match = _SIZE.fullmatch(text.strip())
-    if match is None:
-        raise UsageError.of(f"--most {text!r} is not a size such as 500MB or 20GB")
-    return int(float(match["number"]) * _UNITS[match["unit"].upper()])
-
-
-def _kinds(items: Sequence[CacheItem], unused: Sequence[CacheItem]) -> dict[str, dict[str, int]]:
-    return {
-        kind: {
-            "items": sum(item.kind == kind for item in items),
-            "bytes": _size(items, kind),
-            "removed_items": sum(item.kind == kind for item in unused),
-            "removed_bytes": _size(unused, kind),
-        }
-        for kind in CACHE_KINDS
-    }
-
-
-def _size(items: Iterable[CacheItem], kind: str) -> int:
-    return sum(item.size for item in items if item.kind == kind)
-
-
-def _print(items: Sequence[CacheItem], unused: Sequence[CacheItem], dry_run: bool) -> None:
-    goes = "would go" if dry_run else "removed"
-    rows = [
-        (
-            kind,
-            f"{row['items']:,}",
-            _shown(row["bytes"]),
-            f"{row['removed_items']:,}",
-            _shown(row["removed_bytes"]),
-        )
-        for kind, row in _kinds(items, unused).items()
-    ]
-    table(("what", "number", "size", goes, "of size"), rows)
-    freed = _shown(sum(item.size for item in unused))
-    say(f"{count(len(unused), 'item')} {goes}, {freed}")
 
 
 def _shown(size: int) -> str:

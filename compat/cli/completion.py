@@ -75,7 +75,7 @@ def _candidates(typed: list[str], begun: str, shell: str) -> Iterator[str]:
         return
     key, _, after = called(before)
     _, known = declared_by(key)
-    options = {n: p for p in known if isinstance(p.about, Option) for n in p.about.names}
+    options = {n: p for p in known if isinstance(p, Option) for n in p.names}
     waiting = options.get(after[-1]) if after else None
     if waiting is not None and not waiting.is_flag:
         yield from waiting.choices or _values(waiting.metavar, after, begun, shell)
@@ -84,7 +84,7 @@ def _candidates(typed: list[str], begun: str, shell: str) -> Iterator[str]:
         yield from (*options, *shared, "--help")
         return
     loose = [word for word in after if not word.startswith("-")]
-    places = [p for p in known if isinstance(p.about, Argument)]
+    places = [p for p in known if isinstance(p, Argument)]
     place = places[min(len(loose), len(places) - 1)] if places else None
     if place is not None and (place.is_list or len(loose) < len(places)):
         yield from place.choices or _values(place.metavar, loose, begun, shell)

@@ -2,26 +2,25 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
+from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.options import (
-    MatrixName,
+    MATRIX_NAME,
     faults_of_suite,
     matrices_folder,
     matrix_names,
-    schemas_folder,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
 from compat.declare.faults import faults_of
 from compat.declare.schema import matrix_schema, policy_schema, schema_text
-from compat.errors import DeclarationError, Fault, IndexUnreachable
+from compat.errors import DeclarationError, Fault, IndexUnreachable, UsageError
 from compat.index.discover import THREADS
 from compat.index.settings import has_extras
 from compat.lock.lock_text import kept_lock
@@ -42,7 +41,17 @@ def twice(workspace: Workspace) -> Iterator[str]:
     urls = workspace.index.urls
     if len(urls) < 2:
         return
-    names = sorted(_names(workspace))
+    matrix = workspace.matrix
+    requirements = (*matrix.requirements, *matrix.suite.requirements)
+    locks = (kept_lock(path) for _, path in workspace.lock_paths())
+    of_axes = {axis.normalised_name for axis in matrix.packages}
+    asked = {canonicalize_name(Requirement(text).name) for text in requirements}
+
+    def place_of(number: int) -> str:
+        # By its place: its address may hold a password, or a name that is nobody's business.
+        return "the main index" if number == len(urls) - 1 else f"extra index {number + 1}"
+
+    names = sorted({*of_axes, *asked, *(pin.name for lock in locks for pin in lock.pins)})
 
     def places(name: str) -> Places | IndexUnreachable:
         try:
@@ -56,36 +65,18 @@ def twice(workspace: Workspace) -> Iterator[str]:
         if isinstance(answer, IndexUnreachable):
             yield f"whether {name} stands on two indexes is not known: {answer.faults[0].message}"
         elif len(answer) > 1:
-            listed = ", ".join(
-                f"{version} on {_place(number, len(urls))}" for number, version in answer
-            )
-            merged = (
-                'the newest version of all of them counts, because of indexes = "all" in'
-                " matrix.toml"
-            )
-            rule = merged if workspace.index.merged else f"{_place(answer[0][0], len(urls))} counts"
-            yield f"{name} stands on {len(answer)} indexes (newest: {listed}); {rule}"
-
-
-def _names(workspace: Workspace) -> set[str]:
-    matrix = workspace.matrix
-    requirements = (*matrix.requirements, *matrix.suite.requirements)
-    locks = (kept_lock(path) for _, path in workspace.lock_paths())
-    return {
-        *(axis.normalised_name for axis in matrix.packages),
-        *(canonicalize_name(Requirement(text).name) for text in requirements),
-        *(pin.name for lock in locks for pin in lock.pins),
-    }
-
-
-def _place(number: int, count: int) -> str:
-    # An index by its place: its address may hold a password, or a name that is nobody's business.
-    return "the main index" if number == count - 1 else f"extra index {number + 1}"
+            where = [(place_of(number), version) for number, version in answer]
+            newest = ", ".join(f"{version} on {place}" for place, version in where)
+            rule = f"{where[0][0]} counts"
+            if workspace.index.merged:
+                why = 'because of indexes = "all" in matrix.toml'
+                rule = f"the newest version of all of them counts, {why}"
+            yield f"{name} stands on {len(answer)} indexes (newest: {newest}); {rule}"
 
 
 def discover_command(
-    matrix: MatrixName,
-    write: Annotated[bool, Option("--write", help="Keep the catalogue beside the matrix.")] = False,
+    matrix: str = MATRIX_NAME,
+    write: bool = option("Keep the catalogue beside the matrix."),
 ) -> None:
     """Fetch the releases that the index has for each axis.
 
@@ -119,20 +110,16 @@ def discover_command(
     elif write:
         print(f"{path}: new")
     else:
-        lines = files.unified_diff(path, before, after).splitlines()
-        added = sum(line.startswith("+") for line in lines[2:])
-        gone = sum(line.startswith("-") for line in lines[2:])
-        note(
-            f"{path} would change: {count(added, 'line')} new, {gone} gone; --write keeps"
-            " what the index has now"
-        )
+        signs = [line[:1] for line in files.unified_diff(path, before, after).splitlines()[2:]]
+        change = f"{count(signs.count('+'), 'line')} new, {signs.count('-')} gone"
+        note(f"{path} would change: {change}; --write keeps what the index has now")
     if workspace.index.left_out:
         ignored = count(len(workspace.index.left_out), "local index", "local indexes")
         note(f"warning: ignored {ignored} from pip's configuration")
 
 
 def check_command(
-    matrix: Annotated[str, Argument(metavar="[MATRIX]", help="One matrix; without it, all.")] = "",
+    matrix: str = argument("One matrix; without it, all.", metavar="[MATRIX]"),
 ) -> None:
     """Check declarations and suites, and known issues against the records.
 
@@ -144,11 +131,13 @@ def check_command(
     names = [matrix] if matrix else matrix_names(matrices_folder())
     workspaces = [workspace_of(name) for name in names]
     checked = [workspace.matrix.name for workspace in workspaces]
-    faults = [
-        fault
-        for workspace in workspaces
-        for fault in (*faults_of_suite(workspace), *_refuted(workspace))
-    ]
+    faults: list[Fault] = []
+    for workspace in workspaces:
+        declared, known = workspace.matrix, workspace.at_hand
+        entries = (*known.known, *known.lanes) if declared.known else ()
+        against = refuted(declared, (entry for entry in entries if entry.runs))
+        faults += faults_of_suite(workspace)
+        faults += faults_of(f"matrices/{workspace.name}/matrix.toml", against)
     if faults:
         raise DeclarationError(*faults)
     if given.index_url or has_extras(given.extra_index_url or ()):
@@ -160,21 +149,20 @@ def check_command(
         say(f"sound: {', '.join(checked)}")
 
 
-def _refuted(workspace: Workspace) -> tuple[Fault, ...]:
-    matrix, known = workspace.matrix, workspace.at_hand
-    entries = (*known.known, *known.lanes) if matrix.known else ()
-    ran = (entry for entry in entries if entry.runs)
-    return faults_of(f"matrices/{workspace.name}/matrix.toml", refuted(matrix, ran))
-
-
 def schema_command(
-    write: Annotated[bool, Option("--write", help="Write the schemas into matrices/.")] = False,
+    write: bool = option("Write the schemas into matrices/."),
 ) -> None:
     """Compare the JSON schemas of the declarations with the code.
 
     Examples: compat matrix schema; compat matrix schema --write
     """
-    folder = schemas_folder()
+    try:
+        folder = matrices_folder()
+    except UsageError:  # a new repository is to have one
+        start: Path = given.root or Path.cwd()
+        if not start.is_dir():
+            raise
+        folder = start / "matrices"
     changed = False
     for name, content in (
         ("matrix.schema.json", matrix_schema()),

@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Annotated, Any
-
-from packaging.version import Version
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 from compat import pipeline
-from compat.cli.arguments import Exit, Option, given
-from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder
+from compat.cli.arguments import Exit, given, option
+from compat.cli.machine import environ, interpreter, level_of, now, sandbox_folder, scratch
 from compat.cli.options import (
-    CellNames,
-    IsolationLevel,
-    KeepRecords,
-    MatrixName,
+    CELL_NAMES,
+    ISOLATION_LEVEL,
+    KEEP_RECORDS,
+    MATRIX_NAME,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
 from compat.cli.reports import (
-    JUnitFile,
+    JUNIT_FILE,
+    SUMMARY_FILE,
     RanCell,
     Report,
     ReportCase,
     ReportFiles,
     ReportSuite,
-    SummaryFile,
     run_report,
 )
-from compat.cli.run import Jobs, Quick, print_lost, print_untried, workers_that_fit
+from compat.cli.run import JOBS, QUICK, print_lost, print_untried, workers_that_fit
 from compat.cli.this_machine import Interruption, ThisMachine, workshop_of
 from compat.cli.verdicts import print_failures
 from compat.errors import UsageError
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import (
-    NEWEST,
     CheckoutCells,
-    CheckoutChoice,
     Comparison,
     compared,
     refuse_no_cells,
@@ -47,13 +45,12 @@ from compat.fleet.checkout_run import (
 from compat.fleet.choices import outside
 from compat.github.markdown import code, inline
 from compat.plan.platform import python_name, python_remedy
-from compat.results.answer import STATE_WORDS, Answer
+from compat.results.answer import STATE_WORDS
 from compat.results.compare import CapabilityDifference, CellDifference, Difference
-from compat.results.record import Capability, Record
+from compat.results.record import Record
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, parse_outcome
-from compat.run.scratch import Scratch, remove_dead_folders
 from compat.site.wording import cause_sentence, count, listed
 from compat.workspace import Workspace
 
@@ -78,19 +75,10 @@ def cells_of_checkout(workspace: Workspace, asked: AskedCheckout) -> Iterator[Ch
         pythons=tuple(pythons),
         platform=workspace.matrix.platform,
     )
-    folder = sandbox_folder(level) / "checkouts"
-    remove_dead_folders(folder)
-    scratch = Scratch(folder)
-    try:
-        checkout = built_checkout(
-            order,
-            scratch.folder / "build",
-            lambda python: workshop_of(workspace, python, level),
-            environ(),
-        )
+    shop = partial(workshop_of, workspace, level=level)
+    with scratch(sandbox_folder(level) / "checkouts") as own:
+        checkout = built_checkout(order, own.folder / "build", shop, environ())
         yield CheckoutCells(workspace, checkout, now(), keep)
-    finally:
-        scratch.close()
 
 
 def run_checkout(
@@ -103,33 +91,48 @@ def run_checkout(
     """Run the cells of a checkout that are `meant`, words or the quick ones; print what they came
     to, write the reports, and return the exit code of `compat run`.
     """
-    words, quick = meant
     with cells_of_checkout(workspace, asked) as cells:
-        choice = cells.chosen(words, quick)
+        choice, subject = cells.chosen(*meant), _subject(cells)
         refuse_no_cells(choice)
-        note(f"{_subject(cells)}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
+        note(f"{subject}: {count(len(choice.cells), 'cell')} to run; isolation {asked[1]}")
         if choice.infeasible:
             note(outside(choice.infeasible))
         interruption = Interruption()
         pairs = dict.fromkeys((cell.id for cell in choice.cells), "")
         result = run_pairs(cells, pairs, (options, asked[1]), interruption)
-    verdicts = {cell.id: cells.verdict(cell) for cell in choice.cells}
+    verdicts = {name: cells.verdict(cell) for name, cell in zip(pairs, choice.cells, strict=True)}
     if given.as_json:
-        rows = [_row(verdict, result.outcomes.get(name)) for name, verdict in verdicts.items()]
+        rows = [
+            {
+                "id": verdict.id,
+                "verdict": verdict.kind,
+                "outcome": result.outcomes.get(name),
+                "capabilities": {known.id: known.status for known in verdict.capabilities},
+                "reasons": verdict.reasons,
+            }
+            for name, verdict in verdicts.items()
+        ]
         envelope({"checkout": checkout_row(cells.checkout), "cells": rows})
     else:
-        width = max(len(cell.id) for cell in choice.cells)
-        for cell in choice.cells:
-            verdict = verdicts[cell.id]
-            say(f"{cell.id:<{width}}  {STATE_WORDS[verdict.kind]}  {verdict.score.head}".rstrip())
+        width = max(map(len, pairs))
+        for name, verdict in verdicts.items():
+            word = STATE_WORDS[verdict.kind]
+            say(f"{name:<{width}}  {word}  {verdict.score.head}".rstrip())
         print_failures(result.outcomes)
-    ran = [_ran(cells, verdict) for verdict in verdicts.values()]
-    reports.write(run_report(workspace, _subject(cells), ran))
+    ran = []
+    for verdict in verdicts.values():
+        last = next(reversed(cells.records.get(verdict.id, ())), None)
+        word = "no result" if last is None else STATE_WORDS[verdict.kind]
+        came_to = "" if last is None else str(last.outcome)
+        ran.append(RanCell(verdict=verdict, word=word, record=last, came_to=came_to))
+    reports.write(run_report(workspace, subject, ran))
     print_lost(result)
     print_untried(result)
     if interruption.signal:
         return 128 + interruption.signal
-    return _exit_code_of(verdicts.values(), result)
+    if result.suite_faults or result.is_incomplete:
+        return 2 if result.suite_faults else 3
+    return 0 if all(verdict.kind == "works" for verdict in verdicts.values()) else 1
 
 
 def run_pairs(
@@ -159,32 +162,6 @@ def _subject(cells: CheckoutCells) -> str:
     return f"{cells.workspace.matrix.subject_axis.package} {cells.checkout.words}"
 
 
-def _ran(cells: CheckoutCells, verdict: Answer) -> RanCell:
-    records = cells.records.get(verdict.id)
-    if not records:
-        return RanCell(verdict=verdict, word="no result", record=None)
-    last, word = records[-1], STATE_WORDS[verdict.kind]
-    return RanCell(verdict=verdict, word=word, record=last, came_to=str(last.outcome))
-
-
-def _row(verdict: Answer, outcome: str | None) -> dict[str, Any]:
-    return {
-        "id": verdict.id,
-        "verdict": verdict.kind,
-        "outcome": outcome,
-        "capabilities": {capability.id: capability.status for capability in verdict.capabilities},
-        "reasons": verdict.reasons,
-    }
-
-
-def _exit_code_of(verdicts: Iterable[Answer], result: BatchResult) -> int:
-    if result.suite_faults:
-        return 2
-    if result.is_incomplete:
-        return 3
-    return 0 if all(verdict.kind == "works" for verdict in verdicts) else 1
-
-
 # What stands above the cells of each kind, where there are any; `same` is only counted.
 HEADINGS: dict[Difference, str] = {
     "breaks": "Broken",
@@ -200,17 +177,11 @@ COUNTED: dict[Difference, str] = {
     "unknown": "without an answer",
 }
 _MOST_MOVED = 5  # packages that a line names
+MOST_CELLS = 10  # that a row names
 _MOST_NAMED = 3  # capabilities with one fate that a line names
 _PLURALS = {"works": "work", "is": "are", "has": "have", "fails:": "fail:"}
 # A capability and what became of it, which together are a sentence.
 _Reason = tuple[str, str]
-
-
-def difference_counts(comparison: Comparison) -> str:
-    total = len(comparison.differences)
-    kinds = [known.difference for known in comparison.differences]
-    parts = [f"{kinds.count(kind)} {words}" for kind, words in COUNTED.items() if kind in kinds]
-    return f"{count(total, 'cell')}: {', '.join(parts)}" if total else "no cell to compare"
 
 
 def differing(
@@ -243,42 +214,22 @@ def _folded(reasons: Mapping[_Reason, list[str]]) -> Iterator[tuple[str, list[st
             yield from ((f"{name} {fate}".lstrip(), list(places)) for name in names)
 
 
-def moved_words(comparison: Comparison) -> Iterator[str]:
-    for known in comparison.differences:
-        if known.moved and known.difference in HEADINGS:
-            yield f"{known.cell} has other packages, too: {listed(known.moved, _MOST_MOVED)}"
-
-
-def difference_reasons(
-    known: CellDifference, titles: Mapping[str, str], release: str
-) -> Iterator[str]:
-    for name, fate in _reasons(known, titles, release):
-        yield f"{name} {fate}".lstrip()
-
-
 def _reasons(known: CellDifference, titles: Mapping[str, str], release: str) -> Iterator[_Reason]:
     is_broken = known.difference == "breaks"
     for change in known.capabilities:
         if change.is_worse or not is_broken:
             yield _name(change, titles.get(change.id, "")), _fate(change)
+    before = STATE_WORDS[known.before]
     if any(change.is_worse for change in known.capabilities) or not known.outcome_after:
         if not known.capabilities:
-            words = STATE_WORDS[known.before], STATE_WORDS[known.after]
-            both = f"{words[0]} with {release}, {words[1]} with the checkout"
+            both = f"{before} with {release}, {STATE_WORDS[known.after]} with the checkout"
             yield "", known.because or both
         return
+    cause = cause_sentence(parse_outcome(known.outcome_after))
     if is_broken and known.before == "infeasible":
-        yield "", f"could not be installed with {release}, and can be now; {_cause(known)}"
+        yield "", f"could not be installed with {release}, and can be now; {cause}"
     elif is_broken or not known.capabilities:
-        yield "", f"{STATE_WORDS[known.before]} with {release}; {_cause(known)}"
-
-
-def _cause(known: CellDifference) -> str:
-    return cause_sentence(parse_outcome(known.outcome_after))
-
-
-def change_words(change: CapabilityDifference, title: str) -> str:
-    return f"{_name(change, title)} {_fate(change)}"
+        yield "", f"{before} with {release}; {cause}"
 
 
 def _name(change: CapabilityDifference, title: str) -> str:
@@ -295,30 +246,11 @@ def _fate(change: CapabilityDifference) -> str:
     return f"fails: {change.subject or change.cause}"
 
 
-_MOST_CELLS = 10  # that a row names
-
-
-def _cells(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_CELLS} more" if len(names) > _MOST_CELLS else ""
-    return ", ".join(map(code, names[:_MOST_CELLS])) + more
-
-
-def _suite(
-    known: CellDifference, records: Sequence[Record], titles: Mapping[str, str], release: str
-) -> ReportSuite:
-    last = records[-1] if records else None
-    return ReportSuite(
-        cell=known.cell,
-        cases=tuple(_cases(known, last, titles, release)),
-        started=None if last is None else last.started,
-        seconds=None if last is None else last.seconds,
-    )
-
-
 def _cases(
     known: CellDifference, last: Record | None, titles: Mapping[str, str], release: str
 ) -> Iterator[ReportCase]:
-    because = "; ".join(difference_reasons(known, titles, release))
+    reasons = _reasons(known, titles, release)
+    because = "; ".join(f"{name} {fate}".lstrip() for name, fate in reasons)
     if known.difference == "unknown":
         yield ReportCase(name="run", tag="error", message=f"without an answer; {because}")
         return
@@ -330,10 +262,16 @@ def _cases(
     now = {} if last is None else {each.id: each for each in last.capabilities}
     for name in sorted({*now, *worse}):
         if name in worse:
-            why = change_words(worse[name], titles.get(name, ""))
+            why = f"{_name(worse[name], titles.get(name, ''))} {_fate(worse[name])}"
             yield ReportCase(name=name, tag="failure", message=why, kind=worse[name].cause)
+        elif now[name].status == "yes":
+            yield ReportCase(name=name)
         else:
-            yield _other_case(now[name], release)
+            why = f"fails: {now[name].subject or now[name].cause}"
+            if now[name].status == "absent":
+                why = f"the checkout does not have {', '.join(now[name].missing) or 'it'}"
+            why = f"{why}; it is not known to work with {release} either"
+            yield ReportCase(name=name, tag="skipped", message=why)
     outcome = parse_outcome(known.outcome_after) if known.outcome_after else None
     stage = outcome.stage if isinstance(outcome, Failed) else "plan"
     log = "" if last is None else last.log
@@ -345,43 +283,23 @@ def _cases(
         yield ReportCase(name="suite")
 
 
-def _other_case(capability: Capability, release: str) -> ReportCase:
-    name = capability.id
-    if capability.status == "yes":
-        return ReportCase(name=name)
-    if capability.status == "absent":
-        lacking = ", ".join(capability.missing) or "it"
-        why = f"the checkout does not have {lacking}"
-    else:
-        why = f"fails: {capability.subject or capability.cause}"
-    why = f"{why}; it is not known to work with {release} either"
-    return ReportCase(name=name, tag="skipped", message=why)
-
-
-Against = Annotated[
-    str, Option("--against", metavar="VERSION", help="'newest', or a release of the matrix.")
-]
-Source = Annotated[
-    str,
-    Option(
-        "--subject-from",
-        metavar="SOURCE",
-        help="The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
-    ),
-]
-
-
 def diff_command(
-    matrix: MatrixName,
-    words: CellNames = None,
-    against: Against = NEWEST,
-    subject_from: Source = ".",
-    quick: Quick = False,
-    jobs: Jobs = 1,
-    keep_records: KeepRecords = False,
-    isolation: IsolationLevel = "",
-    junit: JUnitFile = None,
-    summary: SummaryFile = None,
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = CELL_NAMES,
+    against: str = option(
+        "'newest', or a release of the matrix.", metavar="VERSION", default="newest"
+    ),
+    subject_from: str = option(
+        "The checkout: a folder, a wheel, or git+https://HOST/REPOSITORY@REVISION.",
+        metavar="SOURCE",
+        default=".",
+    ),
+    quick: bool = QUICK,
+    jobs: int = JOBS,
+    keep_records: bool = KEEP_RECORDS,
+    isolation: str = ISOLATION_LEVEL,
+    junit: Path | None = JUNIT_FILE,
+    summary: Path | None = SUMMARY_FILE,
 ) -> None:
     """Compare a checkout with a release: regressions and fixes.
 
@@ -409,31 +327,75 @@ def diff_command(
     with cells_of_checkout(workspace, (subject_from, level, keep_records)) as cells:
         release = cells.against(against)
         choice = cells.chosen(words or (), quick)
-        note(f"{_heading(cells, release)}; isolation {level}")
+        named = f"{workspace.matrix.subject_axis.package} {release}"
+        heading = f"{_subject(cells)} beside {named}"
+        note(f"{heading}; isolation {level}")
         interruption = Interruption()
-        comparison = _compared(cells, choice, release, (options, level), interruption)
-    named, heading = _released(cells, release), _heading(cells, release)
+
+        def run_released(names: Sequence[str]) -> BatchResult:
+            note(f"{count(len(names), 'cell')} of the release to run, as none has a fresh result")
+            machine, cancel = ThisMachine(workspace, level), interruption.cancel
+            with Progress(dict.fromkeys(names), options.workers) as progress:
+                return pipeline.run(workspace, names, machine, options, cancel, progress)
+
+        def run_local(pairs: Mapping[str, str]) -> BatchResult:
+            note(f"{count(len(pairs), 'cell')} of the checkout to run")
+            return run_pairs(cells, pairs, (options, level), interruption)
+
+        comparison = compared(cells, choice, release, run_released, run_local)
+    differences = comparison.differences
+    kinds = [known.difference for known in differences]
+    titles = {known.id: known.title for known in workspace.described}
+    groups = list(differing(comparison, titles, named))
+    moved = [
+        f"{known.cell} has other packages, too: {listed(known.moved, _MOST_MOVED)}"
+        for known in differences
+        if known.moved and known.difference in HEADINGS
+    ]
+    counted = ", ".join(f"{kinds.count(k)} {words}" for k, words in COUNTED.items() if k in kinds)
+    counted = f"{count(len(kinds), 'cell')}: {counted}" if kinds else "no cell to compare"
     if given.as_json:
-        envelope(_payload(cells, comparison, release))
+        document = {
+            "checkout": checkout_row(cells.checkout),
+            "against": str(release),
+            "counts": {kind: kinds.count(kind) for kind in COUNTED},
+            "cells": differences,
+        }
+        envelope(document)
     else:
-        say(f"{heading}: {difference_counts(comparison)}")
-        _print(cells, comparison, named)
-    files = ReportFiles(junit=junit, summary=summary)
-    titles = {known.id: known.title for known in cells.workspace.described}
-    files.write(
+        say(f"{heading}: {counted}")
+        above = ""
+        for kind, sentence, names in groups:
+            if kind != above:
+                say("", f"{HEADINGS[kind]}:")
+            above = kind
+            say(f"  {sentence}")
+            say(*names, indent=4)
+        say(*moved, indent=2)
+    suites = []
+    for known in differences:
+        last = next(reversed(cells.records.get(known.cell, ())), None)
+        suites.append(
+            ReportSuite(
+                cell=known.cell,
+                cases=tuple(_cases(known, last, titles, named)),
+                started=None if last is None else last.started,
+                seconds=None if last is None else last.seconds,
+            )
+        )
+    rows = []
+    for kind, sentence, names in groups:
+        more = f" and {len(names) - MOST_CELLS} more" if len(names) > MOST_CELLS else ""
+        codes = ", ".join(map(code, names[:MOST_CELLS])) + more
+        rows.append((inline(HEADINGS[kind]), inline(sentence, 500), codes))
+    ReportFiles(junit=junit, summary=summary).write(
         Report(
-            command=f"compat diff {cells.workspace.name}",
-            suites=tuple(
-                _suite(known, cells.records.get(known.cell, ()), titles, named)
-                for known in comparison.differences
-            ),
-            heading=f"{heading}: {difference_counts(comparison)}",
+            command=f"compat diff {workspace.name}",
+            suites=tuple(suites),
+            heading=f"{heading}: {counted}",
             columns=("", "what", "cells"),
-            rows=tuple(
-                (inline(HEADINGS[kind]), inline(sentence, 500), _cells(names))
-                for kind, sentence, names in differing(comparison, titles, named)
-            ),
-            sentences=tuple(moved_words(comparison)),
+            rows=tuple(rows),
+            sentences=tuple(moved),
         )
     )
     for batch in comparison.batches:
@@ -442,70 +404,8 @@ def diff_command(
         held = count(comparison.kept, "cell")
         was = "was" if comparison.kept == 1 else "were"
         note(f"Of the release {held} had a fresh result and {was} not run again.")
-    raise Exit(128 + interruption.signal if interruption.signal else _exit_code(comparison))
-
-
-def _compared(
-    cells: CheckoutCells,
-    choice: CheckoutChoice,
-    release: Version,
-    how: tuple[RunOptions, Isolation],
-    interruption: Interruption,
-) -> Comparison:
-    options, level = how
-
-    def run_released(names: Sequence[str]) -> BatchResult:
-        note(f"{count(len(names), 'cell')} of the release to run, as none has a fresh result")
-        machine = ThisMachine(cells.workspace, level)
-        with Progress(dict.fromkeys(names), options.workers) as progress:
-            return pipeline.run(
-                cells.workspace, names, machine, options, interruption.cancel, progress
-            )
-
-    def run_local(pairs: Mapping[str, str]) -> BatchResult:
-        note(f"{count(len(pairs), 'cell')} of the checkout to run")
-        return run_pairs(cells, pairs, how, interruption)
-
-    return compared(cells, choice, release, run_released, run_local)
-
-
-def _released(cells: CheckoutCells, release: Version) -> str:
-    return f"{cells.workspace.matrix.subject_axis.package} {release}"
-
-
-def _heading(cells: CheckoutCells, release: Version) -> str:
-    package = cells.workspace.matrix.subject_axis.package
-    return f"{package} {cells.checkout.words} beside {_released(cells, release)}"
-
-
-def _print(cells: CheckoutCells, comparison: Comparison, release: str) -> None:
-    titles = {known.id: known.title for known in cells.workspace.described}
-    above = ""
-    for kind, sentence, names in differing(comparison, titles, release):
-        if kind != above:
-            say()
-            say(f"{HEADINGS[kind]}:")
-        above = kind
-        say(f"  {sentence}")
-        for name in names:
-            say(f"    {name}")
-    for line in moved_words(comparison):
-        say(f"  {line}")
-
-
-def _payload(cells: CheckoutCells, comparison: Comparison, release: Version) -> dict[str, Any]:
-    kinds = [known.difference for known in comparison.differences]
-    return {
-        "checkout": checkout_row(cells.checkout),
-        "against": str(release),
-        "counts": {kind: kinds.count(kind) for kind in COUNTED},
-        "cells": comparison.differences,
-    }
-
-
-def _exit_code(comparison: Comparison) -> int:
+    if interruption.signal:
+        raise Exit(128 + interruption.signal)
     if comparison.has_suite_fault:
-        return 2
-    if comparison.breaking:
-        return 1
-    return 3 if comparison.is_incomplete else 0
+        raise Exit(2)
+    raise Exit(1 if comparison.breaking else 3 if comparison.is_incomplete else 0)

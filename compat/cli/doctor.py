@@ -6,16 +6,15 @@ import stat
 import sys
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any
+from typing import Any
 
+import msgspec
 from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
 from compat.advise.diagnosis import (
     Diagnosis,
-    DifferingPin,
     KnownFacts,
-    Problem,
     diagnosis,
     files_of_known,
     touches,
@@ -25,17 +24,17 @@ from compat.advise.doctor.infer import Finding
 from compat.advise.message import Message, read_message
 from compat.advise.package_list import MOST_CHARACTERS, PackageList, listed_versions, read_list
 from compat.advise.request import label
-from compat.cli.arguments import Argument, Exit, Option, given
-from compat.cli.environment import environment_beside, own_packages, packages_of, with_python
+from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.environment import environment_beside, own_packages, packages_of
 from compat.cli.installs import known_elsewhere, say_elsewhere
 from compat.cli.options import (
-    OtherPlatform,
+    OTHER_PLATFORM,
     matrices_folder,
     matrix_names,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
-from compat.declare.matrix import InterpreterAxis
+from compat.declare.matrix import InterpreterAxis, PackageAxis
 from compat.declare.platforms import PlatformName
 from compat.errors import UsageError, reason
 from compat.results.answer import Answer, verdict_clause
@@ -43,37 +42,6 @@ from compat.results.learnt import kept_blames
 from compat.site.wording import cause_sentence, count
 from compat.workspace import Workspace
 
-OneMatrix = Annotated[
-    str,
-    Argument(metavar="[MATRIX]", help="A folder of matrices/; else each whose subject is there."),
-]
-PythonOption = Annotated[
-    str,
-    Option(
-        "--python",
-        metavar="PATH",
-        help="Another interpreter or virtual environment; beside --freeze or --message also a"
-        " version such as 3.9.",
-    ),
-]
-FreezeOption = Annotated[
-    str,
-    Option(
-        "--freeze",
-        metavar="FILE",
-        help="A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is the"
-        " standard input.",
-    ),
-]
-MessageOption = Annotated[
-    str,
-    Option(
-        "--message",
-        metavar="FILE",
-        help="What pip, uv or Python said; - is the standard input, which is read without this"
-        " option, too, where something is piped in.",
-    ),
-]
 # So many lines of each kind fit on a screen.
 _PROBLEMS, _DIFFERENCES, _NOTES = 4, 6, 3
 # More pins than this are no line that people paste; then a new environment is the smaller change.
@@ -96,11 +64,25 @@ class _Asked:
 
 
 def doctor_command(
-    matrix: OneMatrix = "",
-    python: PythonOption = "",
-    freeze: FreezeOption = "",
-    message: MessageOption = "",
-    platform: OtherPlatform = "",
+    matrix: str = argument(
+        "A folder of matrices/; else each whose subject is there.", metavar="[MATRIX]"
+    ),
+    python: str = option(
+        "Another interpreter or virtual environment; beside --freeze or --message also a "
+        "version such as 3.9.",
+        metavar="PATH",
+    ),
+    freeze: str = option(
+        "A list instead: pip freeze, pip list, requirements, a lock of uv or poetry; - is "
+        "the standard input.",
+        metavar="FILE",
+    ),
+    message: str = option(
+        "What pip, uv or Python said; - is the standard input, which is read without this "
+        "option, too, where something is piped in.",
+        metavar="FILE",
+    ),
+    platform: str = OTHER_PLATFORM,
 ) -> None:
     """Explain a failing environment or error message, and what to change.
 
@@ -114,19 +96,60 @@ def doctor_command(
     doctor tff --freeze requirements.txt --python 3.9; compat doctor tff --platform macos-arm64
     """
     asked = _asked(python, freeze, message)
-    workspaces = _workspaces(matrix, asked)
+    try:
+        named = [matrix] if matrix else matrix_names(matrices_folder())
+    except UsageError:
+        named = []  # nobody needs a repository to ask about a message
+    packages = asked.packages
     answers = [
-        (workspace, diagnosis(known_facts(workspace), asked.packages, asked.message))
-        for workspace in workspaces
+        (workspace, diagnosis(known_facts(workspace), packages, asked.message))
+        for workspace in map(workspace_of, named)
+        if matrix or touches(workspace.matrix, packages, asked.message)
     ]
-    elsewhere = [_elsewhere(workspace, asked, platform) for workspace, _ in answers]
+    elsewhere: list[dict[PlatformName, list[str]]] = [{} for _ in answers]
+    for lines, (workspace, _) in zip(elsewhere, answers, strict=True):
+        if platform:
+            release = packages.versions.get(workspace.matrix.subject_axis.normalised_name)
+            lines.update(known_elsewhere(workspace, release, packages.python, platform))
     if given.as_json:
-        envelope(_payload(asked, answers, elsewhere))
+        findings = [
+            {**_fields(finding, *_FINDING), "command": _remedy(asked, finding)}
+            for finding in asked.read.findings
+        ]
+        rows = []
+        for lines, (workspace, answer) in zip(elsewhere, answers, strict=True):
+            near = answer.neighbour
+            row: dict[str, Any] = {
+                "matrix": workspace.name,
+                "state": answer.state,
+                "works": works(answer),
+                "proof": None if answer.proof is None else answer.proof.cell.id,
+                "problems": [_fields(problem, *_PROBLEM) for problem in answer.problems],
+                "notes": answer.notes,
+                "pins": dict(answer.pins),
+                "command": _pip(asked, answer.pins) if answer.pins else "",
+                "platforms": lines,
+                "nearest": None,
+            }
+            if near is not None:
+                other = {"is_other_python": near.is_other_python, "differences": near.differences}
+                row["nearest"] = {"cell": near.entry.cell.id, **other}
+            rows.append(row)
+        document = {"python": packages.python, "packages": len(packages.versions)}
+        envelope({**document, "unread": packages.unread, "findings": findings, "answers": rows})
     else:
         _print(asked, answers)
         for lines in elsewhere:
             say_elsewhere(lines)
     raise Exit(0 if answers and all(works(answer) for _, answer in answers) else 1)
+
+
+_FINDING = ("cause", "packages", "direction", "sentence", "advice", "needs", "lines", "is_fault")
+_PROBLEM = ("cause", "packages", "sentence", "ground", "because", "link")
+
+
+def _fields(value: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(value, name) for name in names}
 
 
 def _asked(python: str, freeze: str, message: str) -> _Asked:
@@ -169,7 +192,9 @@ def _asked(python: str, freeze: str, message: str) -> _Asked:
         installer = "uv pip install" if "No solution found" in text else "pip install"
     else:
         packages = own_packages()
-    return _Asked(with_python(packages, version), text if message else "", version, installer)
+    if version is not None:
+        packages = msgspec.structs.replace(packages, python=version)
+    return _Asked(packages, text if message else "", version, installer)
 
 
 def _is_piped() -> bool:
@@ -198,17 +223,6 @@ def _text(place: str, most: int) -> str:
     return text if most == MOST_CHARACTERS else text[-most:]
 
 
-def _workspaces(matrix: str, asked: _Asked) -> list[Workspace]:
-    if matrix:
-        return [workspace_of(matrix)]
-    try:
-        names = matrix_names(matrices_folder())
-    except UsageError:
-        return []  # nobody needs a repository to ask about a message
-    declared = [workspace_of(name) for name in names]
-    return [each for each in declared if touches(each.matrix, asked.packages, asked.message)]
-
-
 def known_facts(workspace: Workspace) -> KnownFacts:
     """Return what is known of a matrix. Raises UsageError for one without a kept catalogue."""
     if workspace.kept_catalogue is None:
@@ -225,74 +239,72 @@ def known_facts(workspace: Workspace) -> KnownFacts:
     )
 
 
-def _elsewhere(workspace: Workspace, asked: _Asked, platform: str) -> dict[PlatformName, list[str]]:
-    if not platform:
-        return {}
-    release = asked.packages.versions.get(workspace.matrix.subject_axis.normalised_name)
-    return known_elsewhere(workspace, release, asked.packages.python, platform)
-
-
 def works(answer: Diagnosis) -> bool:
     """Whether the command ends with 0: a run of exactly this set passed."""
     return answer.state == "proven" and answer.proof is not None and answer.proof.kind == "works"
 
 
 def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
-    packages = asked.packages
-    if asked.message is None and packages.is_whole and (beside := environment_beside()):
+    packages, has_message = asked.packages, asked.message is not None
+    if not has_message and packages.is_whole and (beside := environment_beside()):
         note(f"looked at its own environment; --python {beside} looks at the active one")
     if packages.unread_count:
         lines = count(packages.unread_count, "line")
         note(f"warning: {lines} not understood, such as {packages.unread[0][:80]!r}")
     faults_told = _general(asked, answers)
-    if faults_told or asked.message is not None or not answers:
+    if faults_told or has_message or not answers:
+        read = count(len(packages.versions) + len(packages.ranges), "package")
         if faults_told:
             say(f"broken: {faults_told[0].packages[0]}")
-        elif asked.message is not None:
+        elif has_message:
             say("unknown: no problem of versions was recognised in this message")
         else:
-            read = count(len(asked.packages.versions) + len(asked.packages.ranges), "package")
             say(
                 f"unproven: {read} read, nothing is known against them, and no matrix here"
                 " covers them"
             )
         for finding in faults_told[:_PROBLEMS]:
-            place = f" (line {finding.lines[0]})" if any(finding.lines) and asked.message else ""
+            place = f" (line {finding.lines[0]})" if any(finding.lines) and has_message else ""
             say(f"  {finding.sentence}{place}")
             if finding.advice:
                 say(f"    {finding.advice}")
         if len(faults_told) > _PROBLEMS:
             say(f"  and {count(len(faults_told) - _PROBLEMS, 'more problem')}: --json has all")
-        for finding in asked.read.findings:
-            if not finding.is_fault:
-                say(f"  Note: {finding.sentence}")
+        notes = (finding.sentence for finding in asked.read.findings if not finding.is_fault)
+        say(*(f"Note: {sentence}" for sentence in notes), indent=2)
         command = _remedy(asked, faults_told[0]) if faults_told else ""
         if command:
-            say("  Smallest known fix (untested):")
-            say(f"    {command}")
+            say("  Smallest known fix (untested):", f"    {command}")
     for workspace, answer in answers:
-        if faults_told or asked.message is not None:
-            say()
+        if faults_told or has_message:
+            say("")
         say(f"{workspace.matrix.title}: {answer.state}")
-        say(f"  {_place(workspace, asked)}")
+        axes = ", ".join(
+            f"{label(axis)} {_version_of(axis, packages) or 'unknown'}"
+            for axis in workspace.matrix.axes
+        )
+        read = f"{count(len(packages.versions), 'package')} read"
+        say(f"  {axes}; {read if packages.versions else 'from a message alone'}")
         if answer.proof is not None:
             say(f"  {_proof_words(answer.proof)}")
         elif answer.state == "unproven":
             say("  This exact set is untested.")
-        known = [
-            problem for problem in answer.problems if problem.ground not in ("message", "index")
-        ]
+        known = [p for p in answer.problems if p.ground not in ("message", "index")]
         for problem in known[:_PROBLEMS]:
             say(f"  {problem.sentence}")
             if problem.because:
                 say(f"    {' '.join(problem.because.split())}")
-        more = len(known) - _PROBLEMS
-        if more > 0:
-            say(f"  and {count(more, 'more problem')}: --json has all")
-        for line in answer.notes[:_NOTES]:
-            say(f"  Note: {line}")
+        if len(known) > _PROBLEMS:
+            say(f"  and {count(len(known) - _PROBLEMS, 'more problem')}: --json has all")
+        say(*(f"Note: {line}" for line in answer.notes[:_NOTES]), indent=2)
         if not works(answer):
             _print_change(workspace, asked, answer)
+
+
+def _version_of(axis: InterpreterAxis | PackageAxis, packages: PackageList) -> Version | None:
+    if isinstance(axis, InterpreterAxis):
+        return packages.python
+    return packages.versions.get(axis.normalised_name)
 
 
 def _general(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> tuple[Finding, ...]:
@@ -325,21 +337,6 @@ def _remedy(asked: _Asked, finding: Finding) -> str:
     return f"{asked.installer} {quote(finding.needs)}"
 
 
-def _place(workspace: Workspace, asked: _Asked) -> str:
-    packages = asked.packages
-    parts = []
-    for axis in workspace.matrix.axes:
-        version = (
-            packages.python
-            if isinstance(axis, InterpreterAxis)
-            else packages.versions.get(axis.normalised_name)
-        )
-        parts.append(f"{label(axis)} {version or 'unknown'}")
-    if not packages.versions:
-        return f"{', '.join(parts)}; from a message alone"
-    return f"{', '.join(parts)}; {count(len(packages.versions), 'package')} read"
-
-
 def _proof_words(entry: Answer) -> str:
     score = f": {entry.score.words}" if entry.score.words else ""
     return f"{entry.cell.id} {verdict_clause(entry)}{score}; tested on {entry.latest}"
@@ -355,80 +352,29 @@ def _print_change(workspace: Workspace, asked: _Asked, answer: Diagnosis) -> Non
     if answer.pins:
         say("  Smallest change, by what is known; the result was not run:")
         say(f"    {_pip(asked, answer.pins)}")
-    differ = neighbour.differences if asked.packages.versions else ()
+    has_list, is_other = bool(asked.packages.versions), neighbour.is_other_python
+    differ = neighbour.differences if has_list else ()
     say(f"  Nearest tested set: {_proof_words(neighbour.entry)}")
-    if asked.packages.versions:
-        say(f"    {_difference_words(neighbour.is_other_python, differ)}")
+    if has_list:
+        changed = [difference for difference in differ if difference.installed is not None]
+        shown = [f"{d.package} {d.tested} instead of {d.installed}" for d in changed[:_DIFFERENCES]]
+        more, lacking = len(changed) - _DIFFERENCES, len(differ) - len(changed)
+        parts = (
+            "on another Python" if is_other else "",
+            ", ".join(shown) + (f" and {more} more" if more > 0 else ""),
+            count(lacking, "further package") if lacking else "",
+        )
+        say(f"    {'; '.join(filter(None, parts)) or 'the same packages'}")
     pins = [(difference.package, difference.tested) for difference in differ]
-    if pins and len(pins) <= _MOST_PINS and not neighbour.is_other_python:
-        say("    to get it:")
-        say(f"    {_pip(asked, pins, '--no-deps ')}")
+    if pins and len(pins) <= _MOST_PINS and not is_other:
+        say("    to get it:", f"    {_pip(asked, pins, '--no-deps ')}")
         return
     lock = workspace.lock(neighbour.entry.cell.id)
-    if lock is not None and (pins or neighbour.is_other_python or not asked.packages.versions):
+    if lock is not None and (pins or is_other or not has_list):
         say("    to get it in a new environment:")
         place = Whereabouts(lock=f"matrices/{workspace.name}/locks/{lock.inputs.cell}.txt")
-        for line in commands(lock, place, workspace.matrix).uv:
-            say(f"    {line}")
-
-
-def _difference_words(is_other_python: bool, differ: tuple[DifferingPin, ...]) -> str:
-    changed = [difference for difference in differ if difference.installed is not None]
-    shown = [f"{d.package} {d.tested} instead of {d.installed}" for d in changed[:_DIFFERENCES]]
-    more = len(changed) - _DIFFERENCES
-    lacking = len(differ) - len(changed)
-    parts = (
-        "on another Python" if is_other_python else "",
-        ", ".join(shown) + (f" and {more} more" if more > 0 else ""),
-        count(lacking, "further package") if lacking else "",
-    )
-    return "; ".join(filter(None, parts)) or "the same packages"
+        say(*commands(lock, place, workspace.matrix).uv, indent=4)
 
 
 def _pip(asked: _Asked, pins: Any, options: str = "") -> str:
     return f"{asked.installer} {options}{' '.join(quote(f'{name}=={v}') for name, v in pins)}"
-
-
-def _payload(
-    asked: _Asked,
-    answers: list[tuple[Workspace, Diagnosis]],
-    elsewhere: list[dict[PlatformName, list[str]]],
-) -> dict[str, Any]:
-    packages = asked.packages
-    return {
-        "python": packages.python,
-        "packages": len(packages.versions),
-        "unread": packages.unread,
-        "findings": [_finding(asked, finding) for finding in asked.read.findings],
-        "answers": [
-            {
-                "matrix": workspace.name,
-                "state": answer.state,
-                "works": works(answer),
-                "proof": None if answer.proof is None else answer.proof.cell.id,
-                "problems": [_problem(problem) for problem in answer.problems],
-                "notes": answer.notes,
-                "pins": dict(answer.pins),
-                "command": _pip(asked, answer.pins) if answer.pins else "",
-                "platforms": lines,
-                "nearest": None
-                if answer.neighbour is None
-                else {
-                    "cell": answer.neighbour.entry.cell.id,
-                    "is_other_python": answer.neighbour.is_other_python,
-                    "differences": answer.neighbour.differences,
-                },
-            }
-            for (workspace, answer), lines in zip(answers, elsewhere, strict=True)
-        ],
-    }
-
-
-def _finding(asked: _Asked, finding: Finding) -> dict[str, Any]:
-    names = ("cause", "packages", "direction", "sentence", "advice", "needs", "lines", "is_fault")
-    return {name: getattr(finding, name) for name in names} | {"command": _remedy(asked, finding)}
-
-
-def _problem(problem: Problem) -> dict[str, Any]:
-    names = ("cause", "packages", "sentence", "ground", "because", "link")
-    return {name: getattr(problem, name) for name in names}

@@ -2,6 +2,7 @@
 or started.
 """
 
+import contextlib
 import os
 import platform
 import re
@@ -11,7 +12,6 @@ from email.parser import HeaderParser
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-import msgspec
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
@@ -35,9 +35,19 @@ def packages_of(path: Path) -> PackageList:
 
     Raises UsageError for what is neither.
     """
-    prefix = _prefix(path)
-    folders = list(_site_folders(prefix))
-    config = _config(prefix)
+    if not path.exists():
+        raise UsageError.of("no such file or folder", path=str(path))
+    prefix = path
+    if not path.is_dir():
+        # A virtual environment's python is a link: its own folder has the packages.
+        beside = path.parent.parent
+        prefix = beside if (beside / "pyvenv.cfg").exists() else path.resolve().parent.parent
+    folders, text = list(_site_folders(prefix)), ""
+    # https://docs.python.org/3/library/venv.html
+    with contextlib.suppress(OSError):
+        text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")[:_MOST_HEAD]
+    pairs = (line.partition("=") for line in text.splitlines())
+    config = {key.strip().lower(): value.strip() for key, _, value in pairs}
     if config.get("include-system-site-packages", "").lower() == "true" and "home" in config:
         folders += _site_folders(Path(config["home"]).parent)
     if not folders:
@@ -46,7 +56,13 @@ def packages_of(path: Path) -> PackageList:
             path=str(path),
             hint="name a folder that `python -m venv` made, or its bin/python",
         )
-    return _packages(map(str, folders), _python(prefix, config, folders))
+    stated = (config.get(key, "") for key in ("version_info", "version"))
+    series = (re.match(r"\d+\.\d+(?:\.\d+)?", text) for text in stated)
+    names = (folder.parent.name for folder in folders)
+    links = (link.resolve().name for link in prefix.glob("bin/python3"))
+    matches = (match and match[1] for match in map(_SERIES.search, (*names, *links)))
+    versions = filter(None, (*(match and match[0] for match in series), *matches))
+    return _packages(map(str, folders), next((Version(text) for text in versions), None))
 
 
 def environment_beside() -> str:
@@ -55,16 +71,6 @@ def environment_beside() -> str:
     """
     active = os.environ.get("VIRTUAL_ENV", "")
     return active if active and Path(active).resolve() != Path(sys.prefix).resolve() else ""
-
-
-def _prefix(path: Path) -> Path:
-    if path.is_dir():
-        return path
-    if not path.exists():
-        raise UsageError.of("no such file or folder", path=str(path))
-    # A virtual environment's python is a link: its own folder has the packages.
-    beside = path.parent.parent
-    return beside if (beside / "pyvenv.cfg").exists() else path.resolve().parent.parent
 
 
 def _site_folders(prefix: Path) -> Iterator[Path]:
@@ -78,27 +84,6 @@ def _site_folders(prefix: Path) -> Iterator[Path]:
             if folder.is_dir() and folder.resolve() not in known:
                 known.add(folder.resolve())
                 yield folder
-
-
-def _config(prefix: Path) -> dict[str, str]:
-    """The lines of pyvenv.cfg: https://docs.python.org/3/library/venv.html"""
-    try:
-        text = (prefix / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")[:_MOST_HEAD]
-    except OSError:
-        return {}
-    pairs = (line.partition("=") for line in text.splitlines())
-    return {key.strip().lower(): value.strip() for key, _, value in pairs}
-
-
-def _python(prefix: Path, config: dict[str, str], folders: Iterable[Path]) -> Version | None:
-    for key in ("version_info", "version"):
-        match = re.match(r"\d+\.\d+(?:\.\d+)?", config.get(key, ""))
-        if match is not None:
-            return Version(match[0])
-    names = (folder.parent.name for folder in folders)
-    links = (link.resolve().name for link in prefix.glob("bin/python3"))
-    matches = (_SERIES.search(name) for name in (*names, *links))
-    return next((Version(match[1]) for match in matches if match is not None), None)
 
 
 def _packages(folders: Iterable[str], python: Version | None) -> PackageList:
@@ -143,7 +128,3 @@ def _package(distribution: Distribution) -> tuple[str, Version, Published] | Non
         return None
     requires = tuple(text for text in head.get_all("Requires-Dist") or () if len(text) < 500)
     return name, version, Published(requires_python=requires_python, requires_dist=requires)
-
-
-def with_python(packages: PackageList, python: Version | None) -> PackageList:
-    return packages if python is None else msgspec.structs.replace(packages, python=python)

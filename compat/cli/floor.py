@@ -4,125 +4,81 @@ dependency of a project.
 
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
 
 import msgspec
 from packaging.version import Version
 
 from compat import files, pipeline
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.budget import budget_seconds
 from compat.cli.diff import checkout_row
 from compat.cli.init import init_command, machine_platform, own_tests, project_in, with_modules
-from compat.cli.machine import cache_folder, environ, interpreter, level_of, now, sandbox_folder
+from compat.cli.machine import (
+    cache_folder,
+    environ,
+    interpreter,
+    level_of,
+    now,
+    sandbox_folder,
+    scratch,
+)
 from compat.cli.machine import today as this_day
 from compat.cli.options import (
-    At,
-    IsolationLevel,
+    AT,
+    ISOLATION_LEVEL,
     index_options,
     kept_version,
     workspace_of,
 )
 from compat.cli.output import envelope, note, say
 from compat.cli.progress import Progress
+from compat.cli.propose import project_files
 from compat.cli.this_machine import Interruption, MachineSearch, ThisMachine, workshop_of
 from compat.declare.matrix import patch_of
 from compat.declare.project import Project, extras_in
-from compat.draft.draft import (
-    OLDEST_PYTHON,
-    SuiteDraft,
-    axis_name,
-    import_suite,
-    imported_alone,
-    module_of,
-    own_suite,
-    trial_text,
-)
+from compat.draft import draft
 from compat.errors import BuildFailed, CompatError, UsageError
+from compat.fleet import floor
 from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.checkout_run import CheckoutCells
-from compat.fleet.floor import (
-    FloorAnswer,
-    FloorQuestion,
-    Minimum,
-    Minimums,
-    MinimumSearch,
-    Untestable,
-    boundary_of,
-    refuse_nothing,
-)
 from compat.index.kept import encode_catalogue
 from compat.index.release import Catalogue, Package
 from compat.lock.lockfile import Lock
-from compat.plan.cell import RECIPES, Recipe
+from compat.plan.cell import RECIPES
 from compat.plan.platform import admits
 from compat.policy.evaluation import PYTHONS
 from compat.rewrite.ranges import Move
 from compat.run.checkout import BuiltCheckout, CheckoutOrder, built_checkout
 from compat.run.evidence import Isolation
-from compat.run.scratch import Scratch, remove_dead_folders
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-Asked = Annotated[
-    str,
-    Argument(
-        metavar="[MATRIX]",
-        help="A folder of matrices/; without --axis a project: its folder, or git+https://...",
-    ),
-]
-AxisName = Annotated[
-    str, Option("--axis", metavar="AXIS", help="The axis of the matrix to search.")
-]
-PythonName = Annotated[
-    str, Option("--python", metavar="X.Y", help="Of a project: the Python; else the oldest here.")
-]
-Only = Annotated[str, Option("-k", metavar="EXPRESSION", help="Of a project: only these tests.")]
-Marked = Annotated[
-    str, Option("-m", metavar="MARKERS", help="Of a project: only tests with these markers.")
-]
-Budget = Annotated[
-    str, Option("--budget", metavar="10m", help="Of a project: stop after so much time.")
-]
-Check = Annotated[
-    bool, Option("--check", help="Of a project: end with 1 if a declared minimum is false.")
-]
-Fix = Annotated[bool, Option("--fix", help="Of a project: write the true minimums into its files.")]
-ConstraintsFile = Annotated[
-    Path | None,
-    Option("--constraints", metavar="FILE", help="Of a project: write the proven versions here."),
-]
-Write = Annotated[bool, Option("--write", help="Of a project: write a matrix, too.")]
-Highest = Annotated[bool, Option("--highest", help="The highest instead of the lowest.")]
-Needs = Annotated[
-    list[str] | None,
-    Option("--need", metavar="CAPABILITY", help="What must work; else everything."),
-]
-RecipeName = Annotated[
-    str, Option("--recipe", help="fresh, dated or relaxed: how cells are locked.")
-]
-
 
 def floor_command(
-    matrix: Asked = "",
-    axis: AxisName = "",
-    at: At = None,
-    highest: Highest = False,
-    need: Needs = None,
-    recipe: RecipeName = "relaxed",
-    isolation: IsolationLevel = "",
-    python: PythonName = "",
-    k: Only = "",
-    m: Marked = "",
-    budget: Budget = "",
-    check: Check = False,
-    fix: Fix = False,
-    constraints: ConstraintsFile = None,
-    write: Write = False,
+    matrix: str = argument(
+        "A folder of matrices/; without --axis a project: its folder, or git+https://...",
+        metavar="[MATRIX]",
+    ),
+    axis: str = option("The axis of the matrix to search.", metavar="AXIS"),
+    at: list[str] | None = AT,
+    highest: bool = option("The highest instead of the lowest."),
+    need: list[str] | None = option("What must work; else everything.", metavar="CAPABILITY"),
+    recipe: str = option("fresh, dated or relaxed: how cells are locked.", default="relaxed"),
+    isolation: str = ISOLATION_LEVEL,
+    python: str = option("Of a project: the Python; else the oldest here.", metavar="X.Y"),
+    k: str = option("Of a project: only these tests.", metavar="EXPRESSION"),
+    m: str = option("Of a project: only tests with these markers.", metavar="MARKERS"),
+    budget: str = option("Of a project: stop after so much time.", metavar="10m"),
+    check: bool = option("Of a project: end with 1 if a declared minimum is false."),
+    fix: bool = option("Of a project: write the true minimums into its files."),
+    constraints: Path | None = option(
+        "Of a project: write the proven versions here.", metavar="FILE"
+    ),
+    write: bool = option("Of a project: write a matrix, too."),
 ) -> None:
     """Find the lowest versions that work.
 
@@ -152,15 +108,18 @@ def floor_command(
             source, python, words, level_of(isolation), spent, check, fix, constraints
         )
         if write:
-            init_command(root=Path(source))
+            init_command("", Path(source), True)
         raise Exit(code)
     if python or k or m or budget or check or fix or constraints or write:
         raise UsageError.of("these options are of a project, which has no --axis", path="--axis")
+    if recipe not in RECIPES:
+        message = f"{recipe!r} is not one of {', '.join(RECIPES)}"
+        raise UsageError.of(message, path="--recipe")
     workspace = workspace_of(matrix)
-    question = FloorQuestion(
+    question = floor.FloorQuestion(
         axis=axis,
         others=dict(map(kept_version, at or ())),
-        recipe=_recipe(recipe),
+        recipe=recipe,
         end="highest" if highest else "lowest",
         needs=tuple(need or ()),
     )
@@ -171,14 +130,30 @@ def floor_command(
         search.refuse_suite_fault(cell, result)
         return result.outcomes
 
-    answer = boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
+    answer = floor.boundary_of(workspace, question, run_cell, note, search.cancel.is_set)
     search.exit_if_interrupted()
-    refuse_nothing(answer)
+    floor.refuse_nothing(answer)
+    boundary, ids = answer.boundary, [cell.id for cell in answer.cells]
     if given.as_json:
-        envelope(_payload(answer, question))
+        document = {
+            "axis": question.axis,
+            "end": question.end,
+            "works": None if boundary.works is None else ids[boundary.works],
+            "fails": None if boundary.fails is None else ids[boundary.fails],
+            "exceptions": [ids[position] for position in boundary.exceptions],
+            "untestable": [ids[position] for position in boundary.untestable],
+            "unanswered": [ids[position] for position in boundary.unanswered],
+            "flaky": [ids[position] for position in boundary.flaky],
+            "confidence": round(boundary.confidence, 4),
+            "is_decided": boundary.is_decided,
+            "runs": answer.cells_run,
+            "earlier_results": boundary.runs - answer.cells_run,
+            "because": dict(answer.because),
+        }
+        envelope(document)
     else:
         print_answer(answer, question)
-    raise Exit(_exit_code(answer))
+    raise Exit(3 if not boundary.is_decided else 1 if boundary.works is None else 0)
 
 
 # How often a trial run may show something that the tests lack.
@@ -199,12 +174,33 @@ def _answer_project(
         answered = search.minimums()
     wrong = [minimum for minimum in answered.minimums if minimum.state == "false"]
     if answered.lock is not None and constraints is not None:
-        files.write(constraints, _constraints_text(checkout, answered.lock))
+        name, series = checkout.wheels[0].name, answered.lock.inputs.python
+        what = f"the tests of {name} {checkout.words} pass on Python {series.major}.{series.minor}"
+        pins = (pin for pin in answered.lock.library_pins if pin.name != name)
+        lines = [
+            f"# The lowest versions with which {what}.",
+            *(f"{p.name}=={p.version}" for p in pins),
+        ]
+        files.write(constraints, "\n".join([*lines, ""]))
     left: list[str] = []
-    changed = _fixed(Path(source), wrong, left) if fix and wrong else {}
+    moves = [
+        Move(package=m.package, floor=m.works, before=m.lowest, known=m.known)
+        for m in wrong
+        if m.works is not None
+    ]
+    changed: dict[Path, tuple[str, str]] = {}
+    for path in project_files([Path(source)]) if fix and wrong else ():
+        before = files.read(path).decode(errors="replace")
+        after = pipeline.rewritten_by(str(path), before, moves, left)
+        if after != before:
+            files.write(path, after)
+            changed[path] = before, after
     lock = answered.lock
     on = "" if lock is None else f"{lock.inputs.python.major}.{lock.inputs.python.minor}"
     if given.as_json:
+        rows = [msgspec.structs.asdict(minimum) for minimum in answered.minimums]
+        for row in rows:
+            del row["known"]
         envelope(
             {
                 "checkout": checkout_row(checkout),
@@ -214,7 +210,7 @@ def _answer_project(
                 "failing": answered.failing,
                 "runs": answered.runs,
                 "stopped": answered.stopped,
-                "minimums": [_row(minimum) for minimum in answered.minimums],
+                "minimums": rows,
                 "proven": lock.versions if lock else {},
                 "changed": sorted(map(str, changed)),
                 "left_alone": left,
@@ -222,8 +218,8 @@ def _answer_project(
         )
     else:
         _print_minimums(checkout, answered, on, suite)
-        for path, (before, after) in changed.items():
-            print(files.unified_diff(str(path), before, after), end="")
+        for path, texts in changed.items():
+            print(files.unified_diff(str(path), *texts), end="")
         if wrong and not fix:
             note("Next: --fix writes the true minimums.")
     for line in left:
@@ -235,17 +231,20 @@ def _answer_project(
 @contextmanager
 def _trial(
     source: str, python: str, words: list[str], level: Isolation, spent: float | None
-) -> Iterator[tuple[BuiltCheckout, MinimumSearch, SuiteDraft]]:
+) -> Iterator[tuple[BuiltCheckout, floor.MinimumSearch, draft.SuiteDraft]]:
     """Build a project and yield the search for its minimums, whose tests have run with the newest
     versions on the oldest Python here that the project requires and that can say something.
     """
-    folder = sandbox_folder(level) / "checkouts"
-    remove_dead_folders(folder)
-    scratch, interruption = Scratch(folder), Interruption()
-    try:
-        checkout, pythons = _built(source, python, scratch.folder, level)
+    interruption = Interruption()
+    with scratch(sandbox_folder(level) / "checkouts") as own:
+        checkout, pythons = _built(source, python, own.folder, level)
         package, root = checkout.wheels[0].name, Path(checkout.folder)
-        suite = _own_suite(checkout, words)
+        with zipfile.ZipFile(checkout.wheels[0].path) as archive:
+            module = draft.module_of(package, archive.namelist())
+        tests = own_tests(root)
+        if not tests:
+            raise CompatError.of(f"{package} has no tests that pytest collects", hint="")
+        suite = draft.own_suite(_project(checkout), module, tests, words, named=False)
         why = ""
 
         def is_stopped() -> str:
@@ -260,7 +259,7 @@ def _trial(
                 trouble = search.baseline()
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
-                lacking = trouble or Untestable(because="", modules=search.missing)
+                lacking = trouble or floor.Untestable(because="", modules=search.missing)
                 mended = _mended(suite, lacking, _project(checkout), workspace.suite_texts)
                 if mended == suite:
                     break
@@ -276,8 +275,6 @@ def _trial(
             f"the tests of {package} say nothing about its minimums {why}",
             hint=f"compat init {package} writes a matrix, whose suite you can declare",
         )
-    finally:
-        scratch.close()
 
 
 def _search(
@@ -285,14 +282,14 @@ def _search(
     level: Isolation,
     interruption: Interruption,
     is_stopped: Callable[[], str],
-) -> MinimumSearch:
+) -> floor.MinimumSearch:
     machine, options = ThisMachine(cells.workspace, level, (cells.shown,)), RunOptions()
 
     def run(locks: Mapping[str, Lock]) -> BatchResult:
         with Progress(dict.fromkeys(locks), 1) as progress:
             return cells.run_locks(locks, machine, options, interruption.cancel, progress)
 
-    return MinimumSearch(cells, machine.locker(), run, is_stopped)
+    return floor.MinimumSearch(cells, machine.locker(), run, is_stopped)
 
 
 def _built(
@@ -300,7 +297,7 @@ def _built(
 ) -> tuple[BuiltCheckout, list[Version]]:
     """Build the wheel of a project, and return it with the Pythons to try, oldest first."""
     required = project_in(Path(source)).requires_python if Path(source).is_dir() else None
-    series = [s.version for s in PYTHONS if s.version >= OLDEST_PYTHON]
+    series = [s.version for s in PYTHONS if s.version >= draft.OLDEST_PYTHON]
     available = [version for version in series if interpreter(version) is not None]
     if python and Version(python) not in available:
         raise UsageError.of(f"this machine has no Python {python}", path="--python")
@@ -309,7 +306,7 @@ def _built(
     if not fitting:
         raise UsageError.of(f"this machine has no Python that the project requires ({required})")
     provisional = _workspace(
-        place / "none", "project", fitting[-1:], import_suite("project", "project", "")
+        place / "none", "project", fitting[-1:], draft.import_suite("project", "project", "")
     )
     number = 0
 
@@ -348,19 +345,9 @@ def _project(checkout: BuiltCheckout) -> Project:
     return msgspec.structs.replace(project, name=wheel.name, extras=extras)
 
 
-def _own_suite(checkout: BuiltCheckout, words: list[str]) -> SuiteDraft:
-    wheel = checkout.wheels[0]
-    with zipfile.ZipFile(wheel.path) as archive:
-        module = module_of(wheel.name, archive.namelist())
-    tests = own_tests(Path(checkout.folder))
-    if not tests:
-        raise CompatError.of(f"{wheel.name} has no tests that pytest collects", hint="")
-    return own_suite(_project(checkout), module, tests, words, named=False)
-
-
 def _mended(
-    suite: SuiteDraft, trouble: Untestable, project: Project, texts: Mapping[str, str]
-) -> SuiteDraft:
+    suite: draft.SuiteDraft, trouble: floor.Untestable, project: Project, texts: Mapping[str, str]
+) -> draft.SuiteDraft:
     """Return the suite with what a run showed that it lacks; the same where nothing is known."""
     suite = with_modules(suite, trouble.modules, project)
     builds = tuple(text for text in trouble.builds if text not in suite.builds)
@@ -368,7 +355,7 @@ def _mended(
         note(f"built from source: {listed(builds)}")
     remaining = suite.requirements
     if trouble.is_refused:
-        remaining = imported_alone(suite.requirements, texts)
+        remaining = draft.imported_alone(suite.requirements, texts)
         if remaining != suite.requirements:
             gone = sorted({*suite.requirements} - {*remaining})
             note(f"left out, as no test imports it: {listed(gone)}")
@@ -379,9 +366,11 @@ def _mended(
     )
 
 
-def _workspace(root: Path, package: str, pythons: list[Version], suite: SuiteDraft) -> Workspace:
-    folder = root / "matrices" / axis_name(package)
-    text = trial_text(package, pythons, machine_platform(), suite)
+def _workspace(
+    root: Path, package: str, pythons: list[Version], suite: draft.SuiteDraft
+) -> Workspace:
+    folder = root / "matrices" / draft.axis_name(package)
+    text = draft.trial_text(package, pythons, machine_platform(), suite)
     files.write(folder / "matrix.toml", text)
     workspace = Workspace(folder, this_day(), cache_folder, index=index_options(), notify=note)
     name = workspace.matrix.subject_axis.normalised_name
@@ -390,101 +379,57 @@ def _workspace(root: Path, package: str, pythons: list[Version], suite: SuiteDra
     return workspace
 
 
-def _fixed(folder: Path, wrong: list[Minimum], left: list[str]) -> dict[Path, tuple[str, str]]:
-    """Write the true minimums into the files of a project; return each that changed."""
-    from compat.cli.propose import project_files
-
-    moves = [
-        Move(package=m.package, floor=m.works, before=m.lowest, known=m.known)
-        for m in wrong
-        if m.works is not None
-    ]
-    changed: dict[Path, tuple[str, str]] = {}
-    for path in project_files([folder]):
-        before = files.read(path).decode(errors="replace")
-        after = pipeline.rewritten_by(str(path), before, moves, left)
-        if after != before:
-            files.write(path, after)
-            changed[path] = before, after
-    return changed
-
-
-def _constraints_text(checkout: BuiltCheckout, lock: Lock) -> str:
-    name, python = checkout.wheels[0].name, lock.inputs.python
-    head = f"# The lowest versions with which the tests of {name} {checkout.words} pass on Python"
-    pins = (f"{pin.name}=={pin.version}\n" for pin in lock.library_pins if pin.name != name)
-    return f"{head} {python.major}.{python.minor}.\n{''.join(pins)}"
-
-
-def _row(minimum: Minimum) -> dict[str, Any]:
-    row = msgspec.structs.asdict(minimum)
-    return {key: value for key, value in row.items() if key != "known"}
-
-
 def _print_minimums(
-    checkout: BuiltCheckout, answered: Minimums, python: str, suite: SuiteDraft
+    checkout: BuiltCheckout, answered: floor.Minimums, python: str, suite: draft.SuiteDraft
 ) -> None:
-    name = checkout.wheels[0].name
-    say(f"{name} {checkout.words} on Python {python}: {count(answered.passing, 'test')} of its own")
+    tests = f"{count(answered.passing, 'test')} of its own"
+    say(f"{checkout.wheels[0].name} {checkout.words} on Python {python}: {tests}")
     width = max((len(minimum.declared) for minimum in answered.minimums), default=0)
-    for minimum in answered.minimums:
-        say(f"  {minimum.declared:<{width}}  {_minimum_words(minimum)}")
+    for known in answered.minimums:
+        because = f": {known.because}" if known.because else ""
+        nearest = f"; {known.fails} fails" if known.fails is not None else ""
+        lowest = f"; {known.works} passes" if known.works else ""
+        words = {
+            "works": f"true, {known.works} passes{because}",
+            "false": f"FALSE, {known.works} is the lowest that passes{nearest}{because}",
+            "untested": f"{known.lowest} cannot be installed here{lowest}{because}",
+            "open": f"not decided{because}",
+        }.get(known.state, known.because)
+        say(f"  {known.declared:<{width}}  {words}")
     if not answered.minimums:
         say("  it requires nothing")
     states = [minimum.state for minimum in answered.minimums]
-    words = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
-    counted = [f"{states.count(state)} {word}" for state, word in words.items() if state in states]
+    titles = {"works": "true", "false": "false", "untested": "not testable here", "open": "open"}
+    counted = [f"{states.count(state)} {word}" for state, word in titles.items() if state in states]
     if counted:
         say(f"Declared minimums: {', '.join(counted)}.")
     note(f"{suite.because}; {count(answered.runs, 'run')}")
     if answered.failing:
         verb = "fails" if len(answered.failing) == 1 else "fail"
-        names = listed(answered.failing, 3)
-        note(
-            f"{count(len(answered.failing), 'test')} {verb} with the newest versions, too: {names}"
-        )
+        failing = f"{count(len(answered.failing), 'test')} {verb}"
+        note(f"{failing} with the newest versions, too: {listed(answered.failing, 3)}")
     if answered.stopped:
         note(f"stopped: {answered.stopped}")
 
 
-def _minimum_words(minimum: Minimum) -> str:
-    because = f": {minimum.because}" if minimum.because else ""
-    match minimum.state:
-        case "works":
-            return f"true, {minimum.works} passes{because}"
-        case "false":
-            nearest = "" if minimum.fails is None else f"; {minimum.fails} fails"
-            return f"FALSE, {minimum.works} is the lowest that passes{nearest}{because}"
-        case "untested":
-            lowest = f"; {minimum.works} passes" if minimum.works else ""
-            return f"{minimum.lowest} cannot be installed here{lowest}{because}"
-        case "open":
-            return f"not decided{because}"
-        case _:
-            return minimum.because
-
-
-def _recipe(text: str) -> Recipe:
-    for recipe in RECIPES:
-        if recipe == text:
-            return recipe
-    raise UsageError.of(f"{text!r} is not one of {', '.join(RECIPES)}", path="--recipe")
-
-
-def _exit_code(answer: FloorAnswer) -> int:
-    if not answer.boundary.is_decided:
-        return 3
-    return 1 if answer.boundary.works is None else 0
-
-
-def print_answer(answer: FloorAnswer, question: FloorQuestion) -> None:
+def print_answer(answer: floor.FloorAnswer, question: floor.FloorQuestion) -> None:
     """Print where support begins, and what is not as the versions around it."""
     boundary = answer.boundary
 
     def version(position: int) -> str:
         return str(answer.cells[position].on(question.axis).version)
 
-    beyond = "below" if question.end == "lowest" else "above"
+    def why(position: int) -> str:
+        return answer.because.get(answer.cells[position].id, "")
+
+    def ranges(positions: Sequence[int]) -> Iterator[tuple[int, int, str]]:
+        """Yield the ends of what is without a gap, and their versions."""
+        ends = [p for p in positions if p - 1 not in positions]
+        for first, last in zip(ends, [p for p in positions if p + 1 not in positions], strict=True):
+            yield first, last, " to ".join(dict.fromkeys((version(first), version(last))))
+
+    is_lowest = question.end == "lowest"
+    beyond, above = ("below", "above") if is_lowest else ("above", "below")
     if boundary.works is None:
         say(f"no version of {question.axis} works in the cells that could be tried")
     else:
@@ -492,67 +437,20 @@ def print_answer(answer: FloorAnswer, question: FloorQuestion) -> None:
         lowest = f"{question.axis} {version(boundary.works)} is the {question.end} that works"
         say(f"{lowest}{sure}")
     if boundary.fails is not None:
-        say(f"  {version(boundary.fails)} does not: {_why(answer, boundary.fails)}")
+        say(f"  {version(boundary.fails)} does not: {why(boundary.fails)}")
     elif boundary.works is not None:
         say(f"  no version {beyond} it could be tried")
-    above = "above" if question.end == "lowest" else "below"
-    for first, last in _ranges(boundary.exceptions):
+    for first, last, ends in ranges(boundary.exceptions):
         # Each did the same in every run, so it is a hole and not chance.
         is_hole = boundary.works is not None and first > boundary.works
-        what = f"{above} it fail" if is_hole else f"{beyond} it work"
-        what += "" if last > first else "s"
-        say(f"  {_ends(version(first), version(last))} {what} each time: {_why(answer, first)}")
+        what = (f"{above} it fail" if is_hole else f"{beyond} it work") + "s" * (last == first)
+        say(f"  {ends} {what} each time: {why(first)}")
     for position in boundary.flaky:
-        say(f"  {version(position)} works and fails by turns: {_why(answer, position)}")
-    for first, last in _ranges(boundary.untestable):
-        ends = _ends(version(first), version(last))
-        say(f"  {ends} could not be installed: {_why(answer, first)}")
+        say(f"  {version(position)} works and fails by turns: {why(position)}")
+    for first, _, ends in ranges(boundary.untestable):
+        say(f"  {ends} could not be installed: {why(first)}")
     for position in boundary.unanswered:
-        say(f"  {version(position)} has no answer: {_why(answer, position)}")
-    known = boundary.runs - answer.cells_run
-    note(
-        f"{boundary.confidence:.1%} certain, from {count(answer.cells_run, 'run')} and"
-        f" {count(known, 'earlier result')}"
-    )
-
-
-def _ends(first: str, last: str) -> str:
-    return " to ".join(dict.fromkeys((first, last)))
-
-
-def _ranges(positions: tuple[int, ...]) -> list[tuple[int, int]]:
-    ranges: list[tuple[int, int]] = []
-    for position in positions:
-        if ranges and ranges[-1][1] == position - 1:
-            ranges[-1] = (ranges[-1][0], position)
-        else:
-            ranges.append((position, position))
-    return ranges
-
-
-def _why(answer: FloorAnswer, position: int) -> str:
-    return answer.because.get(answer.cells[position].id, "")
-
-
-def _payload(answer: FloorAnswer, question: FloorQuestion) -> dict[str, object]:
-    boundary = answer.boundary
-    names = ("works", "fails")
-    ends = {
-        name: None if (position := getattr(boundary, name)) is None else answer.cells[position].id
-        for name in names
-    }
-    lists = {
-        name: [answer.cells[position].id for position in getattr(boundary, name)]
-        for name in ("exceptions", "untestable", "unanswered", "flaky")
-    }
-    return {
-        "axis": question.axis,
-        "end": question.end,
-        **ends,
-        **lists,
-        "confidence": round(boundary.confidence, 4),
-        "is_decided": boundary.is_decided,
-        "runs": answer.cells_run,
-        "earlier_results": boundary.runs - answer.cells_run,
-        "because": dict(answer.because),
-    }
+        say(f"  {version(position)} has no answer: {why(position)}")
+    earlier = count(boundary.runs - answer.cells_run, "earlier result")
+    runs = count(answer.cells_run, "run")
+    note(f"{boundary.confidence:.1%} certain, from {runs} and {earlier}")

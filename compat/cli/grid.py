@@ -3,7 +3,7 @@ Python, with the signs of the site.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from packaging.version import Version
 from rich.cells import cell_len
@@ -68,15 +68,56 @@ def print_grid(out: Console, known: Snapshot, shown: Iterable[Answer]) -> None:
     places: dict[tuple[Coordinate, ...], list[Answer]] = {}
     for entry in shown:
         places.setdefault(entry.cell.coordinates, []).append(entry)
-    signs = {place: _sign(entries, known) for place, entries in places.items()}
+    signs: dict[tuple[Coordinate, ...], Sign] = {}
+    for place, entries in places.items():
+        best = representative(entries)
+        signs[place] = style_of(best, beside(known, best)), best.stale
     for title, rows, columns, board in _boards(known.matrix, signs):
-        for block in _blocks(rows, columns, out.width):
+        # A column is as wide as a space, its label or the widest sign, and the sign of a stale
+        # result; what does not fit stands in a further block.
+        wide = {column: 1 + max(len(column), 2) + 1 for column in columns}
+        first = max(map(len, rows))
+        blocks: list[list[str]] = [[]]
+        for column in columns:
+            used = len(_INDENT) + first + sum(wide[placed] for placed in blocks[-1])
+            if blocks[-1] and used + wide[column] > out.width:
+                blocks.append([])
+            blocks[-1].append(column)
+        for block in blocks:
+            labels = "".join(column.rjust(wide[column] - 1) + " " for column in block)
+            lines = [Text(f"{_INDENT}{' ' * first}{labels}".rstrip())]
+            for row in rows:
+                if not any((row, column) in board for column in block):
+                    continue
+                line = Text(_INDENT + row.ljust(first))
+                for column in block:
+                    style, is_stale = board.get((row, column), (None, False))
+                    text = Text() if style is None else sign_text(out, style, is_stale=is_stale)
+                    if not is_stale:
+                        text.append(" ")
+                    line.append(" " * (wide[column] - cell_len(text.plain))).append(text)
+                line.rstrip()
+                lines.append(line)
             out.print(Text(title, style="bold"), soft_wrap=False)
-            for line in _lines(out, rows, block, board):
+            for line in lines:
                 out.print(line, no_wrap=True, overflow="crop", crop=True, soft_wrap=False)
             out.print()
-    for line in _legend(out, signs.values()):
-        out.print(line, soft_wrap=False)
+    counts = Counter(style for style, _ in signs.values())
+    parts = [
+        sign_text(out, style).append(f" {style.word}: {number:,}", style="default")
+        for style in STYLES.values()
+        if (number := counts[style])
+    ]
+    if stale := sum(is_stale for _, is_stale in signs.values()):
+        parts.append(Text(f"{STALE[0] if _can_show(out) else _ASCII_STALE} stale: {stale:,}"))
+    parts.append(Text(f"of {count(len(signs), 'combination')}"))
+    line = Text()
+    for part in parts:
+        if line and cell_len(line.plain) + 3 + cell_len(part.plain) > out.width:
+            out.print(line, soft_wrap=False)
+            line = Text()
+        line.append("   " if line else "").append(part)
+    out.print(line, soft_wrap=False)
 
 
 def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Text:
@@ -86,11 +127,6 @@ def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Te
     else:
         sign = _ASCII[name] + (_ASCII_STALE if is_stale else "")
     return Text(sign, style=_COLOURS[style.state])
-
-
-def _sign(entries: Sequence[Answer], known: Snapshot) -> Sign:
-    best = representative(entries)
-    return style_of(best, beside(known, best)), best.stale
 
 
 def _boards(
@@ -112,78 +148,15 @@ def _boards(
     for series in sorted(boards, key=lambda series: series or Version("0"), reverse=True):
         board = boards[series]
         title = f"{subject.package} (rows) with {company} (columns)"
+        labels = {
+            column: "/".join(map(str, column)) for column in sorted({where for _, where in board})
+        }
         yield (
             title if series is None else f"Python {series}: {title}",
             [str(release) for release in sorted({row for row, _ in board}, reverse=True)],
-            [_label(column) for column in sorted({column for _, column in board})],
-            {(str(row), _label(column)): sign for (row, column), sign in board.items()},
+            [*labels.values()],
+            {(str(row), labels[column]): sign for (row, column), sign in board.items()},
         )
-
-
-def _label(versions: tuple[Version, ...]) -> str:
-    return "/".join(map(str, versions))
-
-
-def _blocks(rows: Sequence[str], columns: Sequence[str], width: int) -> Iterator[list[str]]:
-    first = len(_INDENT) + max(map(len, rows))
-    block: list[str] = []
-    used = first
-    for column in columns:
-        wide = _width(column)
-        if block and used + wide > width:
-            yield block
-            block, used = [], first
-        block.append(column)
-        used += wide
-    yield block
-
-
-def _width(column: str) -> int:
-    """How wide a column is: a space, its label or the widest sign, and the sign of a stale
-    result.
-    """
-    return 1 + max(len(column), 2) + 1
-
-
-def _lines(
-    out: Console, rows: Sequence[str], columns: Sequence[str], board: Board
-) -> Iterator[Text]:
-    first = max(map(len, rows))
-    labels = "".join(column.rjust(_width(column) - 1) + " " for column in columns)
-    yield Text(f"{_INDENT}{' ' * first}{labels}".rstrip())
-    for row in rows:
-        if not any((row, column) in board for column in columns):
-            continue
-        line = Text(_INDENT + row.ljust(first))
-        for column in columns:
-            style, is_stale = board.get((row, column), (None, False))
-            text = Text() if style is None else sign_text(out, style, is_stale=is_stale)
-            if not is_stale:
-                text.append(" ")
-            line.append(" " * (_width(column) - cell_len(text.plain))).append(text)
-        line.rstrip()
-        yield line
-
-
-def _legend(out: Console, signs: Iterable[Sign]) -> Iterator[Text]:
-    signs = list(signs)
-    counts = Counter(style for style, _ in signs)
-    parts = [
-        sign_text(out, style).append(f" {style.word}: {number:,}", style="default")
-        for style in STYLES.values()
-        if (number := counts[style])
-    ]
-    if stale := sum(is_stale for _, is_stale in signs):
-        sign = STALE[0] if _can_show(out) else _ASCII_STALE
-        parts.append(Text(f"{sign} stale: {stale:,}"))
-    parts.append(Text(f"of {count(len(signs), 'combination')}"))
-    line = Text()
-    for part in parts:
-        if line and cell_len(line.plain) + 3 + cell_len(part.plain) > out.width:
-            yield line
-            line = Text()
-        line.append("   " if line else "").append(part)
-    yield line
 
 
 def _can_show(out: Console) -> bool:

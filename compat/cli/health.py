@@ -2,24 +2,16 @@
 another with it.
 """
 
-from typing import Annotated
-
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import now
-from compat.cli.options import MatrixName, workspace_of
+from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
-from compat.results.answer import Answer
 from compat.results.coverage import cell_count
-from compat.workspace import Workspace
-
-STATES = ("ruled out before any run", "tested", "run without an answer", "never run")
 
 
 def health_command(
-    matrix: MatrixName,
-    days: Annotated[
-        int, Option("--days", min=0, help="How long a stale verdict may wait for its run.")
-    ] = 14,
+    matrix: str = MATRIX_NAME,
+    days: int = option("How long a stale verdict may wait for its run.", min=0, default=14),
 ) -> None:
     """Report how fresh the results are.
 
@@ -32,47 +24,38 @@ def health_command(
     Examples: compat ci health tff; compat ci health tff --days 3
     """
     workspace = workspace_of(matrix)
-    tested = [entry for entry in workspace.snapshot.known if entry.is_tested]
+    known, day = workspace.snapshot.known, workspace.context.day
+    tested = [entry for entry in known if entry.is_tested]
     waited = workspace.context.fresh_days + days
     overdue = [
         entry.cell.id
         for entry in tested
-        if (entry.planned and entry.obstacle is None) and _age(workspace, entry) > waited
+        if entry.planned and entry.obstacle is None
+        if entry.latest is not None and (day - entry.latest).days > waited
     ]
     damaged = workspace.damaged(now())
-    figures = _figures(workspace, tested) | {
+    cells = cell_count(workspace.snapshot)
+    latest = sorted(entry.latest for entry in tested if entry.latest is not None)
+    figures: dict[str, int | str] = {
+        "planned cells": cells.planned,
+        "planned cells ruled out before any run": cells.ruled_out,
+        "planned cells tested": cells.tested,
+        "planned cells run without an answer": cells.undecided,
+        "planned cells never run": cells.refused + cells.expected + cells.untried,
+        "tested cells": len(tested),
+        "tested with the core alone": sum(entry.evidence == "smoke" for entry in tested),
+        "stale verdicts": sum(entry.stale for entry in tested),
+        "flaky cells": sum(entry.kind == "flaky" for entry in known),
+        "oldest verdict": str(latest[0]) if latest else "none",
+        "newest verdict": str(latest[-1]) if latest else "none",
         "overdue": len(overdue),
         "damaged records": len(damaged),
     }
     if given.as_json:
         envelope({"matrix": matrix, **figures, "overdue_cells": overdue}, damaged)
     else:
-        for name, value in figures.items():
-            say(f"{name}: {value}")
+        say(*(f"{name}: {value}" for name, value in figures.items()))
         report(damaged)
     for cell in overdue:
         note(f"warning: {cell} is overdue; compat run {matrix} {cell} renews it")
     raise Exit(1 if overdue or damaged or not tested else 0)
-
-
-def _figures(workspace: Workspace, tested: list[Answer]) -> dict[str, int | str]:
-    kinds = [entry.kind for entry in workspace.snapshot.known]
-    cells = cell_count(workspace.snapshot)
-    never_run = cells.refused + cells.expected + cells.untried
-    states = (cells.ruled_out, cells.tested, cells.undecided, never_run)
-    days = sorted(entry.latest for entry in tested if entry.latest is not None)
-    return {
-        "planned cells": cells.planned,
-        **{f"planned cells {words}": number for words, number in zip(STATES, states, strict=True)},
-        "tested cells": len(tested),
-        "tested with the core alone": sum(e.evidence == "smoke" for e in tested),
-        "stale verdicts": sum(entry.stale for entry in tested),
-        "flaky cells": kinds.count("flaky"),
-        "oldest verdict": str(days[0]) if days else "none",
-        "newest verdict": str(days[-1]) if days else "none",
-    }
-
-
-def _age(workspace: Workspace, entry: Answer) -> int:
-    latest = entry.latest
-    return 0 if latest is None else (workspace.context.day - latest).days

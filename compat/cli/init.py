@@ -3,19 +3,16 @@
 import platform
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from compat import files
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import cache_folder, interpreter, level_of, today
 from compat.cli.options import index_settings, workspace_of
 from compat.cli.output import envelope, note, prose, report, say
 from compat.cli.verdicts import print_verdicts
-from compat.declare.matrix import Matrix
 from compat.declare.project import PYPROJECT, Project, listed_in, name_in_setup, project_of
 from compat.draft.draft import (
     Draft,
@@ -37,19 +34,13 @@ from compat.run.suitefault import lost_modules
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-Folder = Annotated[
-    Path | None,
-    Option("--root", help="The repository, or an empty folder; else the current one."),
-]
-
 
 def init_command(
-    package: Annotated[
-        str,
-        Argument(metavar="[PACKAGE]", help="A package of the index; else that of pyproject.toml."),
-    ] = "",
-    root: Folder = None,
-    run: Annotated[bool, Option("--run/--no-run", help="Run the project's own tests once.")] = True,
+    package: str = argument(
+        "A package of the index; else that of pyproject.toml.", metavar="[PACKAGE]"
+    ),
+    root: Path | None = option("The repository, or an empty folder; else the current one."),
+    run: bool = option("Run the project's own tests once.", "--run/--no-run", default=True),
 ) -> None:
     """Write a first matrix for a library.
 
@@ -81,11 +72,24 @@ def init_command(
     source = PyPISource(with_index, cache_folder())
     library = library_of(package, own, source)
     module = library.module or canonicalize_name(package).replace("-", "_")
-    suite = _suite(folder, own, module, package)
+    # The project's own tests where they stand in a folder of their own, else an import test.
+    tests = "" if own is None else own_tests(folder)
+    if own is not None and tests:
+        suite = own_suite(own, module, tests)
+    else:
+        why = "there are no tests of the project here"
+        if own is None and (folder / "tests").is_dir():
+            why = f"no {PYPROJECT} with the project's name says whose tests those in tests are"
+        suite = import_suite(module, package, f"Suite: an import test, as {why}")
     series = frozenset(s.version for s in PYTHONS if interpreter(s.version) is not None)
     request = DraftRequest(platform=machine_platform(), here=series, day=today())
+
+    def write(draft: Draft) -> None:
+        for name, text in draft.texts.items():
+            files.write(matrix / name, text)
+
     draft = draft_of(library, request, suite, source)
-    _write(matrix, draft)
+    write(draft)
     if own is not None and suite.is_own:
         for _ in range(_PROOFS if draft.quick else 0):
             workspace = workspace_of(draft.name, folder)
@@ -94,7 +98,7 @@ def init_command(
                 break
             suite = whole
             draft = draft_of(library, request, suite, source)
-            _write(matrix, draft)
+            write(draft)
     _print(draft)
 
 
@@ -114,11 +118,6 @@ def with_modules(suite: SuiteDraft, modules: Sequence[str], project: Project) ->
 _PROOFS = 4
 
 
-def _write(matrix: Path, draft: Draft) -> None:
-    for name, text in draft.texts.items():
-        files.write(matrix / name, text)
-
-
 def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, ...]:
     """Run the suite in the newest smoke cell, unless it should not `run`, print the result, and
     return the modules that nothing there brings.
@@ -128,7 +127,8 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, 
     from compat.cli.this_machine import Interruption, ThisMachine
     from compat.fleet.batch import RunOptions
 
-    cell = max(draft.quick, key=lambda cell: _versions(cell, draft.matrix))
+    cells = {name: parse_cell(name, draft.matrix).coordinates for name in draft.quick}
+    cell = max(cells, key=lambda name: [place.version for place in cells[name]])
     try:
         if workspace.matrix and not run:
             return ()
@@ -148,10 +148,6 @@ def _lost_in_a_run(workspace: Workspace, draft: Draft, run: bool) -> tuple[str, 
     elif not given.as_json:
         print_verdicts(workspace, [cell])
     return lost
-
-
-def _versions(cell: str, matrix: Matrix) -> tuple[Version, ...]:
-    return tuple(place.version for place in parse_cell(cell, matrix).coordinates)
 
 
 # Where a project lists what its tests need besides pyproject.toml.
@@ -182,17 +178,6 @@ def project_in(folder: Path) -> Project:
     )
 
 
-def _suite(folder: Path, own: Project | None, module: str, package: str) -> SuiteDraft:
-    """The project's own tests where they stand in a folder of their own, else an import test."""
-    tests = "" if own is None else own_tests(folder)
-    if own is not None and tests:
-        return own_suite(own, module, tests)
-    why = "there are no tests of the project here"
-    if own is None and (folder / "tests").is_dir():
-        why = f"no {PYPROJECT} with the project's name says whose tests those in tests are"
-    return import_suite(module, package, f"Suite: an import test, as {why}")
-
-
 # Where a project keeps tests: at its top, in its package, or beside several of them, as in
 # src/PACKAGE/tests and packages/NAME/tests.
 _DEPTH = 4
@@ -203,32 +188,30 @@ def own_tests(folder: Path) -> str:
     """The folder of tests that the settings of pytest name, else the one that lies nearest to the
     top; empty where there is none.
     """
-    settings = project_settings(folder)
+
+    def holds_tests(place: Path) -> bool:
+        return any(next(place.rglob(name), None) for name in ("test_*.py", "*_test.py"))
+
+    settings, top = project_settings(folder), folder.resolve()
     named = settings.values.get("testpaths", "") if settings else ""
     for path in named if isinstance(named, list) else str(named).split():
         place = (folder / str(path)).resolve()
-        if place.is_relative_to(folder.resolve()) and place.is_dir() and _holds_tests(place):
-            return (
-                place.relative_to(folder.resolve()).as_posix() if place != folder.resolve() else ""
-            )
+        if place.is_relative_to(top) and place.is_dir() and holds_tests(place):
+            return place.relative_to(top).as_posix() if place != top else ""
     level = [folder]
     for _ in range(_DEPTH):
-        below = [
+        below = (path for parent in level for path in sorted(parent.iterdir()))
+        level = [
             path
-            for parent in level
-            for path in sorted(parent.iterdir())
-            if path.is_dir() and not path.is_symlink() and path.name not in _NOT_OURS
+            for path in below
+            if path.is_dir() and not path.is_symlink() and not path.name.startswith(".")
+            if path.name not in _NOT_OURS
         ]
-        level = [path for path in below if not path.name.startswith(".")]
         for name in ("tests", "test"):
             for path in level:
-                if path.name == name and _holds_tests(path):
+                if path.name == name and holds_tests(path):
                     return path.relative_to(folder).as_posix()
     return ""
-
-
-def _holds_tests(folder: Path) -> bool:
-    return any(next(folder.rglob(name), None) for name in ("test_*.py", "*_test.py"))
 
 
 def machine_platform() -> str:
@@ -238,30 +221,24 @@ def machine_platform() -> str:
 
 def _print(draft: Draft) -> None:
     paths = [f"matrices/{draft.name}/{path}" for path in draft.texts]
-    following = f"compat run {draft.name} --quick"
-    if not draft.quick:
-        following = f"compat plan {draft.name}"
+    following = f"compat run {draft.name} --quick" if draft.quick else f"compat plan {draft.name}"
     if given.as_json:
-        reasons = {"reasons": draft.reasons, "left_out": draft.left_out}
-        cells = {"cells": draft.cells, "quick": draft.quick}
-        envelope(
-            {
-                "matrix": draft.name,
-                "files": paths,
-                **reasons,
-                **cells,
-                "next": following,
-            }
-        )
+        document = {
+            "matrix": draft.name,
+            "files": paths,
+            "reasons": draft.reasons,
+            "left_out": draft.left_out,
+            "cells": draft.cells,
+            "quick": draft.quick,
+            "next": following,
+        }
+        envelope(document)
         return
-    for path in paths:
-        say(f"wrote {path}")
-    for reason in draft.reasons:
-        say(f"  {reason}.")
+    say(*(f"wrote {path}" for path in paths))
+    say(*(f"{reason}." for reason in draft.reasons), indent=2)
     if draft.left_out:
         say("  No axis of its own:")
-    for line in draft.left_out:
-        say(f"    {line}")
+    say(*draft.left_out, indent=4)
     say(f"  {count(draft.cells, 'cell')} can be installed as published.")
     if not draft.cells:
         note("no cell of this matrix can be installed as published")

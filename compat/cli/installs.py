@@ -4,32 +4,27 @@ lock --plain` and `--platform` ask a resolver and keep its answers, `compat show
 machine.
 """
 
-import datetime
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
-from msgspec.structs import replace
 from packaging.version import Version
 
-from compat import files, pipeline
+from compat import pipeline
 from compat.advise.proof import positions
 from compat.advise.request import Request, wanted_coordinates
 from compat.cli.arguments import given
 from compat.cli.machine import without_places
-from compat.cli.output import console, envelope, note, report, say
+from compat.cli.output import answer, envelope, note, report, say, table
 from compat.declare.faults import choice
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import PLATFORMS, PlatformName, own_name, target_of
-from compat.errors import CompatError, DeclarationError, Fault, NothingToDo, UsageError
+from compat.errors import CompatError, Fault, NothingToDo, UsageError
 from compat.lock.lockfile import Lock, Locker
-from compat.lock.recipe import inputs_of, lock_cell
 from compat.plan.cell import Cell, parse_cell, split_platform
-from compat.plan.feasible import Feasibility
 from compat.results.installs import (
     INSTALLABLE,
     PLATFORM_STATES,
@@ -39,8 +34,7 @@ from compat.results.installs import (
     plain_installs,
     plain_questions,
 )
-from compat.results.learnt import LOCKED, PlainAnswer, answer_of, decode_answers, keep_plain
-from compat.run.outcome import Failed, is_spurious
+from compat.results.learnt import PlainAnswer, keep_plain
 from compat.site.install_words import (
     INSTALL_STYLES,
     install_line,
@@ -59,20 +53,25 @@ MOST_TRIED = 3
 # Without --most: at two seconds a question, which uv takes with a warm cache, about half an hour.
 # Chosen on 2026-11-23; the largest matrix here has 238 questions.
 MOST_QUESTIONS = 1000
-# Of another machine so many refusals are asked about again, at about a second each.
-_MOST_AGAIN = 300
-# Answers of another machine that are older are not of its run. The same as for records.
-MOST_DAYS = 7
 
 
 def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_json: bool) -> int:
-    cells = _plain_in_turn(workspace, _cells(workspace))[:most]
+    """Ask about plain installs: those never asked, newest release first, then the oldest
+    answers.
+    """
+    questions, before = plain_questions(workspace.feasibility), workspace.learnt.plain
+    newest_first = [question.cell for question in questions if question.cell is not None][::-1]
+    known = [cell for cell in newest_first if cell.id in before]
+    cells = [cell for cell in newest_first if cell.id not in before]
+    cells = [*cells, *sorted(known, key=lambda cell: before[cell.id].on)][:most]
     if not cells:
         because = "no release admits a Python and coordinates of it"
         message = f"matrix {workspace.name!r} has no plain install to ask about: {because}"
         raise NothingToDo.of(message)
     answers: list[PlainAnswer] = []
-    errors: list[CompatError] = []
+
+    def ask(cell: Cell) -> Asked:
+        return pipeline.asked_plain(workspace, cell, resolver, without_places)
 
     def keep(_: Cell, asked: Asked) -> None:
         answer, lock = asked
@@ -87,10 +86,9 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
 
     # The facts about the plan are worked out before the threads share them.
     assert workspace.feasibility is not None
-    ask = partial(_plainly_asked, workspace, resolver)
-    faults = _asked_each(cells, ask, jobs, keep, errors)
+    errors = _asked_each(cells, ask, jobs, keep)
     if as_json:
-        envelope({"answers": answers}, faults)
+        envelope({"answers": answers}, _faults(errors))
     else:
         tally = Counter(answer.outcome for answer in answers)
         for outcome, number in tally.most_common():
@@ -110,52 +108,65 @@ def ask_platforms(
     most: int,
     as_json: bool,
 ) -> int:
+    """Ask about what is named, else about all that metadata leaves open: first what was never
+    asked, newest release first, then the oldest answers.
+    """
     from compat import questions
 
-    open_installs = _open_in_turn(workspace, platforms, words)[:most]
-    matrix, catalogue = workspace.matrix, workspace.kept_or_asked
+    every, matrix = installs_on(workspace, platforms), workspace.matrix
+    meant = [install for install in every if install.is_open]
+    hint = f"compat show {workspace.name} --platform {platforms[0]}"
+    if words:
+        wanted = {split_platform(word)[0] for word in words}
+        meant = [install for install in meant if split_platform(install.cell)[0] in wanted]
+        for cell in sorted(wanted - {split_platform(install.cell)[0] for install in meant}):
+            parse_cell(cell, matrix)
+            message = f"metadata leaves nothing open about {cell} on {listed(platforms)}"
+            raise UsageError.of(message, hint=f"{hint} says what is known")
+    elif not meant:
+        titles = listed([platform_title(name) for name in platforms])
+        answered = f"metadata answers all {count(len(every), 'plain install')} on {titles}"
+        raise NothingToDo.of(f"{answered}, so no resolver is asked", hint=f"{hint} shows them")
+    else:
+        never = [install for install in meant if install.on is None]
+        asked_before = [install for install in meant if install.on is not None]
+        meant = [*never[::-1], *sorted(asked_before, key=lambda install: str(install.on))]
+    catalogue = workspace.kept_or_asked
     facts = {name: workspace.platforms.facts(matrix, catalogue, name) for name in platforms}
-    errors: list[CompatError] = []
     cells: set[str] = set()
 
     def ask(install: Install) -> Asked:
-        own = facts[_elsewhere(install)]
+        assert install.platform, "this one is of another platform"
+        own = facts[install.platform]
         return questions.asked_elsewhere(workspace, own, install, resolver, without_places)
 
     def keep(install: Install, asked: Asked) -> None:
-        workspace.platforms.keep_answer(_elsewhere(install), *asked)
+        assert install.platform
+        workspace.platforms.keep_answer(install.platform, *asked)
         cells.add(install.cell)
 
-    faults = _asked_each(open_installs, ask, jobs, keep, errors)
+    errors = _asked_each(meant[:most], ask, jobs, keep)
     workspace.refresh()
     answers = [i for i in installs_on(workspace, platforms) if i.cell in cells]
     if as_json:
-        envelope({"answers": [install.row for install in answers]}, faults)
+        envelope({"answers": [install.row for install in answers]}, _faults(errors))
     else:
-        for install in answers:
-            say(f"{install.cell}  {install_line(install)}")
+        say(*(f"{install.cell}  {install_line(install)}" for install in answers))
         note(f"{count(len(answers), 'plain install')} asked, {len(errors)} without an answer")
     is_other = any(install.state != "resolves" for install in answers)
     return max((error.exit_code for error in errors), default=1 if is_other else 0)
 
 
-def _plainly_asked(workspace: Workspace, resolver: Locker, cell: Cell) -> Asked:
-    return pipeline.asked_plain(workspace, cell, resolver, without_places)
-
-
 def _asked_each(
-    meant: Sequence[T],
-    ask: Callable[[T], Asked],
-    jobs: int,
-    keep: Callable[[T, Asked], None],
-    errors: list[CompatError],
-) -> list[Fault]:
+    meant: Sequence[T], ask: Callable[[T], Asked], jobs: int, keep: Callable[[T, Asked], None]
+) -> list[CompatError]:
     def asked(question: T) -> Asked | CompatError:
         try:
             return ask(question)
         except CompatError as error:
             return error
 
+    errors: list[CompatError] = []
     with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
         for question, answer in zip(meant, pool.map(asked, meant), strict=True):
             if isinstance(answer, CompatError):
@@ -163,28 +174,11 @@ def _asked_each(
                 report(answer.faults)
             else:
                 keep(question, answer)
+    return errors
+
+
+def _faults(errors: Iterable[CompatError]) -> list[Fault]:
     return [fault for error in errors for fault in error.faults]
-
-
-def _elsewhere(install: Install) -> PlatformName:
-    assert install.platform, "this one is of another platform"
-    return install.platform
-
-
-def _cells(workspace: Workspace) -> list[Cell]:
-    questions = plain_questions(workspace.feasibility)
-    return [question.cell for question in questions if question.cell is not None]
-
-
-def _plain_in_turn(workspace: Workspace, cells: Iterable[Cell]) -> list[Cell]:
-    """The cells in the order in which they are asked: those never asked, newest release first, then
-    the oldest answers.
-    """
-    answers = workspace.learnt.plain
-    newest_first = list(cells)[::-1]
-    unasked = [cell for cell in newest_first if cell.id not in answers]
-    known = [cell for cell in newest_first if cell.id in answers]
-    return [*unasked, *sorted(known, key=lambda cell: answers[cell.id].on)]
 
 
 def show_plain(workspace: Workspace) -> None:
@@ -195,20 +189,13 @@ def show_plain(workspace: Workspace) -> None:
         return
     releases = list(dict.fromkeys(install.release for install in installs))
     for cause in causes:
-        on = "" if cause.on is None else f", as of {_days(cause.on)}"
-        say(
-            f"{count(cause.count, 'plain install')}: {INSTALL_STYLES[cause.state].word}{on}:"
-            f" {install_reason(cause)}"
-        )
+        days = " to ".join(map(str, dict.fromkeys(cause.on or ())))
+        what = f"{INSTALL_STYLES[cause.state].word}{f', as of {days}' if days else ''}"
+        say(f"{count(cause.count, 'plain install')}: {what}: {install_reason(cause)}")
         if "-fail:" in cause.outcome:
             say(f"  {cause.outcome}, such as: {cause.example.because}")
         for python, versions in cause.releases.items():
             say(f"  Python {python}: {ranges(versions, releases)}")
-
-
-def _days(days: tuple[datetime.date, datetime.date]) -> str:
-    first, last = days
-    return str(last) if first == last else f"{first} to {last}"
 
 
 def advised_plain(workspace: Workspace, request: Request) -> list[str]:
@@ -228,126 +215,16 @@ def advised_plain(workspace: Workspace, request: Request) -> list[str]:
     return [f"Python {listed(pythons)}: {line}" for line, pythons in lines.items()]
 
 
-def take_plain(workspace: Workspace, path: Path) -> int:
-    """Keep the sound answers of a file that another machine made, name the others, and return the
-    exit code.
-
-    An answer is sound when it is about a plain install of this checkout, of today or at most
-    MOST_DAYS days old, newer than the one that is kept, and, where it says that a resolver found
-    packages, its lock is kept here, else a resolver refuses it here, too.
-    """
-    handed = decode_answers(files.read(path).decode(errors="replace"), path.name)
-    planned = {cell.id: cell for cell in _cells(workspace)}
-    again = AskedAgain(workspace)
-    taken: list[PlainAnswer] = []
-    faults: list[Fault] = []
-    for answer in handed.values():
-        before = workspace.learnt.plain.get(answer.cell)
-        if answer == before:
-            continue
-        why = "" if answer.cell in planned else "is not a plain install of this matrix"
-        why = why or untimely(answer, before, workspace.day)
-        if not why and answer.refusal is None and answer.cell not in workspace.lock_digests:
-            why = "says that packages were found, and its lock is not here"
-        try:
-            if why:
-                raise DeclarationError.of(why)
-            own = again.checked(answer, workspace.feasibility, planned[answer.cell])
-            taken += [own] if own else []
-        except DeclarationError as error:
-            place = f"{path.name}: {answer.cell}"
-            faults += (replace(fault, path=place) for fault in error.faults)
-    if taken:
-        keep_plain(workspace.folder, taken)
-        workspace.refresh()
-    if given.as_json:
-        envelope({"kept": taken, "refused": [fault.path for fault in faults]}, faults)
-    report(faults)
-    again.tell()
-    note(f"{count(len(taken), 'answer')} kept, {len(faults)} refused")
-    return 1 if faults else 0
-
-
-class AskedAgain:
-    """What another machine says that a resolver refused, asked again here."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._asked = self._left = 0
-
-    @cached_property
-    def locker(self) -> Locker:
-        """It builds nothing: other people's code has no business where records are kept."""
-        from compat.cli.this_machine import refusing_locker
-
-        return refusing_locker(self._workspace)
-
-    def may_ask(self, questions: int = 1) -> bool:
-        """Count questions; False when there are too many, and what they are about is left out."""
-        if self._asked + questions > _MOST_AGAIN:
-            self._left += 1
-            return False
-        self._asked += questions
-        return True
-
-    def checked(self, answer: PlainAnswer, facts: Feasibility, cell: Cell) -> PlainAnswer | None:
-        """Return the answer in the words of this machine; None when there are too many to ask.
-
-        What waits for a build says nothing about the versions, and a build that the matrix names is
-        taken on its word. Raises DeclarationError for a refusal that is none here.
-        """
-        refusal, matrix = answer.refusal, facts.matrix
-        if refusal is None or is_spurious(refusal) or refusal.subject in matrix.builds:
-            return republished(answer)
-        if refusal.cause in ("build", "unsupported"):
-            raise DeclarationError.of("is refused for a build that the matrix does not name")
-        if not self.may_ask():
-            return None
-        inputs = inputs_of(facts, cell, with_suite=False)
-        package_of = self._workspace.source.package
-        result = lock_cell(self.locker, inputs, package_of, matrix.margin_days)
-        own = answer_of(cell.id, result, answer.on, without_places)
-        if own.refusal is None:
-            raise DeclarationError.of(f"is {refusal} there, and a resolver finds packages here")
-        return own
-
-    def tell(self) -> None:
-        if self._left:
-            note(f"compat: {self._left:,} more were not kept: too many to ask a resolver again")
-
-
-def untimely(answer: PlainAnswer, before: PlainAnswer | None, day: datetime.date) -> str:
-    """Return why an answer of another machine is not of its run; empty when it can be."""
-    if not -1 <= (day - answer.on).days <= MOST_DAYS:
-        return f"is of {answer.on}, and answers of the last {MOST_DAYS} days are taken"
-    if before is not None and answer.on < before.on:
-        return f"is of {answer.on}, and one of {before.on} is kept"
-    return ""
-
-
-def republished(answer: PlainAnswer) -> PlainAnswer:
-    refusal = answer.refusal
-    if refusal is None:
-        return PlainAnswer(cell=answer.cell, on=answer.on, outcome=LOCKED)
-    failed = Failed(stage="lock", cause=refusal.cause, subject=without_places(refusal.subject))
-    because = without_places(answer.because)
-    return PlainAnswer(cell=answer.cell, on=answer.on, outcome=str(failed), because=because)
-
-
 def platforms_named(workspace: Workspace, text: str) -> tuple[PlatformName, ...]:
     declared = workspace.matrix.platforms
     if not declared:
         hint = f"`platforms = [...]` in matrices/{workspace.name}/matrix.toml declares some"
         raise NothingToDo.of(f"matrix {workspace.name!r} declares no other platform", hint=hint)
-    if text == ALL:
-        return declared
-    if text == own_name(workspace.matrix.platform):
-        raise UsageError.of(
-            f"{text!r} is the matrix's own platform, where its cells run",
-            path="--platform",
-            hint="the same command without --platform is about it",
-        )
-    named = tuple(name for name in declared if name == text)
+    named = declared if text == ALL else tuple(name for name in declared if name == text)
+    if not named and text == own_name(workspace.matrix.platform):
+        hint = "the same command without --platform is about it"
+        message = f"{text!r} is the matrix's own platform, where its cells run"
+        raise UsageError.of(message, path="--platform", hint=hint)
     if not named:
         known = choice(text, (*declared, ALL))
         raise UsageError.of(f"{text!r} is no platform of this matrix; {known}", path="--platform")
@@ -383,89 +260,54 @@ def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName]) -> N
 
 
 def show_platform_cell(workspace: Workspace, cell: str) -> None:
-    _, name = split_platform(cell)
+    own, name = split_platform(cell)
     (platform,) = platforms_named(workspace, name)
     known = {install.cell: install for install in installs_on(workspace, (platform,))}
     if cell not in known:
         hint = f"compat show {workspace.name} --platform {platform} shows all"
         raise UsageError.of(f"nothing is asked about cell {cell!r}", hint=hint)
-    if given.as_json:
-        envelope({"matrix": workspace.name, "installs": [known[cell].row]})
-        return
-    say(f"{cell}: {install_line(known[cell])}")
-    path = workspace.platforms.lock_path(platform, split_platform(cell)[0])
-    if known[cell].state == "resolves" and path.exists():
-        say(f"  lock: {_below_root(workspace, path)}")
+    path = workspace.platforms.lock_path(platform, own)
+    has_lock = known[cell].state == "resolves" and path.exists()
+    lines = [f"lock: {_below_root(workspace, path)}"] if has_lock else []
+    document = {"matrix": workspace.name, "installs": [known[cell].row]}
+    answer(document, f"{cell}: {install_line(known[cell])}", lines)
 
 
 def plan_platforms(
     workspace: Workspace, platforms: Sequence[PlatformName], is_github: bool
 ) -> None:
-    installs = installs_on(workspace, platforms)
+    installs, matrix = installs_on(workspace, platforms), workspace.matrix
     if is_github:
         _print_jobs(workspace, platforms, installs)
         return
-    facts = [
-        {
-            "name": name,
-            "title": platform_title(name),
-            "target": target_of(name, workspace.matrix.platform),
-            "runner": PLATFORMS[name].runner,
-        }
-        for name in platforms
-    ]
     if given.as_json:
+        facts = [
+            {
+                "name": name,
+                "title": platform_title(name),
+                "target": target_of(name, matrix.platform),
+                "runner": PLATFORMS[name].runner,
+            }
+            for name in platforms
+        ]
         rows = [install.row for install in installs]
         envelope({"matrix": workspace.name, "platforms": facts, "installs": rows})
         return
-    from rich.table import Table
-
-    tally = Counter((install.state, install.platform) for install in installs)
-    table = Table("answer", *map(platform_title, platforms))
-    for state in PLATFORM_STATES:
-        numbers = [tally[state, name] for name in platforms]
-        if any(numbers):
-            table.add_row(INSTALL_STYLES[state].word, *(f"{number:,}" for number in numbers))
     evidence = Counter(install.evidence for install in installs)
-    parts = [f"{number:,} {word}" for word, number in evidence.most_common()]
-    say(
-        f"{workspace.matrix.title}: {count(len(installs), 'plain install')} on other platforms, by"
-        f" evidence: {listed(parts)}"
+    by_evidence = listed([f"{number:,} {word}" for word, number in evidence.most_common()])
+    what = f"{count(len(installs), 'plain install')} on other platforms"
+    say(f"{matrix.title}: {what}, by evidence: {by_evidence}")
+    tally = Counter((install.state, install.platform) for install in installs)
+    numbers = {state: [tally[state, name] for name in platforms] for state in PLATFORM_STATES}
+    table(
+        ("answer", *map(platform_title, platforms)),
+        [(INSTALL_STYLES[s].word, *(f"{n:,}" for n in of)) for s, of in numbers.items() if any(of)],
     )
-    console().print(table)
     name = workspace.name
     note(
         f"Next: compat show {name} --platform {platforms[0]} says why; compat matrix lock {name}"
         f" --platform {platforms[0]} asks a resolver what metadata leaves open."
     )
-
-
-def _open_in_turn(
-    workspace: Workspace, platforms: Sequence[PlatformName], words: Collection[str]
-) -> list[Install]:
-    """What a resolver is asked: what is named, else all that metadata leaves open, first what was
-    never asked, newest release first, then the oldest answers.
-    """
-    every = installs_on(workspace, platforms)
-    left_open = [i for i in every if i.is_open]
-    if words:
-        wanted = {split_platform(word)[0] for word in words}
-        chosen = [i for i in left_open if split_platform(i.cell)[0] in wanted]
-        for cell in sorted(wanted - {split_platform(i.cell)[0] for i in chosen}):
-            parse_cell(cell, workspace.matrix)
-            raise UsageError.of(
-                f"metadata leaves nothing open about {cell} on {listed(platforms)}",
-                hint=f"compat show {workspace.name} --platform {platforms[0]} says what is known",
-            )
-        return chosen
-    if not left_open:
-        titles = listed([platform_title(name) for name in platforms])
-        answered = f"metadata answers all {count(len(every), 'plain install')} on {titles}"
-        hint = f"compat show {workspace.name} --platform {platforms[0]} shows them"
-        raise NothingToDo.of(f"{answered}, so no resolver is asked", hint=hint)
-    never = [install for install in left_open if install.on is None]
-    asked = sorted((i for i in left_open if i.on is not None), key=lambda i: str(i.on))
-    return [*never[::-1], *asked]
 
 
 def platform_lines(
@@ -474,8 +316,7 @@ def platform_lines(
     releases: Collection[Version],
     pythons: Collection[Version] | None = None,
 ) -> list[str]:
-    installs = installs_on(workspace, (platform,))
-    lines: dict[str, list[str]] = {}
+    installs, lines = installs_on(workspace, (platform,)), dict[str, list[str]]()
     for install in installs:
         is_python = pythons is None or Version(install.python) in pythons
         if is_python and Version(install.release) in releases:
@@ -484,10 +325,10 @@ def platform_lines(
             for tail in (f", not {install.python}", f" for Python {install.python}"):
                 line = line.replace(tail, "", 1)
             lines.setdefault(line, []).append(install.python)
-    package = workspace.matrix.subject_axis.package
+    sentences = [f"Python {listed(alike)}: {line}" for line, alike in lines.items()]
     return [
-        *(f"Python {listed(alike)}: {line}" for line, alike in lines.items()),
-        installable_words(installs, platform, package),
+        *sentences,
+        installable_words(installs, platform, workspace.matrix.subject_axis.package),
     ]
 
 
@@ -520,20 +361,16 @@ def known_elsewhere(
     workspace: Workspace, release: Version | None, python: Version | None, text: str
 ) -> dict[PlatformName, list[str]]:
     known = {Version(install.release) for install in workspace.snapshot.platform_installs}
-    newest = max(known, default=None)
-    releases = {release} & known if release is not None else {newest} - {None}
+    releases = {release} & known if release is not None else {*sorted(known)[-1:]}
     series = None if python is None else {Version(minor_series(python))}
-    return {
-        name: platform_lines(workspace, name, {r for r in releases if r is not None}, series)
-        for name in platforms_named(workspace, text)
-    }
+    named = platforms_named(workspace, text)
+    return {name: platform_lines(workspace, name, releases, series) for name in named}
 
 
 def say_elsewhere(lines: dict[PlatformName, list[str]]) -> None:
     for name, sentences in lines.items():
         say(f"on {platform_title(name)}, where nothing was run:")
-        for line in sentences:
-            say(f"  {line}")
+        say(*sentences, indent=2)
 
 
 def _print_jobs(
@@ -542,36 +379,31 @@ def _print_jobs(
     """Print one line for a GitHub job's matrix: a job for each platform that has a runner and each
     Python of which a cell has a lock there, with the newest releases.
     """
-    include: list[dict[str, str]] = []
+    axis, include = workspace.matrix.subject_axis, list[dict[str, str]]()
     for name in platforms:
         locked = [i for i in installs if i.platform == name and i.state == "resolves"]
         runner, title = PLATFORMS[name].runner, platform_title(name)
         if not runner:
             note(f"no runner of GitHub's is known for {title}")
-        elif not locked:
+            continue
+        if not locked:
             note(f"no cell of {title} has a lock, so no runner is asked for")
-        else:
-            include += _jobs(workspace, name, locked)
+        for python in sorted({Version(install.python) for install in locked}):
+            of_python = (install for install in locked if Version(install.python) == python)
+            newest = sorted(of_python, key=lambda install: Version(install.release))[-MOST_TRIED:]
+            cells = [install.cell for install in newest]
+            paths = (workspace.platforms.lock_path(name, split_platform(c)[0]) for c in cells)
+            include.append(
+                {
+                    "platform": name,
+                    "runner": runner,
+                    "python": str(python),
+                    "cells": " ".join(cells),
+                    "locks": " ".join(_below_root(workspace, path) for path in paths),
+                    "module": workspace.matrix.suite.module or axis.package.replace("-", "_"),
+                }
+            )
     print(msgspec.json.encode({"include": include}).decode())
-
-
-def _jobs(
-    workspace: Workspace, platform: PlatformName, locked: Sequence[Install]
-) -> Iterator[dict[str, str]]:
-    axis = workspace.matrix.subject_axis
-    for python in sorted({Version(install.python) for install in locked}):
-        of_python = (install for install in locked if Version(install.python) == python)
-        newest = sorted(of_python, key=lambda install: Version(install.release))[-MOST_TRIED:]
-        cells = [install.cell for install in newest]
-        paths = (workspace.platforms.lock_path(platform, split_platform(c)[0]) for c in cells)
-        yield {
-            "platform": platform,
-            "runner": PLATFORMS[platform].runner,
-            "python": str(python),
-            "cells": " ".join(cells),
-            "locks": " ".join(_below_root(workspace, path) for path in paths),
-            "module": workspace.matrix.suite.module or axis.package.replace("-", "_"),
-        }
 
 
 def _below_root(workspace: Workspace, path: Path) -> str:

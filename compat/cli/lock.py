@@ -1,26 +1,24 @@
 """The command that turns cells into lock files, and says what would drift."""
 
 from collections import Counter
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated
 
 from compat import pipeline, questions
 from compat.advise.lifted import lifted
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
 from compat.cli.options import (
-    CellNames,
+    CELL_NAMES,
+    MATRIX_NAME,
+    OTHER_PLATFORM,
     LockerName,
-    MatrixName,
-    OtherPlatform,
     workspace_of,
 )
 from compat.cli.output import envelope, note, report, say, tell_disproofs
 from compat.cli.this_machine import locker_of, wheels_locker
 from compat.errors import CompatError, NothingToDo, UsageError
 from compat.fleet.batch import LockResult
-from compat.lock.lockfile import Lock, Locker, Refusal
+from compat.lock.lockfile import Refusal
 from compat.lock.mixed import drift
 from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible, facts_for, lockable_cells, runnable_cells
@@ -49,31 +47,19 @@ class LockLine(Value, frozen=True, kw_only=True):
     facts: LockFacts | None = None
 
 
-Check = Annotated[bool, Option("--check", help="Write nothing; say what would drift, and why.")]
-Plain = Annotated[
-    bool, Option("--plain", help="Ask what a plain install of each release comes to today.")
-]
-Most = Annotated[
-    int,
-    Option(
-        "--most",
-        min=1,
-        help="With --plain or --platform: the most to ask; new ones first, then the oldest.",
-    ),
-]
-Jobs = Annotated[int, Option("--jobs", "-j", min=1, max=64, help="Cells to lock at once.")]
-Resolver = Annotated[LockerName, Option("--locker", help="Resolver.")]
-
-
 def lock_command(
-    matrix: MatrixName,
-    words: CellNames = None,
-    check: Check = False,
-    plain: Plain = False,
-    most: Most = MOST_QUESTIONS,
-    platform: OtherPlatform = "",
-    locker: Resolver = "uv",
-    jobs: Jobs = 1,
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = CELL_NAMES,
+    check: bool = option("Write nothing; say what would drift, and why."),
+    plain: bool = option("Ask what a plain install of each release comes to today."),
+    most: int = option(
+        "With --plain or --platform: the most to ask; new ones first, then the oldest.",
+        min=1,
+        default=MOST_QUESTIONS,
+    ),
+    platform: str = OTHER_PLATFORM,
+    locker: LockerName = option("Resolver.", default="uv"),
+    jobs: int = option("Cells to lock at once.", "-j", min=1, max=64, default=1),
 ) -> None:
     """Write the hash-pinned lock of each cell.
 
@@ -100,7 +86,15 @@ def lock_command(
         if words or check:
             raise UsageError.of("--plain asks about every release: no cells, no --check")
         raise Exit(ask_plain(workspace, locker_of(workspace, locker), jobs, most, given.as_json))
-    cells = runnable_cells(workspace.feasibility, words) if words else _locked(workspace)
+    facts, resolver = workspace.feasibility, locker_of(workspace, locker)
+    cells = runnable_cells(facts, words) if words else ()
+    if not words:
+        planned = {cell.id: cell for cell in lockable_cells(facts)}
+        names = [cell_id for cell_id, _ in workspace.lock_paths()]
+        for name in names:
+            if name not in planned:
+                note(f"warning: {name} has a lock and is not in the plan: passed over")
+        cells = tuple(planned[name] for name in names if name in planned)
     if not cells:
         name = workspace.name
         hint = (
@@ -108,7 +102,29 @@ def lock_command(
             f" compat run {name} locks and runs"
         )
         raise NothingToDo.of(f"matrix {name!r} has no locks yet", hint=hint)
-    lines, errors = _lock_all(workspace, cells, locker_of(workspace, locker), jobs, check)
+
+    def lock(cell: Cell) -> LockResult | CompatError:
+        try:
+            return pipeline.locked(workspace, facts, cell, resolver)
+        except CompatError as error:
+            return error
+
+    lines: list[LockLine] = []
+    errors: list[CompatError] = []
+    with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
+        for cell, result in zip(cells, pool.map(lock, cells), strict=True):
+            try:
+                if isinstance(result, CompatError):
+                    raise result
+                # Here, as what is known of records belongs to one thread.
+                line = _settled(workspace, cell, result, check)
+            except CompatError as error:
+                errors.append(error)
+                report(error.faults)
+                continue
+            lines.append(line)
+            if not given.as_json:
+                _print(line)
     locked = [line.id for line in lines if line.outcome in _LOCKED]
     disproofs, fell = ((), ()) if check else questions.settled(workspace, locked)
     if given.as_json:
@@ -125,107 +141,48 @@ def lock_command(
     raise Exit(max((error.exit_code for error in errors), default=code))
 
 
-def _lock_all(
-    workspace: Workspace,
-    cells: Sequence[Cell],
-    resolver: Locker,
-    jobs: int,
-    check: bool,
-) -> tuple[list[LockLine], list[CompatError]]:
-    facts = workspace.feasibility
-
-    def locked(cell: Cell) -> LockResult | CompatError:
-        try:
-            return pipeline.locked(workspace, facts, cell, resolver)
-        except CompatError as error:
-            return error
-
-    lines: list[LockLine] = []
-    errors: list[CompatError] = []
-    with ThreadPoolExecutor(jobs, thread_name_prefix="locker") as pool:
-        for cell, result in zip(cells, pool.map(locked, cells), strict=True):
-            try:
-                if isinstance(result, CompatError):
-                    raise result
-                # Here, as what is known of records belongs to one thread.
-                line = _settled(workspace, cell, result, check)
-            except CompatError as error:
-                errors.append(error)
-                report(error.faults)
-                continue
-            lines.append(line)
-            if not given.as_json:
-                _print(line)
-    return lines, errors
-
-
-def _locked(workspace: Workspace) -> tuple[Cell, ...]:
-    planned = {cell.id: cell for cell in lockable_cells(workspace.feasibility)}
-    names = [cell_id for cell_id, _ in workspace.lock_paths()]
-    for name in names:
-        if name not in planned:
-            note(f"warning: {name} has a lock and is not in the plan: passed over")
-    return tuple(planned[name] for name in names if name in planned)
-
-
 def _settled(workspace: Workspace, cell: Cell, result: LockResult, check: bool) -> LockLine:
-    match result:
-        case Infeasible(obstacle=obstacle):
-            outcome = f"plan-fail:{obstacle.kind}({', '.join(obstacle.between)})"
-            return LockLine(id=cell.id, outcome=outcome, because=obstacle.because)
-        case Refusal() as refusal:
-            return LockLine(id=cell.id, outcome=str(refusal), because=refusal.because)
-        case Lock() as lock:
-            return _kept(workspace, cell, lock, check)
-
-
-def _kept(workspace: Workspace, cell: Cell, lock: Lock, check: bool) -> LockLine:
+    if isinstance(result, Infeasible):
+        outcome = f"plan-fail:{result.obstacle.kind}({', '.join(result.obstacle.between)})"
+        return LockLine(id=cell.id, outcome=outcome, because=result.obstacle.because)
+    if isinstance(result, Refusal):
+        return LockLine(id=cell.id, outcome=str(result), because=result.because)
     before = workspace.lock(cell.id)
-    drifted = None if before is None else drift(before, lock)
+    drifted = None if before is None else drift(before, result)
     changes = tuple(moved.line() for moved in drifted.moved) if drifted else ()
     if before is None:
         outcome = "not-locked" if check else "locked"
-    elif changes or (before.inputs, before.builds) != (lock.inputs, lock.builds):
+    elif changes or (before.inputs, before.builds) != (result.inputs, result.builds):
         outcome = "drifted" if check else "relocked"
     else:
         outcome = "current"
     if not check and outcome != "current":
-        workspace.keep_lock(cell.id, lock)
-    reasons = (drifted.reasons or ("the index",)) if drifted and outcome != "current" else ()
+        workspace.keep_lock(cell.id, result)
     facts = facts_for(workspace.feasibility, cell)
-    taken = lifted(facts, cell, lock) if cell.recipe == "relaxed" else ()
+    taken = lifted(facts, cell, result) if cell.recipe == "relaxed" else ()
     changed = {package for requirement in taken for package in requirement.packages}
-    offered = facts.rules.relaxations(cell)
+    names = [pin.name for pin in result.pins if pin.name in facts.rules.relaxations(cell)]
+    records = workspace.newest_records(cell.id, result.digest)
     return LockLine(
         id=cell.id,
         outcome=outcome,
-        pins=len(lock.pins),
-        digest=lock.digest,
+        pins=len(result.pins),
+        digest=result.digest,
         changes=changes,
-        reasons=reasons,
+        reasons=(drifted.reasons or ("the index",)) if drifted and outcome != "current" else (),
         relaxed=tuple(f"{r.sentence} (rule {r.rule})" if r.rule else r.sentence for r in taken),
-        kept=tuple(
-            pin.name for pin in lock.pins if pin.name in offered and pin.name not in changed
-        ),
-        builds=lock.builds,
-        facts=lock_facts(
-            lock, workspace.runs.get(cell.id, ()), workspace.newest_records(cell.id, lock.digest)
-        ),
+        kept=tuple(name for name in names if name not in changed),
+        builds=result.builds,
+        facts=lock_facts(result, workspace.runs.get(cell.id, ()), records),
     )
 
 
 def _print(line: LockLine) -> None:
     tail = f": {line.because}" if line.because else f" ({count(line.pins, 'pin')})"
     say(f"{line.id}  {line.outcome}{tail}")
-    if line.facts is not None:
-        say(f"    {'; '.join(line.facts.words)}")
-    for sentence in line.relaxed:
-        say(f"    relaxed: {sentence}")
-    if line.builds:
-        say(f"    built from source: {', '.join(line.builds)}")
-    if line.kept:
-        say(f"    kept as published, though a rule would relax it: {', '.join(line.kept)}")
-    for change in line.changes:
-        say(f"    {change}")
-    for reason in line.reasons:
-        say(f"    because of {reason}")
+    published = "kept as published, though a rule would relax it"
+    named = {"built from source": line.builds, published: line.kept}
+    below = [] if line.facts is None else ["; ".join(line.facts.words)]
+    below += (f"relaxed: {sentence}" for sentence in line.relaxed)
+    below += (f"{what}: {', '.join(names)}" for what, names in named.items() if names)
+    say(*below, *line.changes, *(f"because of {reason}" for reason in line.reasons), indent=4)

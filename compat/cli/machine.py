@@ -11,7 +11,8 @@ import platform
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +23,9 @@ from compat.errors import UsageError, reason
 
 if TYPE_CHECKING:
     from compat.index.settings import IndexSettings
-    from compat.lock.lockfile import Lock
     from compat.run.evidence import Isolation
     from compat.run.job import Bench, Job
+    from compat.run.scratch import Scratch
 
 _OTHER_CACHE = "COMPAT_CACHE_DIR=FOLDER names a folder that can be written"
 # What a worker process needs: its folders, its locale, the package index and Dask's own settings.
@@ -67,6 +68,19 @@ def forget_environment() -> None:
     if len(needed) < len(os.environ):
         sys.stdout.flush()
         os.execve(sys.executable, sys.orig_argv, needed)
+
+
+@contextmanager
+def scratch(folder: Path) -> Iterator[Scratch]:
+    """Yield a folder of this command below one where the dead leave theirs, which are swept."""
+    from compat.run.scratch import Scratch, remove_dead_folders
+
+    remove_dead_folders(folder)
+    own = Scratch(folder)
+    try:
+        yield own
+    finally:
+        own.close()
 
 
 def run_url() -> str:
@@ -217,11 +231,6 @@ def readable_places(python: str) -> tuple[str, ...]:
 
     prefix = Path(python).resolve().parents[1]
     return (python, *map(str, prefix_places(prefix)))
-
-
-def missing_interpreter(lock: Lock) -> Version | None:
-    version, path = lock.inputs.python, interpreter(lock.inputs.python, lock.inputs.platform)
-    return Version(f"{version.major}.{version.minor}") if path is None else None
 
 
 def host_class() -> str:

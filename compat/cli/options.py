@@ -2,17 +2,16 @@
 
 import contextlib
 import datetime
-import difflib
 import importlib.util
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Literal
 
 import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.cli.arguments import Argument, Option, given
+from compat.cli.arguments import argument, given, nearest, option
 from compat.cli.machine import cache_folder, today
 from compat.cli.output import note
 from compat.declare.parsing import parse_version
@@ -53,35 +52,18 @@ def faults_of_suite(workspace: Workspace) -> tuple[Fault, ...]:
 
 
 LockerName = Literal["uv", "pip-tools"]
-MatrixName = Annotated[
-    str,
-    Argument(
-        metavar="MATRIX",
-        help="A folder of matrices/, for example tff; its title or package will do.",
-    ),
-]
-CellNames = Annotated[list[str] | None, Argument(metavar="[CELL]...", help="Cell ids or globs.")]
-IsolationLevel = Annotated[
-    str, Option("--isolation", help="L3, L2, L1 or L0; else the highest allowed.")
-]
-KeepRecords = Annotated[
-    bool, Option("--keep-records", help="Keep a checkout's locks and records, under its commit.")
-]
-PolicyDay = Annotated[
-    str, Option("--today", metavar="DATE", help="Another day than this one, such as 2027-04-01.")
-]
-OtherPlatform = Annotated[
-    str,
-    Option(
-        "--platform",
-        metavar="PLATFORM",
-        help="Another platform that the matrix declares, such as macos-arm64; or all of them.",
-    ),
-]
-At = Annotated[
-    list[str] | None,
-    Option("--at", metavar="AXIS=VERSION", help="A version to keep; one for each axis."),
-]
+MATRIX_NAME = argument(
+    "A folder of matrices/, for example tff; its title or package will do.", metavar="MATRIX"
+)
+CELL_NAMES = argument("Cell ids or globs.", metavar="[CELL]...")
+ISOLATION_LEVEL = option("L3, L2, L1 or L0; else the highest allowed.")
+KEEP_RECORDS = option("Keep a checkout's locks and records, under its commit.")
+POLICY_DAY = option("Another day than this one, such as 2027-04-01.", "--today", metavar="DATE")
+OTHER_PLATFORM = option(
+    "Another platform that the matrix declares, such as macos-arm64; or all of them.",
+    metavar="PLATFORM",
+)
+AT = option("A version to keep; one for each axis.", metavar="AXIS=VERSION")
 
 
 def needs_extra(extra: str, module: str) -> None:
@@ -119,17 +101,6 @@ def matrices_folder(root: Path | None = None) -> Path:
     )
 
 
-def schemas_folder() -> Path:
-    """Return the folder `matrices/` that there is, or that a new repository is to have."""
-    try:
-        return matrices_folder()
-    except UsageError:
-        start: Path = given.root or Path.cwd()
-        if not start.is_dir():
-            raise
-        return start / "matrices"
-
-
 def matrix_names(folder: Path) -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in folder.glob("*/matrix.toml")))
 
@@ -147,22 +118,19 @@ def workspace_of(
 
     if name in known:
         return made(name)
-    called: dict[str, list[str]] = {}
+    called: dict[str, set[str]] = {}
     for each in known:
         spellings = {each}
         with contextlib.suppress(DeclarationError):  # told where it is asked about
             matrix = made(each).matrix
             spellings |= {matrix.title, matrix.subject, matrix.subject_axis.package}
-        for spelling in {canonicalize_name(text.replace(" ", "-")) for text in spellings}:
-            called.setdefault(spelling, []).append(each)
+        for spelling in spellings:
+            called.setdefault(canonicalize_name(spelling.replace(" ", "-")), set()).add(each)
     asked = canonicalize_name(name.replace(" ", "-"))
     if len(called.get(asked, ())) == 1:
-        return made(called[asked][0])
-    near = [each for text in difflib.get_close_matches(asked, called, n=1) for each in called[text]]
-    raise UsageError.of(
-        f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}",
-        hint=f"did you mean {' or '.join(near)}?" if near else "",
-    )
+        return made(*called[asked])
+    message = f"no matrix {name!r}; declared here: {', '.join(known) or 'none'}"
+    raise UsageError.of(message, hint=nearest(asked, sorted(called)))
 
 
 def refuse_faulty_suite(workspace: Workspace) -> None:
@@ -178,8 +146,12 @@ def policy_day(text: str, workspace: Workspace) -> datetime.date:
     if workspace.declared.policy is None:
         path = f"matrices/{workspace.name}/policy.toml"
         raise UsageError.of("this matrix declares no policy, so its floors do not move", path=path)
+    return day_of(text) if text else workspace.day
+
+
+def day_of(text: str) -> datetime.date:
     try:
-        return datetime.date.fromisoformat(text) if text else workspace.day
+        return datetime.date.fromisoformat(text)
     except ValueError as error:
         raise UsageError.of(f"{text!r} is not a date such as 2027-04-01", path="--today") from error
 

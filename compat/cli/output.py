@@ -26,16 +26,16 @@ def tell_disproofs(disproofs: Sequence[Disproof], fell: Sequence[str]) -> None:
         say(f"disproved by {disproof.cell} on {disproof.on}, and removed: {about}")
     if disproofs:
         say(f"{count(len(fell), 'cell')} without an answer now{': ' if fell else ''}")
-        for cell in fell:
-            say(f"  {cell}")
+        say(*fell, indent=2)
 
 
 SCHEMA = 1
 
 
-def say(text: str = "") -> None:
-    """Print one line of data on stdout, whatever its length; control characters are escaped."""
-    print(visible(text))
+def say(*lines: str, indent: int = 0) -> None:
+    """Print lines of data on stdout, whatever their length; control characters are escaped."""
+    for line in lines:
+        print(visible(" " * indent + line))
 
 
 def note(text: str) -> None:
@@ -107,6 +107,15 @@ def envelope(data: Any, faults: Iterable[Fault] = ()) -> None:
         {"schema": SCHEMA, "ok": not errors, "data": data, "errors": errors}, enc_hook=str
     )
     sys.stdout.write(text.decode(errors="replace") + "\n")
+
+
+def answer(document: Any, head: str, lines: Iterable[str], faults: Sequence[Fault] = ()) -> None:
+    """Print a document where JSON is asked for, else a line and those below it."""
+    if given.as_json:
+        envelope(document, faults)
+        return
+    say(head)
+    say(*lines, indent=2)
 
 
 def report(faults: Iterable[Fault]) -> None:

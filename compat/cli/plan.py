@@ -5,36 +5,24 @@ import math
 import shlex
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from packaging.version import Version
 
 from compat import pipeline
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import interpreter, now
-from compat.cli.options import CellNames, MatrixName, OtherPlatform, workspace_of
-from compat.cli.output import about, envelope, note, report, say, table
+from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, workspace_of
+from compat.cli.output import about, answer, envelope, note, report, say, table
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
-from compat.fleet.choices import (
-    ASSUMED_SECONDS,
-    OVERHEAD_SECONDS,
-    PlanOptions,
-    RunPlan,
-    budget_of,
-    not_planned,
-    outside,
-    up_to_date,
-)
+from compat.fleet import choices
 from compat.lock.lockfile import Lock
-from compat.plan.budget import MOST_SHARDS, Shard
+from compat.plan.budget import MOST_SHARDS
 from compat.plan.cell import RECIPES, axis_coordinates, parse_cell
-from compat.plan.feasible import Obstacle
 from compat.plan.plan import (
-    Fate,
     Infeasible,
     Plan,
     counts,
@@ -52,40 +40,23 @@ Shown = Literal["table", "json", "github", "cells", "shell"]
 # How many locks --write makes at once, and how many plain installs it resolves again: of a few
 # hundred each is then a week old at most.
 _LOCKERS, _PLAIN = 4, 40
-Explained = Annotated[str, Option("--explain", metavar="CELL", help="The arithmetic of one cell.")]
-Here = Annotated[
-    bool, Option("--here", help="Also count the interpreters that this machine lacks.")
-]
-BudgetText = Annotated[
-    str, Option("--budget", metavar="90m", help="What to run now, in so much time.")
-]
-Shards = Annotated[int, Option("--shards", min=1, max=MOST_SHARDS, help="Number of shards.")]
-Pythons = Annotated[
-    str, Option("--pythons", metavar="SERIES", help="Python series that the runners have.")
-]
-Print = Annotated[
-    Shown, Option("--print", help="What --budget prints: shell is one command a shard.")
-]
-Proposed = Annotated[
-    bool, Option("--proposed", help="With --budget: only cells that proposals wait for.")
-]
-Write = Annotated[
-    bool, Option("--write", help="With --budget: fetch releases first, and lock what runs.")
-]
+_TIERS: dict[Tier, list[str]] = {"full": [], "smoke": ["--tier", "smoke"]}
 
 
 def plan_command(
-    matrix: MatrixName,
-    words: CellNames = None,
-    explained: Explained = "",
-    here: Here = False,
-    budget: BudgetText = "",
-    shards: Shards = 1,
-    pythons: Pythons = "",
-    proposed: Proposed = False,
-    write: Write = False,
-    shown: Print = "table",
-    platform: OtherPlatform = "",
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = CELL_NAMES,
+    explained: str = option("The arithmetic of one cell.", "--explain", metavar="CELL"),
+    here: bool = option("Also count the interpreters that this machine lacks."),
+    budget: str = option("What to run now, in so much time.", metavar="90m"),
+    shards: int = option("Number of shards.", min=1, max=MOST_SHARDS, default=1),
+    pythons: str = option("Python series that the runners have.", metavar="SERIES"),
+    proposed: bool = option("With --budget: only cells that proposals wait for."),
+    write: bool = option("With --budget: fetch releases first, and lock what runs."),
+    shown: Shown = option(
+        "What --budget prints: shell is one command a shard.", "--print", default="table"
+    ),
+    platform: str = OTHER_PLATFORM,
 ) -> None:
     """List which cells are installable, and why the others are not.
 
@@ -110,14 +81,25 @@ def plan_command(
     if platform:
         if budget or explained or here or narrowing:
             raise UsageError.of("--platform takes no other option but --print github and --json")
-        _plan_elsewhere(workspace, platform, shown)
+        from compat.cli.installs import plan_platforms, platforms_named
+
+        if shown not in ("table", "github"):
+            raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")
+        if shown == "github" and not workspace.matrix.platforms:
+            note(f"matrix {workspace.name!r} declares no other platform, so no runner is asked")
+            print('{"include":[]}')
+            return
+        plan_platforms(workspace, platforms_named(workspace, platform), shown == "github")
         return
     if budget:
         if write:
             pipeline.discovered(workspace, True)
             workspace = workspace_of(matrix)
-        needs = _needed_by_proposals(workspace)
-        options = PlanOptions(
+        needs: tuple[str, ...] = ()  # cells that must run before a proposed move can open
+        if workspace.declared.policy is not None and workspace.kept_catalogue is not None:
+            moves = pipeline.proposed(workspace, workspace.day)
+            needs = tuple(dict.fromkeys(need for move in moves.proposals for need in move.needs))
+        options = choices.PlanOptions(
             first=needs,
             only=needs if proposed else tuple(words or ()),
             pythons=tuple(pythons.split()),
@@ -127,7 +109,7 @@ def plan_command(
             if shown != "table":
                 print('{"include":[]}' if shown == "github" else "", end="\n" * (shown == "github"))
             return
-        run_plan = pipeline.chosen_within(workspace, budget_of(budget, shards), options)
+        run_plan = pipeline.chosen_within(workspace, choices.budget_of(budget, shards), options)
         if write:
             _prepare(workspace, run_plan, proposed)
         if write and shown != "table":
@@ -138,29 +120,42 @@ def plan_command(
         message = "cells, --shards, --pythons, --proposed, --write and --print need --budget"
         raise UsageError.of(message, hint="such as --budget 90m")
     if explained:
-        _explain(workspace, explained)
+        # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
+        catalogue = workspace.kept_catalogue
+        facts = workspace.facts_of(workspace.catalogue if catalogue is None else catalogue)
+        (cell,) = runnable_cells(facts, [explained])
+        lines, verdict = explain(facts_for(facts, cell), cell), workspace.verdict(cell.id)
+        if verdict.evidence in ("asked", "inferred") or verdict.blocked_by:
+            known = f"known without a run ({verdict.evidence})"
+            lines = (*lines, *(f"{known}: {why}" for why in verdict.reasons))
+        answer({"matrix": matrix, "id": cell.id, "explanation": lines}, cell.id, lines)
         return
-    plan = pipeline.planned(workspace, _series_here(workspace) if here else None)
+    series: frozenset[Version] | None = None
+    if here:
+        every = axis_coordinates(workspace.matrix.interpreters, workspace.catalogue)
+        versions, own = (place.version for place in every), workspace.matrix.platform
+        series = frozenset(version for version in versions if interpreter(version, own) is not None)
+    plan = pipeline.planned(workspace, series)
     faults = unneeded_faults(plan, workspace.matrix, f"matrices/{workspace.name}/matrix.toml")
     if given.as_json:
-        envelope({"matrix": matrix, "cells": [_row(fate) for fate in plan.fates]}, faults)
+        rows = [
+            {
+                "id": fate.cell.id,
+                "coordinates": {place.axis: str(place.version) for place in fate.cell.coordinates},
+                "recipe": fate.cell.recipe,
+                "fate": "infeasible" if isinstance(fate, Infeasible) else "feasible",
+                "obstacle": fate.obstacle if isinstance(fate, Infeasible) else None,
+            }
+            for fate in plan.fates
+        ]
+        envelope({"matrix": matrix, "cells": rows}, faults)
     else:
-        _summary(workspace, plan)
+        _print_plan(workspace, plan)
     report(faults)
     raise Exit(2 if faults else 0)
 
 
-def _needed_by_proposals(workspace: Workspace) -> tuple[str, ...]:
-    """The cells that must run before a proposed move can open; a matrix without a policy has
-    none.
-    """
-    if workspace.declared.policy is None or workspace.kept_catalogue is None:
-        return ()
-    moves = pipeline.proposed(workspace, workspace.day)
-    return tuple(dict.fromkeys(need for move in moves.proposals for need in move.needs))
-
-
-def _prepare(workspace: Workspace, run_plan: RunPlan, is_short: bool) -> None:
+def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) -> None:
     """Lock what runs now, and renew what plain installs come to; on stderr, as the plan is what
     this prints. What cannot be locked says so in its shard.
     """
@@ -202,254 +197,151 @@ def _prepare(workspace: Workspace, run_plan: RunPlan, is_short: bool) -> None:
                 note(f"warning: {error}")
 
 
-def _plan_elsewhere(workspace: Workspace, platform: str, shown: Shown) -> None:
-    from compat.cli.installs import plan_platforms, platforms_named
-
-    if shown not in ("table", "github"):
-        raise UsageError.of(f"--print {shown} needs --budget", hint="such as --budget 90m")
-    if shown == "github" and not workspace.matrix.platforms:
-        note(f"matrix {workspace.name!r} declares no other platform, so no runner is asked")
-        print('{"include":[]}')
-        return
-    plan_platforms(workspace, platforms_named(workspace, platform), shown == "github")
-
-
-def _series_here(workspace: Workspace) -> frozenset[Version]:
-    platform = workspace.matrix.platform
-    series = axis_coordinates(workspace.matrix.interpreters, workspace.catalogue)
-    return frozenset(
-        coordinate.version
-        for coordinate in series
-        if interpreter(coordinate.version, platform) is not None
-    )
-
-
-def _explain(workspace: Workspace, cell_id: str) -> None:
-    # Without a word about which catalogue it is: the answer is one cell's, not the matrix's.
-    catalogue = workspace.kept_catalogue
-    facts = workspace.facts_of(workspace.catalogue if catalogue is None else catalogue)
-    (cell,) = runnable_cells(facts, [cell_id])
-    lines = (*explain(facts_for(facts, cell), cell), *_known_without_run(workspace, cell.id))
-    if given.as_json:
-        envelope({"matrix": workspace.matrix.name, "id": cell.id, "explanation": lines})
-        return
-    say(cell.id)
-    for line in lines:
-        say(f"  {line}")
-
-
-def _known_without_run(workspace: Workspace, cell: str) -> tuple[str, ...]:
-    """What a resolver or what is known of other cells says of a cell that was not run."""
-    verdict = workspace.verdict(cell)
-    if verdict.evidence not in ("asked", "inferred") and not verdict.blocked_by:
-        return ()
-    return tuple(f"known without a run ({verdict.evidence}): {why}" for why in verdict.reasons)
-
-
-def _row(fate: Fate) -> dict[str, Any]:
-    return {
-        "id": fate.cell.id,
-        "coordinates": {
-            coordinate.axis: str(coordinate.version) for coordinate in fate.cell.coordinates
-        },
-        "recipe": fate.cell.recipe,
-        "fate": "infeasible" if isinstance(fate, Infeasible) else "feasible",
-        "obstacle": fate.obstacle if isinstance(fate, Infeasible) else None,
-    }
-
-
-def _summary(workspace: Workspace, plan: Plan) -> None:
+def _print_plan(workspace: Workspace, plan: Plan) -> None:
     tally = counts(plan.fates)
     kinds = sorted({kind for counter in tally.values() for kind in counter} - {"feasible"})
     recipes = [recipe for recipe in RECIPES if tally[recipe]]
+    examples: dict[str, str] = {}  # the last of each kind
+    for fate in plan.fates:
+        if isinstance(fate, Infeasible):
+            examples[fate.obstacle.kind] = fate.obstacle.because
+        else:
+            examples["feasible"] = fate.cell.id
     rows = [
-        (kind, *(f"{tally[recipe][kind]:,}" for recipe in recipes), _example(plan, kind))
+        (kind, *(f"{tally[recipe][kind]:,}" for recipe in recipes), examples.get(kind, ""))
         for kind in ("feasible", *kinds)
     ]
     rows.append(("cells", *(f"{tally[recipe].total():,}" for recipe in recipes), ""))
     feasible = sum(tally[recipe]["feasible"] for recipe in recipes)
     cells = CellCount(untried=feasible, ruled_out=len(plan.fates) - feasible)
-    if workspace.kept_catalogue is not None:
+    has_catalogue = workspace.kept_catalogue is not None
+    if has_catalogue:
         cells = cell_count(workspace.snapshot)
     say(f"{workspace.matrix.title}: {cells.words}")
     table(("fate", *recipes, "for example"), rows)
-    _say_evidence(workspace)
+    if has_catalogue:
+        known, audit = coverage(workspace.snapshot), kept_audit(workspace.folder)
+        say(f"Answered: {known.words}")
+        if known.waiting:
+            say(f"Can be locked, and wait for a run: {known.waiting}")
+        if audit is not None:
+            say(f"Audit of what is inferred: {audit.sentence}")
     name = workspace.name
     note(
         f"Next: compat plan {name} --explain CELL for the arithmetic of one; compat matrix lock"
-        f" {name}"
-        " CELL for exact pins."
+        f" {name} CELL for exact pins."
     )
 
 
-def _say_evidence(workspace: Workspace) -> None:
-    if workspace.kept_catalogue is None:
-        return
-    known = coverage(workspace.snapshot)
-    say(f"Answered: {known.words}")
-    if known.waiting:
-        say(f"Can be locked, and wait for a run: {known.waiting}")
-    audit = kept_audit(workspace.folder)
-    if audit is not None:
-        say(f"Audit of what is inferred: {audit.sentence}")
-
-
-def _example(plan: Plan, kind: str) -> str:
-    for fate in reversed(plan.fates):
-        obstacle: Obstacle | None = fate.obstacle if isinstance(fate, Infeasible) else None
-        if (obstacle.kind if obstacle else "feasible") == kind:
-            return obstacle.because if obstacle else fate.cell.id
-    return ""
-
-
-def print_run_plan(workspace: Workspace, run_plan: RunPlan, shown: Shown) -> int:
+def print_run_plan(workspace: Workspace, run_plan: choices.RunPlan, shown: Shown) -> int:
     """Print the shards: as a table, as JSON, as one line for a GitHub job's matrix, as one command
     of a shell each, or only the ids of cells that run the whole suite.
 
     Return the exit code: 1 when cells are due and the budget is too small for each of them.
     """
-    matrix = workspace.name
+    matrix, packing = workspace.name, run_plan.packing
+    shards = [[task.cell for task in shard.tasks] for shard in packing.shards]
+    minutes = [-int(-shard.seconds // 60) for shard in packing.shards]
     match shown:
         case "table":
             _print_table(run_plan)
         case "json":
-            _print_json(matrix, run_plan)
+            later = run_plan.later.items()
+            document = {
+                "matrix": matrix,
+                "shards": [
+                    {
+                        "shard": number,
+                        "minutes": minutes[number - 1],
+                        "cells": [_due_row(run_plan, cell) for cell in cells],
+                    }
+                    for number, cells in enumerate(shards, 1)
+                ],
+                "later": [{**_due_row(run_plan, cell), "run": run} for cell, run in later],
+                "python_unavailable": run_plan.python_unavailable,
+                "longest_seconds": round(packing.longest, 1),
+                "mean_seconds": round(packing.mean, 1),
+            }
+            envelope(document)
         case "github":
-            print(_github(run_plan))
+            moment = now()
+            include = [
+                {
+                    "shard": number,
+                    "cells": " ".join(run_plan.cells_of("full", cells)),
+                    "smoke": " ".join(run_plan.cells_of("smoke", cells)),
+                    "pythons": " ".join(map(str, sorted({run_plan.pythons[c] for c in cells}))),
+                    "minutes": minutes[number - 1],
+                    # No record of these cells can be older: `compat ci record --from` looks at it.
+                    "since": moment,
+                }
+                for number, cells in enumerate(shards, 1)
+            ]
+            print(msgspec.json.encode({"include": include}).decode())
         case "cells":
             print(" ".join(run_plan.cells_of("full")))
         case "shell":
-            for shard in run_plan.packing.shards:
-                print("; ".join(map(shlex.join, _commands(matrix, run_plan, shard))))
-    for remark in _remarks(workspace, run_plan):
-        note(remark)
-    return 1 if run_plan.due and not run_plan.packing.shards else 0
-
-
-def _remarks(workspace: Workspace, run_plan: RunPlan) -> Iterator[str]:
-    """Whatever was printed: why nothing runs, what is ruled out, and that times are assumed."""
+            for cells in shards:
+                commands = [
+                    ["compat", "run", matrix, *run_plan.cells_of(tier, cells), *words]
+                    for tier, words in _TIERS.items()
+                    if run_plan.cells_of(tier, cells)
+                ]
+                print("; ".join(map(shlex.join, commands)))
     if run_plan.unplanned:
-        yield not_planned(run_plan.unplanned, workspace.name)
+        note(choices.not_planned(run_plan.unplanned, matrix))
     if run_plan.infeasible:
-        yield outside(run_plan.infeasible)
-    if run_plan.packing.shards:
+        note(choices.outside(run_plan.infeasible))
+    if packing.shards:
         if run_plan.is_guess:
-            yield (
-                "no cell of the matrix ran yet: each is planned with"
-                f" {about(ASSUMED_SECONDS).removeprefix('about ')}"
-            )
+            assumed = about(choices.ASSUMED_SECONDS).removeprefix("about ")
+            note(f"no cell of the matrix ran yet: each is planned with {assumed}")
     elif run_plan.due:
         shortest = min(task.seconds for task in run_plan.tasks.values())
-        least = math.ceil((OVERHEAD_SECONDS + shortest) / 60)
-        yield (
-            f"nothing runs: no due cell fits into the budget (the shortest needs --budget {least}m)"
-        )
+        needed = f"--budget {math.ceil((choices.OVERHEAD_SECONDS + shortest) / 60)}m"
+        note(f"nothing runs: no due cell fits into the budget (the shortest needs {needed})")
     elif run_plan.python_unavailable:
-        yield (
-            "nothing runs: the runners do not have the Python of"
-            f" {count(len(run_plan.python_unavailable), 'due cell')}"
-        )
+        lacking = count(len(run_plan.python_unavailable), "due cell")
+        note(f"nothing runs: the runners do not have the Python of {lacking}")
     else:
         is_partial = run_plan.infeasible or run_plan.unplanned
-        yield "nothing else is due" if is_partial else up_to_date(workspace)
+        note("nothing else is due" if is_partial else choices.up_to_date(workspace))
+    return 1 if run_plan.due and not packing.shards else 0
 
 
-def _commands(matrix: str, run_plan: RunPlan, shard: Shard) -> Iterator[list[str]]:
-    cells = [task.cell for task in shard.tasks]
-    options: dict[Tier, list[str]] = {"full": [], "smoke": ["--tier", "smoke"]}
-    for tier, words in options.items():
-        if of_tier := run_plan.cells_of(tier, cells):
-            yield ["compat", "run", matrix, *of_tier, *words]
-
-
-def _github(run_plan: RunPlan) -> str:
-    since = now()
-    include = [
-        {
-            "shard": number,
-            "cells": " ".join(run_plan.cells_of("full", [task.cell for task in shard.tasks])),
-            "smoke": " ".join(run_plan.cells_of("smoke", [task.cell for task in shard.tasks])),
-            "pythons": " ".join(
-                map(str, sorted({run_plan.pythons[task.cell] for task in shard.tasks}))
-            ),
-            "minutes": _minutes(shard.seconds),
-            # No record of these cells can be older: `compat ci record --from --plan` looks at it.
-            "since": since,
-        }
-        for number, shard in enumerate(run_plan.packing.shards, 1)
-    ]
-    return msgspec.json.encode({"include": include}).decode()
-
-
-def _print_json(matrix: str, run_plan: RunPlan) -> None:
-    packing = run_plan.packing
-    shards = [
-        {
-            "shard": number,
-            "minutes": _minutes(shard.seconds),
-            "cells": [_due_row(run_plan, task.cell) for task in shard.tasks],
-        }
-        for number, shard in enumerate(packing.shards, 1)
-    ]
-    later = [{**_due_row(run_plan, cell), "run": run} for cell, run in run_plan.later.items()]
-    longest, mean = round(packing.longest, 1), round(packing.mean, 1)
-    times = {"longest_seconds": longest, "mean_seconds": mean}
-    envelope(
-        {
-            "matrix": matrix,
-            "shards": shards,
-            "later": later,
-            "python_unavailable": run_plan.python_unavailable,
-            **times,
-        }
-    )
-
-
-def _print_table(run_plan: RunPlan) -> None:
+def _print_table(run_plan: choices.RunPlan) -> None:
     packing = run_plan.packing
     shard_of = {
         task.cell: number for number, shard in enumerate(packing.shards, 1) for task in shard.tasks
     }
     rows = []
     for cell in run_plan.cells_now:
-        due = run_plan.due[cell]
-        seconds = f"{run_plan.tasks[cell].seconds:.0f}"
+        due, seconds = run_plan.due[cell], f"{run_plan.tasks[cell].seconds:.0f}"
         why = due.reason if run_plan.tiers[cell] == "full" else f"{due.reason}, smoke"
         rows.append((shard_of[cell], cell, due.place, why, due.last or "never", seconds))
     if shard_of:
         table(("shard", "cell", "where", "why", "last run", "seconds"), rows)
-        times = f"the longest {packing.longest / 60:.1f} minutes, the mean {packing.mean / 60:.1f}"
-        say(
-            f"{len(shard_of)} of {len(run_plan.due)} due cells run now; shards:"
-            f" {len(packing.shards)}: {times}"
-        )
+        run_now = f"{len(shard_of)} of {len(run_plan.due)} due cells run now"
+        longest, mean = packing.longest / 60, packing.mean / 60
+        times = f"the longest {longest:.1f} minutes, the mean {mean:.1f}"
+        say(f"{run_now}; shards: {len(packing.shards)}: {times}")
     if packing.alone is not None:
-        note(
-            f"warning: {packing.alone.cell} alone takes longer than a mean shard, so they cannot be"
-            " balanced"
-        )
+        alone = f"{packing.alone.cell} alone takes longer than a mean shard"
+        note(f"warning: {alone}, so they cannot be balanced")
     kinds = Counter(
-        (run, run_plan.due[cell].place, run_plan.due[cell].reason)
+        (run or 10**9, run_plan.due[cell].place, run_plan.due[cell].reason)
         for cell, run in run_plan.later.items()
     )
-    for (run, place, reason), number in sorted(
-        kinds.items(), key=lambda item: (item[0][0] or 10**9, item[0][1:])
-    ):
-        when = (
-            "never, longer than a whole shard"
-            if run is None
-            else f"in run {run}, if nothing else becomes due"
-        )
+    for (run, place, reason), number in sorted(kinds.items()):
+        when = f"in run {run}, if nothing else becomes due"
+        when = "never, longer than a whole shard" if run == 10**9 else when
         say(f"left out: {number} x {place}, {reason}: {when}")
-    if run_plan.python_unavailable:
-        say(
-            f"left out: {count(len(run_plan.python_unavailable), 'cell')} whose Python the runners"
-            " do not have:"
-            f" {' '.join(run_plan.python_unavailable)}"
-        )
+    if lacking := run_plan.python_unavailable:
+        cells = count(len(lacking), "cell")
+        say(f"left out: {cells} whose Python the runners do not have: {' '.join(lacking)}")
 
 
-def _due_row(run_plan: RunPlan, cell: str) -> dict[str, Any]:
+def _due_row(run_plan: choices.RunPlan, cell: str) -> dict[str, Any]:
     due = run_plan.due[cell]
     return {
         "id": cell,
@@ -460,7 +352,3 @@ def _due_row(run_plan: RunPlan, cell: str) -> dict[str, Any]:
         "blocked_by": due.blocked_by or None,
         "seconds": round(run_plan.tasks[cell].seconds, 1),
     }
-
-
-def _minutes(seconds: float) -> int:
-    return -int(-seconds // 60)

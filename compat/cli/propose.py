@@ -1,27 +1,25 @@
 """Commands about moves of minimum versions: propose them, and list those to come."""
 
-import datetime
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
 
 from compat import files, pipeline
-from compat.cli.arguments import Exit, Option, given
-from compat.cli.options import MatrixName, PolicyDay, policy_day, workspace_of
+from compat.cli.arguments import Exit, given, option
+from compat.cli.options import MATRIX_NAME, POLICY_DAY, policy_day, workspace_of
 from compat.cli.output import envelope, note, say, table
 from compat.errors import UsageError
-from compat.pipeline import ProposedMoves
 from compat.policy.calendar import missing_command, outlooks, schedule
-from compat.policy.proposal import AxisFloor, Proposal
+from compat.policy.proposal import Proposal
 from compat.policy.propose import affected_words, floors
 
 
 def schedule_command(
-    matrix: MatrixName,
-    day: PolicyDay = "",
-    ics: Annotated[Path | None, Option("--ics", help="Write the calendar to this file.")] = None,
+    matrix: str = MATRIX_NAME,
+    day: str = POLICY_DAY,
+    ics: Path | None = option("Write the calendar to this file."),
 ) -> None:
     """List the coming moves of every minimum, three years ahead.
 
@@ -56,45 +54,27 @@ def schedule_command(
                 say(f"  {move.package} {move.to}: {because}")
     names = ("from", "minimum by the rules", "with the moves that are proven now")
     table(names, [(m.on, _versions(m.floors), _versions(m.proven)) for m in coming.minimums])
-    for outlook in outlooks(snapshot, when):
-        say(f"  {outlook.sentence}.")
+    say(*(f"{outlook.sentence}." for outlook in outlooks(snapshot, when)), indent=2)
 
 
 def _versions(pairs: Sequence[tuple[str, Any]]) -> str:
     return ", ".join(f"{axis} {version}" for axis, version in pairs)
 
 
-CellsOnly = Annotated[bool, Option("--cells", help="Print only the cells that must run first.")]
-Check = Annotated[bool, Option("--check", help="End with 1 when a move is open.")]
-Write = Annotated[bool, Option("--write", help="Apply open proposals.")]
-Target = Annotated[
-    list[Path] | None,
-    Option(
-        "--target",
-        help="A file of the library to move along, or its folder: every file that states a floor.",
-    ),
-]
-Open = Annotated[bool, Option("--open", help="Open, update or close pull request and issue.")]
-DryRun = Annotated[bool, Option("--dry-run", help="With --open: only show what would be sent.")]
-Repository = Annotated[str, Option("--repository", help="owner/name; else GITHUB_REPOSITORY.")]
-Base = Annotated[
-    str, Option("--base", help="The branch to change; else GITHUB_REF_NAME, else main.")
-]
-Site = Annotated[str, Option("--site", help="Where the site is, to link each cell to its page.")]
-
-
 def propose_command(
-    matrix: MatrixName,
-    day: PolicyDay = "",
-    cells: CellsOnly = False,
-    write: Write = False,
-    check: Check = False,
-    target: Target = None,
-    open_: Open = False,
-    dry_run: DryRun = False,
-    repository: Repository = "",
-    base: Base = "",
-    site: Site = "",
+    matrix: str = MATRIX_NAME,
+    day: str = POLICY_DAY,
+    cells: bool = option("Print only the cells that must run first."),
+    write: bool = option("Apply open proposals."),
+    check: bool = option("End with 1 when a move is open."),
+    target: list[Path] | None = option(
+        "A file of the library to move along, or its folder: every file that states a floor."
+    ),
+    open_: bool = option("Open, update or close pull request and issue."),
+    dry_run: bool = option("With --open: only show what would be sent."),
+    repository: str = option("owner/name; else GITHUB_REPOSITORY."),
+    base: str = option("The branch to change; else GITHUB_REF_NAME, else main."),
+    site: str = option("Where the site is, to link each cell to its page."),
 ) -> None:
     """Propose moves of the supported minimums, with their evidence.
 
@@ -124,7 +104,18 @@ def propose_command(
     if write:
         pipeline.applied(moves)
     if given.as_json:
-        _print_json(moves, when)
+        snapshot = moves.snapshot
+        document = {
+            "matrix": snapshot.matrix.name,
+            "day": when,
+            "looks_back": when < snapshot.day,
+            "floors": floors(snapshot, when),
+            "outlooks": outlooks(snapshot, when),
+            "proposals": moves.proposals,
+            "diffs": [files.unified_diff(f.path, f.before, f.after) for f in moves.changed],
+            "left_alone": moves.left,
+        }
+        envelope(document)
     else:
         snapshot, opened = moves.snapshot, len(moves.opened)
         waiting = len(moves.proposals) - opened
@@ -134,17 +125,20 @@ def propose_command(
             if outlook.needs:
                 say(f"    {missing_command(snapshot.matrix.name, outlook.needs)}")
         for floor in floors(snapshot, when):
-            _print_floor(
-                floor, [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
-            )
+            of_axis = [p for p in moves.proposals if p.axis == floor.axis and p.kind != "extend"]
+            say("", f"{floor.package}")
+            say(*floor.arithmetic, indent=2)
+            if not of_axis:
+                say("  So nothing is proposed.")
+            for proposal in of_axis:
+                _print_proposal(proposal)
         extensions = [proposal for proposal in moves.proposals if proposal.kind == "extend"]
         if extensions:
-            say()
-            say("New versions")
+            say("", "New versions")
         for proposal in extensions:
             _print_proposal(proposal)
         for file in moves.changed:
-            say()
+            say("")
             print(files.unified_diff(file.path, file.before, file.after), end="")
         if opened:
             note("Next: --write applies the open proposals.")
@@ -156,17 +150,16 @@ def propose_command(
     for line in moves.left:
         note(f"left alone: {line}")
     if open_:
-        _open(moves, repository, base, f"{site.rstrip('/')}/{matrix}/" if site else "", dry_run)
+        from compat.cli.upkeep import sync
+
+        pages = f"{site.rstrip('/')}/{matrix}/" if site else ""
+        for what, outcome in sync(moves, repository, base, pages, dry_run).items():
+            left = "left alone: " if outcome.did == "left-alone" else ""
+            say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
+            if outcome.did == "would-do":
+                for part in (outcome.title, outcome.body, outcome.diff):
+                    say(*part.splitlines())
     raise Exit(1 if check and moves.opened else 0)
-
-
-def _open(moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool) -> None:
-    from compat.cli.upkeep import GitHubTarget, print_outcome, sync
-
-    desk = GitHubTarget(repository=repository, base=base, site=site, dry_run=dry_run)
-    outcomes = sync(desk, moves.snapshot, moves.proposals, moves.changed)
-    for what, outcome in zip(("pull request", "issue"), outcomes, strict=True):
-        print_outcome(what, outcome)
 
 
 def project_files(targets: Sequence[Path]) -> list[Path]:
@@ -184,52 +177,15 @@ def project_files(targets: Sequence[Path]) -> list[Path]:
     return list(paths)
 
 
-def _print_json(moves: ProposedMoves, day: datetime.date) -> None:
-    snapshot = moves.snapshot
-    envelope(
-        {
-            "matrix": snapshot.matrix.name,
-            "day": day,
-            "looks_back": day < snapshot.day,
-            "floors": floors(snapshot, day),
-            "outlooks": outlooks(snapshot, day),
-            "proposals": moves.proposals,
-            "diffs": [
-                files.unified_diff(file.path, file.before, file.after) for file in moves.changed
-            ],
-            "left_alone": moves.left,
-        }
-    )
-
-
-def _print_floor(floor: AxisFloor, proposals: Sequence[Proposal]) -> None:
-    say()
-    say(f"{floor.package}")
-    for line in floor.arithmetic:
-        say(f"  {line}")
-    if not proposals:
-        say("  So nothing is proposed.")
-    for proposal in proposals:
-        _print_proposal(proposal)
-
-
 def _print_proposal(proposal: Proposal) -> None:
-    say()
-    say(
-        f"  {proposal.kind} {proposal.package} {proposal.current} -> {proposal.proposed}:"
-        f" {'OPEN' if proposal.is_open else 'waits'}  ({proposal.id})"
-    )
-    for line in (*proposal.grounds, *proposal.arithmetic[-1:]):
-        say(f"    {line}")
-    for objection in proposal.objections:
-        say(f"    against: {objection.because}")
-    for gone in proposal.lost:
-        say(f"    no longer covered: {affected_words(gone)}")
-    for more in proposal.gained:
-        say(f"    newly covered: {affected_words(more)}")
+    move = f"{proposal.kind} {proposal.package} {proposal.current} -> {proposal.proposed}"
+    say("", f"  {move}: {'OPEN' if proposal.is_open else 'waits'}  ({proposal.id})")
+    say(*(*proposal.grounds, *proposal.arithmetic[-1:]), indent=4)
+    say(*(f"against: {objection.because}" for objection in proposal.objections), indent=4)
+    say(*(f"no longer covered: {affected_words(gone)}" for gone in proposal.lost), indent=4)
+    say(*(f"newly covered: {affected_words(more)}" for more in proposal.gained), indent=4)
     for cell in proposal.evidence:
         days = f" on {', '.join(map(str, cell.days))}" if cell.days else ""
         outcome = f", {cell.outcome}{days}" if cell.outcome else ""
         say(f"    {cell.word}: {cell.cell}  {cell.verdict}{outcome}")
-    for need in proposal.needs:
-        say(f"    to run: {need}")
+    say(*(f"to run: {need}" for need in proposal.needs), indent=4)

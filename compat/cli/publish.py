@@ -3,13 +3,12 @@
 import datetime
 import time
 from pathlib import Path
-from typing import Annotated
 
 from compat import files, pipeline
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import environ, today
-from compat.cli.options import matrices_folder, matrix_names, needs_extra, workspace_of
-from compat.cli.output import envelope, note, report, say
+from compat.cli.options import day_of, matrices_folder, matrix_names, needs_extra, workspace_of
+from compat.cli.output import answer, note, report, say
 from compat.errors import CompatError, UsageError
 from compat.github.client import owner_and_name
 from compat.site.edition import Edition
@@ -19,28 +18,18 @@ from compat.site.wording import count
 from compat.site.writer import URLS, Written, verified, weights
 
 PREVIEW_URL = "http://127.0.0.1:8000/"
-Names = Annotated[
-    list[str] | None, Argument(metavar="[MATRIX...]", help="Default: all, largest first.")
-]
-Out = Annotated[Path, Option("--out", help="The folder that the site is written into.")]
-BaseUrl = Annotated[str, Option("--base-url", help="Base URL of the site.")]
-PublishDay = Annotated[
-    str, Option("--today", help="Date to publish as; else SOURCE_DATE_EPOCH, else today.")
-]
-ReportRepository = Annotated[
-    str,
-    Option("--repository", help="owner/name on GitHub that takes reports; else GITHUB_REPOSITORY."),
-]
-KeepUrls = Annotated[bool, Option("--keep-urls", help="Note all addresses in matrices/urls.json.")]
+NAMES = argument("Default: all, largest first.", metavar="[MATRIX...]")
+OUT = option("The folder that the site is written into.", default=Path("public"))
+PUBLISH_DAY = option("Date to publish as; else SOURCE_DATE_EPOCH, else today.", "--today")
 
 
 def publish_command(
-    matrix: Names = None,
-    out: Out = Path("public"),
-    base_url: BaseUrl = PREVIEW_URL,
-    day: PublishDay = "",
-    repository: ReportRepository = "",
-    keep_urls: KeepUrls = False,
+    matrix: list[str] | None = NAMES,
+    out: Path = OUT,
+    base_url: str = option("Base URL of the site.", default=PREVIEW_URL),
+    day: str = PUBLISH_DAY,
+    repository: str = option("owner/name on GitHub that takes reports; else GITHUB_REPOSITORY."),
+    keep_urls: bool = option("Note all addresses in matrices/urls.json."),
 ) -> None:
     """Write the site as static files.
 
@@ -50,54 +39,54 @@ def publish_command(
     --out public
     """
     began = time.monotonic()
-    written = publish_site(matrix, out, base_url, _day(day), None, _repository(repository))
+    # Where neither the option nor the environment names a repository, no issues take reports.
+    named = repository or environ().get("GITHUB_REPOSITORY", "")
+    repository = owner_and_name(named) if named else ""
+    written = publish_site(matrix, out, base_url, _day(day), None, repository)
     seconds = time.monotonic() - began
     kinds = weights({path: known.gzipped for path, known in written.files.items() if known.gzipped})
     heavy = [kind for kind in kinds if kind.is_over]
     if keep_urls:
         files.write(matrices_folder() / URLS, (out / URLS).read_text(encoding="utf-8"))
-    if given.as_json:
-        envelope(
-            {
-                "changed": list(written.changed),
-                "unchanged": written.unchanged,
-                "moved": list(written.moved),
-                "weights": kinds,
-            }
-        )
-    else:
-        changed, moved = count(len(written.changed), "file"), count(len(written.moved), "redirect")
-        say(f"{out}: {changed} written, {written.unchanged} as before, {moved}")
+    changed, moved = count(len(written.changed), "file"), count(len(written.moved), "redirect")
+    document = {
+        "changed": list(written.changed),
+        "unchanged": written.unchanged,
+        "moved": list(written.moved),
+        "weights": kinds,
+    }
+    answer(document, f"{out}: {changed} written, {written.unchanged} as before, {moved}", ())
     for kind in kinds:
-        note(
-            f"{kind.kind}: {kind.count}, heaviest {kind.size / 1024:.1f} of"
-            f" {kind.most // 1024} KiB gzipped"
-        )
+        size = f"heaviest {kind.size / 1024:.1f} of {kind.most // 1024} KiB gzipped"
+        note(f"{kind.kind}: {kind.count}, {size}")
     note(f"{count(len(written.files), 'file')} in {seconds:.1f} s")
     for kind in heavy:
-        note(
-            f"warning: {kind.heaviest} weighs {kind.size} bytes gzipped, more than the {kind.most}"
-            " of its kind"
-        )
+        weighs = f"{kind.heaviest} weighs {kind.size} bytes gzipped"
+        note(f"warning: {weighs}, more than the {kind.most} of its kind")
     raise Exit(1 if heavy else 0)
 
 
 def serve_command(
-    matrix: Names = None,
-    out: Out = Path("public"),
-    port: Annotated[int, Option("--port", help="The port on the loopback.")] = 8000,
-    day: PublishDay = "",
+    matrix: list[str] | None = NAMES,
+    out: Path = OUT,
+    port: int = option("The port on the loopback.", default=8000),
+    day: str = PUBLISH_DAY,
 ) -> None:
     """Publish, and serve the site on this machine.
 
     Examples: compat site serve; compat site serve tff --port 8080
     """
-    matrices = matrices_folder()
+    matrices, named = matrices_folder(), environ().get("GITHUB_REPOSITORY", "")
+    repository = owner_and_name(named) if named else ""
+
+    def a_second_later() -> bool:
+        time.sleep(1)
+        return True
 
     def rebuild() -> None:
         began = time.monotonic()
         try:
-            written = publish_site(matrix, out, PREVIEW_URL, _day(day), None, _repository(""))
+            written = publish_site(matrix, out, PREVIEW_URL, _day(day), None, repository)
         except CompatError as error:
             note(f"warning: {error}")
             return
@@ -113,7 +102,7 @@ def serve_command(
         say(f"{preview.url} shows {out}; Ctrl+C ends it")
         # In the repository the pages are a link, which a walk of the folder above it does not
         # follow.
-        watch((matrices, assets(), assets() / "pages"), rebuild, _a_second_later)
+        watch((matrices, assets(), assets() / "pages"), rebuild, a_second_later)
 
 
 def publish_site(
@@ -142,12 +131,7 @@ def publish_site(
 
 def _day(text: str) -> datetime.date:
     if text:
-        try:
-            return datetime.date.fromisoformat(text)
-        except ValueError as error:
-            raise UsageError.of(
-                f"--today: {text!r} is not a valid date", hint="a date looks like 2026-11-22"
-            ) from error
+        return day_of(text)
     epoch = environ().get("SOURCE_DATE_EPOCH", "")
     if not epoch:
         return today()
@@ -159,21 +143,7 @@ def _day(text: str) -> datetime.date:
         ) from error
 
 
-def _repository(text: str) -> str:
-    # The repository whose issues take reports; empty where neither the option nor the environment
-    # names one.
-    named = text or environ().get("GITHUB_REPOSITORY", "")
-    return owner_and_name(named) if named else ""
-
-
-def _a_second_later() -> bool:
-    time.sleep(1)
-    return True
-
-
-def verify_command(
-    folder: Annotated[Path, Argument(help="A published site, or a copy of it.")],
-) -> None:
+def verify_command(folder: Path = argument("A published site, or a copy of it.")) -> None:
     """Check that a published site is complete and unchanged.
 
     Exit code 1 when not.
@@ -186,12 +156,7 @@ def verify_command(
     if not folder.is_dir():
         raise UsageError.of("is not a directory", path=str(folder))
     checked = verified(folder)
-    if given.as_json:
-        envelope({"listed": checked.listed}, checked.faults)
-    else:
-        say(
-            f"{folder}: {count(checked.listed, 'file')} listed,"
-            f" {count(len(checked.faults), 'fault')}"
-        )
-        report(checked.faults)
+    listed, faults = count(checked.listed, "file"), count(len(checked.faults), "fault")
+    answer({"listed": checked.listed}, f"{folder}: {listed} listed, {faults}", (), checked.faults)
+    report(() if given.as_json else checked.faults)
     raise Exit(1 if checked.faults else 0)

@@ -1,65 +1,86 @@
-"""The command that records: it judges kept evidence again, or takes what other machines made."""
+"""The command that records: it judges kept evidence again, or takes what other machines made. The
+sound ones are kept, the others are named.
+"""
 
+import datetime
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-from compat import pipeline
-from compat.cli.arguments import Exit, Option, given
-from compat.cli.installs import take_plain
-from compat.cli.intake import take_learnt, take_locks, take_platforms, take_records
-from compat.cli.machine import without_places
-from compat.cli.options import MatrixName, workspace_of
+import msgspec
+
+from compat import files, pipeline
+from compat.cli.arguments import Exit, given, option
+from compat.cli.machine import now, run_url, without_places
+from compat.cli.options import MATRIX_NAME, workspace_of
 from compat.cli.output import envelope, note, report, say
-from compat.errors import UsageError
+from compat.declare.capabilities import suite_ids
+from compat.declare.suite_table import Tier
+from compat.errors import CompatError, DeclarationError, Fault, UsageError, reason
+from compat.lock.demands import Demands
+from compat.lock.layers import handed_lock
+from compat.lock.lock_text import kept_lock
+from compat.lock.lockfile import Lock, Locker
+from compat.lock.recipe import asks_as_declared, inputs_of, lock_cell
+from compat.plan.cell import Cell, parse_cell, split_platform
+from compat.plan.feasible import Feasibility
+from compat.plan.plan import every_cell, lockable_cells
+from compat.results.clauses import Clause, ClauseBook
+from compat.results.installs import ANSWERS, plain_questions
+from compat.results.intake import OLDEST, Checkout, handed
+from compat.results.learnt import (
+    CLAUSES,
+    LOCKED,
+    PROBES,
+    PlainAnswer,
+    answer_of,
+    decode_answers,
+    keep_clauses,
+    keep_plain,
+    keep_probes,
+    kept_clauses,
+    kept_probes,
+)
+from compat.results.record import strict
 from compat.results.record_files import convert_records
 from compat.run.evidence import Isolation
+from compat.run.outcome import Failed, is_spurious
+from compat.run.suitefiles import owed_capabilities
+from compat.search.learning import RefusalLearner
 from compat.site.wording import count
+from compat.value import Value
 from compat.workspace import Workspace
 
-Rejudge = Annotated[bool, Option("--rejudge", help="Judge the kept evidence again.")]
-Source = Annotated[Path | None, Option("--from", help="Take the sound records below this folder.")]
-PlanFile = Annotated[
-    Path | None, Option("--plan", help="What `compat plan --print github` printed.")
-]
-MadeBy = Annotated[
-    str,
-    Option("--run-url", help="The run that made the records; else this run of GitHub Actions."),
-]
-Level = Annotated[
-    Isolation | None,
-    Option("--isolation", help="Take records of this level alone; with --plan, of L3."),
-]
-LocksFolder = Annotated[Path | None, Option("--locks", help="Take the sound locks of this folder.")]
-PlainFile = Annotated[
-    Path | None,
-    Option("--plain", help="Take the sound answers about plain installs of this file."),
-]
-Withdrawn = Annotated[
-    str, Option("--withdraw", metavar="DIGEST", help="Take back the record of this digest.")
-]
-Because = Annotated[str, Option("--because", help="Why it is withdrawn.")]
-LearntFolder = Annotated[
-    Path | None, Option("--learnt", help="Take the sound clauses and probes of this folder.")
-]
-PlatformsFolder = Annotated[
-    Path | None,
-    Option("--platforms", help="Take the sound answers about other platforms below this."),
-]
+_MOST_FILES = 20_000
+_MOST_BYTES = 4_000_000  # a lock of 130 pins has 0.3 MB
+# Of another machine so many refusals are asked about again, at about a second each.
+_MOST_AGAIN = 300
+# Answers of another machine that are older are not of its run. The same as for records.
+_MOST_DAYS = 7
 
 
 def record_command(
-    matrix: MatrixName,
-    rejudge: Rejudge = False,
-    source: Source = None,
-    plan: PlanFile = None,
-    made_by: MadeBy = "",
-    level: Level = None,
-    locks: LocksFolder = None,
-    plain: PlainFile = None,
-    learnt: LearntFolder = None,
-    platforms: PlatformsFolder = None,
-    withdraw: Withdrawn = "",
-    because: Because = "",
+    matrix: str = MATRIX_NAME,
+    rejudge: bool = option("Judge the kept evidence again."),
+    source: Path | None = option("Take the sound records below this folder.", "--from"),
+    plan: Path | None = option("What `compat plan --print github` printed."),
+    made_by: str = option(
+        "The run that made the records; else this run of GitHub Actions.", "--run-url"
+    ),
+    level: Isolation | None = option(
+        "Take records of this level alone; with --plan, of L3.", "--isolation"
+    ),
+    locks: Path | None = option("Take the sound locks of this folder."),
+    plain: Path | None = option("Take the sound answers about plain installs of this file."),
+    learnt: Path | None = option("Take the sound clauses and probes of this folder."),
+    platforms: Path | None = option("Take the sound answers about other platforms below this."),
+    withdraw: str = option("Take back the record of this digest.", metavar="DIGEST"),
+    because: str = option("Why it is withdrawn."),
 ) -> None:
     """Judge cached evidence again, or import records of other machines.
 
@@ -78,31 +99,41 @@ def record_command(
     compat ci record tff --locks planned/locks; compat ci record tff --plain planned/plain.json;
     compat ci record tff --withdraw 0a1b2c3d4e5f --because "the suite read a file of its own"
     """
-    ways_taken = (way is not None for way in (source, locks, plain, learnt, platforms))
-    if sum((rejudge, bool(withdraw), *ways_taken)) != 1:
-        ways = (
+    ways = (source, locks, plain, learnt, platforms)
+    if sum((rejudge, bool(withdraw), *(way is not None for way in ways))) != 1:
+        choices = (
             "--rejudge judges the kept evidence again, --from FOLDER takes records, --locks FOLDER"
             " takes locks, --plain FILE takes answers about plain installs, --learnt FOLDER takes"
             " clauses, --platforms FOLDER takes answers about other platforms, --withdraw DIGEST"
             " takes a record back"
         )
-        raise UsageError.of(f"{ways}: one of the seven")
+        raise UsageError.of(f"{choices}: one of the seven")
     if withdraw:
-        raise Exit(_withdraw(workspace_of(matrix), withdraw, because))
+        if len(withdraw) < 12 or not because:
+            message = "--withdraw needs 12 digits of a digest at least, and --because TEXT"
+            raise UsageError.of(message)
+        withdrawn = workspace_of(matrix).store.withdraw(withdraw, because)
+        if given.as_json:
+            envelope({"withdrawn": [record.cell for record in withdrawn]})
+        for record in () if given.as_json else withdrawn:
+            say(f"{record.cell}  {record.outcome} of {record.started:%Y-%m-%d %H:%M} is withdrawn")
+        if not withdrawn:
+            note(f"no record has a digest that begins with {withdraw}")
+        raise Exit(0 if withdrawn else 1)
     if source is None and (plan is not None or made_by or level):
         about = "whose records they are about"
         raise UsageError.of(f"--plan, --run-url and --isolation need --from FOLDER, {about}")
-    if locks is not None:
-        raise Exit(take_locks(workspace_of(matrix), locks))
     workspace = workspace_of(matrix)
+    if locks is not None:
+        raise Exit(_Intake(workspace).locks(locks))
     if plain is not None:
-        raise Exit(take_plain(workspace, plain))
+        raise Exit(_Intake(workspace).plain(plain))
     if platforms is not None:
-        raise Exit(take_platforms(workspace, platforms))
+        raise Exit(_Intake(workspace).platforms(platforms))
     if learnt is not None:
-        raise Exit(take_learnt(workspace, learnt))
+        raise Exit(_LearntIntake(workspace).learnt(learnt))
     if source is not None:
-        raise Exit(take_records(workspace, source, plan, made_by, level))
+        raise Exit(_Intake(workspace).records(source, plan, made_by, level))
     result = pipeline.rejudged(workspace, without_places)
     for record in result.suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
@@ -110,26 +141,14 @@ def record_command(
         rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in result.changed]
         envelope({"changed": rows})
         return
-    for record in result.changed:
-        say(f"{record.cell}  {record.outcome}")
+    say(*(f"{record.cell}  {record.outcome}" for record in result.changed))
     differing = count(len(result.changed), "record differs", "records differ")
     note(f"{differing} when judged again")
 
 
-def _withdraw(workspace: Workspace, digest: str, because: str) -> int:
-    if len(digest) < 12 or not because:
-        raise UsageError.of("--withdraw needs 12 digits of a digest at least, and --because TEXT")
-    withdrawn = workspace.store.withdraw(digest, because)
-    if given.as_json:
-        envelope({"withdrawn": [record.cell for record in withdrawn]})
-    for record in () if given.as_json else withdrawn:
-        say(f"{record.cell}  {record.outcome} of {record.started:%Y-%m-%d %H:%M} is withdrawn")
-    if not withdrawn:
-        note(f"no record has a digest that begins with {digest}")
-    return 0 if withdrawn else 1
-
-
-def convert_command(matrix: MatrixName) -> None:
+def convert_command(
+    matrix: str = MATRIX_NAME,
+) -> None:
     """Convert records of earlier releases.
 
     Records move into a file for each day. A file of the earlier form goes when its content is on
@@ -144,3 +163,433 @@ def convert_command(matrix: MatrixName) -> None:
         say(f"{matrix}: {count(records, 'record')} converted")
         report(faults)
     raise Exit(1 if faults else 0)
+
+
+class Shards(Value, frozen=True):
+    """What `compat plan --print github` prints: which cells each shard was given, and when."""
+
+    class Row(Value, frozen=True, kw_only=True):
+        """A shard; it hands its records over in the folder `records-<shard>`. Of the cells in
+        `smoke` it runs the suite's core alone.
+        """
+
+        shard: Annotated[int, msgspec.Meta(ge=1)]
+        cells: str
+        smoke: str = ""
+        since: Annotated[datetime.datetime, msgspec.Meta(tz=True)]
+
+    include: tuple[Row, ...]
+
+
+def _shards(path: Path) -> Shards:
+    try:
+        text = files.read(path).decode()
+        strict(text)  # no key twice
+        shards = msgspec.json.decode(text, type=Shards)
+        rows = shards.include
+        cells = Counter(cell for row in rows for cell in (row.cells + " " + row.smoke).split())
+        for what, number in (*cells.items(), *Counter(row.shard for row in rows).items()):
+            if number > 1:
+                raise ValueError(f"{what} stands there {number} times")
+        return shards
+    except (ValueError, RecursionError) as fault:
+        hint = "`compat plan MATRIX --budget 90m --print github` writes one"
+        raise UsageError.of(f"is not a valid plan: {fault}", path=str(path), hint=hint) from fault
+
+
+def _checkout(
+    workspace: Workspace, made_by: str, plan: Shards | None, level: Isolation | None
+) -> Checkout:
+    """This checkout, as records must fit it; its catalogue and its locks are read whole, so that
+    they are sound.
+    """
+    rows = () if plan is None else plan.include
+    oldest = now() - OLDEST
+    stale = next((row.since for row in rows if not oldest <= row.since <= now()), None)
+    if stale is not None:
+        raise UsageError.of(
+            f"the plan was made at {stale.isoformat()}, and one of the last {OLDEST.days} days is"
+            " taken"
+        )
+    tiers: dict[str, Tier] = {}
+    for row in rows:
+        tiers |= dict.fromkeys(row.smoke.split(), "smoke")
+        tiers |= dict.fromkeys(row.cells.split(), "full")
+    return Checkout(
+        matrix=workspace.name,
+        cells=frozenset(
+            cell.id for cell in lockable_cells(workspace.facts_of(workspace.kept_or_asked))
+        ),
+        locks={cell: kept_lock(path) for cell, path in workspace.lock_paths()},
+        suite_digest=workspace.context.suite_digest,
+        suite_ids=suite_ids(workspace.suite_texts),
+        moment=now(),
+        since=min((row.since for row in rows), default=oldest),
+        run_url=made_by or run_url(),
+        # Without a word about it a plan asks for the level that moves floors.
+        isolation=level or (None if plan is None else "L3"),
+        owed=owed_capabilities(workspace.suite_folder, workspace.matrix.suite),
+        shards=(
+            None
+            if plan is None
+            else {
+                cell: f"records-{row.shard}"
+                for row in rows
+                for cell in (*row.cells.split(), *row.smoke.split())
+            }
+        ),
+        tiers=tiers,
+    )
+
+
+def _handed_texts(folder: Path) -> Iterator[tuple[str, str | Fault]]:
+    """Yield each entry of a folder of locks with its text, or with what is wrong; links are not
+    followed.
+    """
+    for number, name in enumerate(sorted(os.listdir(folder))):
+        shown = name.encode(errors="backslashreplace").decode()
+        if number >= _MOST_FILES:
+            because = f"is one file too many: at most {_MOST_FILES:,} are handed over at once"
+            yield shown, _fault(shown, because)
+            return
+        yield shown, _text(folder / name, shown)
+
+
+def _text(path: Path, name: str) -> str | Fault:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return _fault(name, "is not a regular file")
+    if not name.endswith(".txt") or not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return _fault(name, "is not a lock")
+    with os.fdopen(handle, "rb") as file:
+        content = file.read(_MOST_BYTES + 1)
+    if len(content) > _MOST_BYTES:
+        return _fault(name, f"is larger than {_MOST_BYTES:,} bytes")
+    return content.decode(errors="replace")
+
+
+def _fault(name: str, message: str) -> Fault:
+    return Fault(code=DeclarationError.code, path=name, message=message)
+
+
+class _Intake:
+    """What another machine made: what is taken of it, and what is wrong with the rest."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.taken: list[str] = []
+        self.there: list[str] = []
+        self.faults: list[Fault] = []
+        self._asked = self._left = 0
+
+    @contextmanager
+    def about(self, place: str) -> Iterator[None]:
+        """Keep the faults of what is handed over, with their place."""
+        try:
+            yield
+        except DeclarationError as error:
+            self.faults += (msgspec.structs.replace(f, path=f.path or place) for f in error.faults)
+
+    def end(self, document: Mapping[str, Any], tally: str, named: Iterable[str] = ()) -> int:
+        if given.as_json:
+            envelope({**document, "refused": [fault.path for fault in self.faults]}, self.faults)
+        else:
+            say(*(f"{name}  kept" for name in named))
+        report(self.faults)
+        if self._left:
+            note(f"compat: {self._left:,} more were not kept: too many to ask a resolver again")
+        note(f"{tally}, {len(self.faults)} refused")
+        return 1 if self.faults else 0
+
+    def records(
+        self, folder: Path, plan: Path | None, made_by: str, level: Isolation | None
+    ) -> int:
+        """Take records. `plan` is the file that says which shard was given which cells, `made_by`
+        the address of the run, and `level` the one at which it was to run.
+        """
+        _refuse_no_folder(folder, "--from takes the folder that holds the records")
+        try:
+            shards = None if plan is None else _shards(plan)
+            checkout = _checkout(self.workspace, made_by, shards, level)
+            for name, record in handed(folder, checkout):
+                if isinstance(record, Fault):
+                    self.faults.append(record)
+                else:
+                    is_new = self.workspace.store.add(record)
+                    (self.taken if is_new else self.there).append(name)
+        except OSError as fault:
+            raise CompatError.of(f"cannot be listed: {reason(fault)}") from fault
+        if unreadable := checkout.suite_ids.unreadable:
+            where = "/".join(filter(None, (self.workspace.matrix.suite.path, unreadable)))
+            note(
+                f"warning: capabilities were not compared with the suite: {where} makes ids that"
+                " only a run can tell"
+            )
+        tally = f"{count(len(self.taken), 'record')} kept, {len(self.there)} there already"
+        code = self.end({"kept": self.taken, "known": self.there}, tally, self.taken)
+        return code or int(not (self.taken or self.there))
+
+    def locks(self, folder: Path) -> int:
+        _refuse_no_folder(folder, "--locks takes the folder that holds the locks")
+        workspace, facts = self.workspace, self.workspace.feasibility
+        planned = {cell.id: cell for cell in lockable_cells(facts)}
+        for name, text in _handed_texts(folder):
+            with self.about(name):
+                if isinstance(text, Fault):
+                    raise DeclarationError(text)
+                cell = name.removesuffix(".txt")
+                path = workspace.lock_path(cell)
+                before = files.read_if_there(path) if cell in planned else None
+                if before == text.encode():
+                    self.there.append(name)
+                    continue
+                lock = handed_lock(text, name, planned, facts, workspace.source)
+                workspace.keep_lock(cell, lock)
+                self.taken.append(name)
+        tally = f"{count(len(self.taken), 'lock')} kept, {len(self.there)} there already"
+        return self.end({"kept": self.taken, "current": self.there}, tally, self.taken)
+
+    def plain(self, path: Path) -> int:
+        """Take answers about plain installs; where one says that packages were found, its lock must
+        be kept here.
+        """
+        workspace, taken = self.workspace, list[PlainAnswer]()
+        questions = plain_questions(workspace.feasibility)
+        planned = {q.cell.id: q.cell for q in questions if q.cell is not None}
+
+        handed_over = decode_answers(files.read(path).decode(errors="replace"), path.name)
+        unplanned, known = "is not a plain install of this matrix", workspace.learnt.plain
+        for answer in self._timely(handed_over, path.name, known, planned, unplanned):
+            with self.about(f"{path.name}: {answer.cell}"):
+                if answer.refusal is None and answer.cell not in workspace.lock_digests:
+                    why = "says that packages were found, and its lock is not here"
+                    raise DeclarationError.of(why)
+                taken += self.checked(answer, workspace.feasibility, planned[answer.cell])
+        if taken:
+            keep_plain(workspace.folder, taken)
+            workspace.refresh()
+        return self.end({"kept": taken}, f"{count(len(taken), 'answer')} kept")
+
+    def platforms(self, folder: Path) -> int:
+        """Take answers about other platforms, each with its lock where packages were found."""
+        _refuse_no_folder(folder, "--platforms takes the folder that holds one for each platform")
+        workspace, files_of = self.workspace, self.workspace.platforms
+        for name in workspace.matrix.platforms:
+            if not (folder / name / ANSWERS).is_file():
+                continue
+            facts = files_of.facts(workspace.matrix, workspace.kept_or_asked, name)
+            opened = (i for i in workspace.snapshot.platform_installs if i.platform == name)
+            ids = [split_platform(install.cell)[0] for install in opened if install.is_open]
+            planned = {cell: parse_cell(cell, workspace.matrix) for cell in ids}
+            source, locks_in = f"{name}/{ANSWERS}", folder / name / "locks"
+            locks = dict(_handed_texts(locks_in)) if locks_in.is_dir() else {}
+
+            text = files.read(folder / name / ANSWERS).decode(errors="replace")
+            handed_over, known = decode_answers(text, source), files_of.answers(name)
+            unplanned = "is about nothing that metadata leaves open"
+            for answer in self._timely(handed_over, source, known, planned, unplanned):
+                with self.about(f"{source}: {answer.cell}"):
+                    lock: Lock | None = None
+                    if answer.refusal is None:
+                        named = f"{answer.cell}.txt"
+                        lock_text = locks.get(named, "")
+                        if isinstance(lock_text, Fault):
+                            raise DeclarationError(lock_text)
+                        lock = handed_lock(lock_text, named, planned, facts, workspace.source)
+                    for own in self.checked(answer, facts, planned[answer.cell]):
+                        files_of.keep_answer(name, own, lock)
+                        self.taken.append(f"{name}/{answer.cell}")
+        return self.end({"kept": self.taken}, f"{count(len(self.taken), 'answer')} kept")
+
+    def _timely(
+        self,
+        handed_over: Mapping[str, PlainAnswer],
+        source: str,
+        known: Mapping[str, PlainAnswer],
+        planned: Mapping[str, Cell],
+        unplanned: str,
+    ) -> Iterator[PlainAnswer]:
+        """Yield the answers that are planned, of today or of the last days, and newer than the one
+        that is known.
+        """
+        day = self.workspace.day
+        for answer in handed_over.values():
+            before, why = known.get(answer.cell), ""
+            if answer == before:
+                continue
+            if answer.cell not in planned:
+                why = unplanned
+            elif not -1 <= (day - answer.on).days <= _MOST_DAYS:
+                why = f"is of {answer.on}, and answers of the last {_MOST_DAYS} days are taken"
+            elif before is not None and answer.on < before.on:
+                why = f"is of {answer.on}, and one of {before.on} is kept"
+            if why:
+                self.faults.append(_fault(f"{source}: {answer.cell}", why))
+            else:
+                yield answer
+
+    @cached_property
+    def locker(self) -> Locker:
+        """It builds nothing: other people's code has no business where records are kept."""
+        from compat.cli.this_machine import refusing_locker
+
+        return refusing_locker(self.workspace)
+
+    def may_ask(self, questions: int = 1) -> bool:
+        """Count questions; False when there are too many, and what they are about is left out."""
+        if self._asked + questions > _MOST_AGAIN:
+            self._left += 1
+            return False
+        self._asked += questions
+        return True
+
+    def checked(self, answer: PlainAnswer, facts: Feasibility, cell: Cell) -> Sequence[PlainAnswer]:
+        """Return the answer in the words of this machine; none when there are too many to ask.
+
+        What waits for a build says nothing about the versions, and a build that the matrix names is
+        taken on its word. Raises DeclarationError for a refusal that is none here.
+        """
+        refusal, matrix = answer.refusal, facts.matrix
+        if refusal is None or is_spurious(refusal) or refusal.subject in matrix.builds:
+            return [_republished(answer)]
+        if refusal.cause in ("build", "unsupported"):
+            raise DeclarationError.of("is refused for a build that the matrix does not name")
+        if not self.may_ask():
+            return []
+        inputs = inputs_of(facts, cell, with_suite=False)
+        package_of = self.workspace.source.package
+        result = lock_cell(self.locker, inputs, package_of, matrix.margin_days)
+        own = answer_of(cell.id, result, answer.on, without_places)
+        if own.refusal is None:
+            raise DeclarationError.of(f"is {refusal} there, and a resolver finds packages here")
+        return [own]
+
+
+def _republished(answer: PlainAnswer) -> PlainAnswer:
+    refusal = answer.refusal
+    if refusal is None:
+        return PlainAnswer(cell=answer.cell, on=answer.on, outcome=LOCKED)
+    failed = Failed(stage="lock", cause=refusal.cause, subject=without_places(refusal.subject))
+    because = without_places(answer.because)
+    return PlainAnswer(cell=answer.cell, on=answer.on, outcome=str(failed), because=because)
+
+
+class _LearntIntake(_Intake):
+    """Clauses and probes that another machine learnt, and which of them are sound here."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__(workspace)
+        self._facts = workspace.facts_of(workspace.kept_or_asked)
+        self._cells: dict[str, Cell] = {cell.id: cell for cell in every_cell(self._facts)}
+        self._on: dict[str, Cell] = {self._python(cell): cell for cell in self._cells.values()}
+        self._demands = Demands(self._facts)
+
+    def learnt(self, folder: Path) -> int:
+        """Take the sound clauses and probes of a folder; return the exit code.
+
+        A clause is sound when it is of the last days, its facts are among those that its own cell
+        has here, on a Python that the clause names, no cell with a lock has them, and the resolver
+        refuses them here, too, on each of its Pythons. A probe is sound when a sound clause or the
+        resolver says the same. Clauses about files are not taken: they rest on a run, whose record
+        is what another machine hands in. Raises DeclarationError for a damaged file.
+        """
+        workspace, known = self.workspace, self.workspace.learnt.clauses
+        settled = {
+            (clause.facts, python) for clause in known.conflicts for python in clause.pythons
+        }
+        clauses: list[Clause] = []
+        handed_over = kept_clauses(folder, workspace.matrix).conflicts
+        for clause in sorted(handed_over, key=lambda clause: (clause.facts, clause.outcome)):
+            if settled.issuperset((clause.facts, python) for python in clause.pythons):
+                continue
+            with self.about(f"{CLAUSES}: {clause.cell}"):
+                self._refuse_strange(clause)
+                self._refuse_unfit(clause)
+                if self.may_ask(len(clause.pythons)):
+                    clauses.append(self._refused_again(clause))
+        book, probes = ClauseBook([*known.conflicts, *clauses]), list[PlainAnswer]()
+        for probe in kept_probes(folder).values():
+            before = workspace.learnt.asked.get(probe.cell)
+            if probe == before:
+                continue
+            with self.about(f"{PROBES}: {probe.cell}"):
+                self._refuse_strange(probe)
+                if before is not None and probe.on < before.on:
+                    raise DeclarationError.of(f"is of {probe.on}, and a newer one is kept")
+                cell = self._cells[probe.cell]
+                if self._facts.obstacle(cell) is not None:
+                    continue  # the plan says more of it
+                if not book.answer(self._demands.of(cell), self._python(cell)):
+                    probes += self.checked(probe, self._facts, cell)
+                elif probe.refusal is None:
+                    raise DeclarationError.of("says that packages were found, against a clause")
+                else:
+                    probes.append(_republished(probe))
+        if clauses:
+            both = msgspec.structs.replace(known, conflicts=(*known.conflicts, *clauses))
+            keep_clauses(workspace.folder, workspace.matrix, both)
+        if probes:
+            keep_probes(workspace.folder, probes)
+        tally = f"{count(len(clauses), 'clause')} and {count(len(probes), 'probe')} kept"
+        return self.end({"clauses": clauses, "probes": probes}, tally)
+
+    def _refuse_strange(self, learnt: Clause | PlainAnswer) -> None:
+        if learnt.cell not in self._cells:
+            raise DeclarationError.of("is not a cell of this matrix")
+        if not -1 <= (self.workspace.day - learnt.on).days <= _MOST_DAYS:
+            taken = f"what was learnt in the last {_MOST_DAYS} days is taken"
+            raise DeclarationError.of(f"is of {learnt.on}, and {taken}")
+
+    def _refuse_unfit(self, clause: Clause) -> None:
+        workspace, facts = self.workspace, set(clause.facts)
+        cell = self._cells[clause.cell]
+        if self._python(cell) not in clause.pythons or not any(
+            facts <= held for held in self._demands.of(cell)
+        ):
+            raise DeclarationError.of("names facts that its own cell does not have here")
+        if strange := sorted({*clause.pythons} - self._on.keys()):
+            raise DeclarationError.of(
+                f"names Python {strange[0]}, which no cell of this matrix has"
+            )
+        for name in workspace.lock_digests:
+            locked = self._cells.get(name)
+            if locked is None or self._python(locked) not in clause.pythons:
+                continue
+            demands = self._demands.of(locked)
+            if (
+                demands
+                and all(facts <= held for held in demands)
+                and self._facts.obstacle(locked) is None
+                and (lock := workspace.lock(name)) is not None
+                and asks_as_declared(self._facts, locked, lock)
+            ):
+                raise DeclarationError.of(f"{name} has a lock with {' and '.join(clause.facts)}")
+
+    def _refused_again(self, clause: Clause) -> Clause:
+        """The clause in the words of the resolver here."""
+        own = clause
+        for python in clause.pythons:
+            refusal = self._learner.ask(self._on[python], frozenset(clause.facts))
+            if refusal is None:
+                why = f"is refused there, and not by a resolver here, on Python {python}"
+                raise DeclarationError.of(why)
+            subject = without_places(refusal.subject)
+            failed = Failed(stage="lock", cause=refusal.cause, subject=subject)
+            because = without_places(refusal.because) or "it finds no solution"
+            own = msgspec.structs.replace(clause, outcome=str(failed), because=because)
+        return own
+
+    @cached_property
+    def _learner(self) -> RefusalLearner:
+        day = self.workspace.day
+        return RefusalLearner(self._facts, self.locker.lock, (), day, without_places)
+
+    def _python(self, cell: Cell) -> str:
+        return str(cell.on(self.workspace.matrix.interpreters.name).version)
+
+
+def _refuse_no_folder(folder: Path, hint: str) -> None:
+    if folder.is_symlink() or not folder.is_dir():
+        raise UsageError.of("is not a directory", path=str(folder), hint=hint)

@@ -1,12 +1,10 @@
 """The command that finds what has to give way so that a cell can be locked."""
 
-from typing import Annotated
-
 import tomlkit
 
 from compat import questions
-from compat.cli.arguments import Argument, Exit, Option, given
-from compat.cli.options import IsolationLevel, MatrixName, refuse_faulty_suite, workspace_of
+from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import MachineSearch, locker_of
 from compat.errors import DeclarationError, UsageError
@@ -18,21 +16,15 @@ from compat.search.repair import MovedPackage, Repair
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
-CellName = Annotated[str, Argument(metavar="CELL", help="The id of a cell.")]
-WithoutRules = Annotated[
-    bool, Option("--without-rules", help="Begin with the published metadata, without our rules.")
-]
-Verify = Annotated[
-    bool, Option("--verify/--no-verify", help="Install it and run the suite's core.")
-]
-
 
 def repair_command(
-    matrix: MatrixName,
-    cell: CellName,
-    without_rules: WithoutRules = False,
-    verify: Verify = True,
-    isolation: IsolationLevel = "",
+    matrix: str = MATRIX_NAME,
+    cell: str = argument("The id of a cell.", metavar="CELL"),
+    without_rules: bool = option("Begin with the published metadata, without our rules."),
+    verify: bool = option(
+        "Install it and run the suite's core.", "--verify/--no-verify", default=True
+    ),
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Find the smallest change of requirements that makes a cell installable.
 
@@ -54,29 +46,54 @@ def repair_command(
     repair = questions.repaired(workspace, cells[0], locker_of(workspace, "uv"), not without_rules)
     is_tried = verify and repair.lock is not None and bool(repair.refusal)
     outcome = _verified(workspace, repair, isolation) if is_tried else None
+    is_broken = isinstance(outcome, Failed) and not is_spurious(outcome)
+    pins = [f"{moved.package}=={moved.version}" for moved in repair.moved]
+    overrides = tomlkit.array().multiline(True)
+    overrides.extend(pins)
+    override = tomlkit.dumps({"tool": {"uv": {"override-dependencies": overrides}}})
     if given.as_json:
-        pins = _constraints(repair)
-        envelope(
-            {
-                "cell": repair.cell,
-                "refusal": repair.refusal,
-                "remains": repair.remains,
-                "refuted": repair.refuted,
-                "moved": repair.moved,
-                "rule": "" if repair.rule is None else rule_text(repair.rule),
-                "constraints": pins,
-                "uv": _override(pins) if pins else "",
-                "digest": "" if repair.lock is None else repair.lock.digest,
-                "core": None if outcome is None else str(outcome),
-            }
-        )
-    else:
-        _print(repair, outcome, workspace)
-    raise Exit(1 if repair.lock is None or _is_broken(outcome) else 0)
-
-
-def _is_broken(outcome: Outcome | None) -> bool:
-    return isinstance(outcome, Failed) and not is_spurious(outcome)
+        document = {
+            "cell": repair.cell,
+            "refusal": repair.refusal,
+            "remains": repair.remains,
+            "refuted": repair.refuted,
+            "moved": repair.moved,
+            "rule": "" if repair.rule is None else rule_text(repair.rule),
+            "constraints": pins,
+            "uv": override if pins else "",
+            "digest": "" if repair.lock is None else repair.lock.digest,
+            "core": None if outcome is None else str(outcome),
+        }
+        envelope(document)
+        raise Exit(1 if repair.lock is None or is_broken else 0)
+    say(*(f"passed over: {text}, as recorded" for text in repair.refuted))
+    if not repair.refusal:
+        say(f"{repair.cell} can be locked as it is")
+        raise Exit(1 if repair.lock is None else 0)
+    say(f"{repair.cell} cannot be locked as it is: {repair.refusal}")
+    if repair.lock is None:
+        say(f"with every requirement on other packages freed: {repair.remains}")
+        raise Exit(1)
+    say(*map(change, repair.moved), indent=2)
+    if not repair.moved:
+        say("  nothing but the versions that the cell names has to give way")
+    if outcome is not None:
+        say(f"with these, the suite's core: {outcome}")
+    if is_broken:
+        raise Exit(1)
+    if repair.rule is not None:
+        evidence = f"; core run on {workspace.day}: {outcome}" if outcome is not None else ""
+        say("", "For matrix.toml:", "", *rule_text(repair.rule, evidence).splitlines())
+    if pins:
+        title = "For a project of your own, in the pyproject.toml that uv reads:"
+        say("", title, "", *override.splitlines())
+        refused = [moved.package for moved in repair.moved if not moved.is_admitted]
+        subject = workspace.matrix.subject_axis.package
+        why = f"it requires other versions of {listed(refused)}"
+        how = f", with {subject} installed by --no-deps: {why}" if refused else ""
+        say("", f"As a constraints file for pip{how}:", "", *pins)
+    if outcome is None:
+        note("nothing was run")
 
 
 def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome | None:
@@ -98,63 +115,8 @@ def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome |
     return None if run is None else run.outcome
 
 
-def _print(repair: Repair, outcome: Outcome | None, workspace: Workspace) -> None:
-    for text in repair.refuted:
-        say(f"passed over: {text}, as recorded")
-    if not repair.refusal:
-        say(f"{repair.cell} can be locked as it is")
-        return
-    say(f"{repair.cell} cannot be locked as it is: {repair.refusal}")
-    if repair.lock is None:
-        say(f"with every requirement on other packages freed: {repair.remains}")
-        return
-    for moved in repair.moved:
-        say(f"  {change(moved)}")
-    if not repair.moved:
-        say("  nothing but the versions that the cell names has to give way")
-    if outcome is not None:
-        say(f"with these, the suite's core: {outcome}")
-    if _is_broken(outcome):
-        return
-    if repair.rule is not None:
-        evidence = f"; core run on {workspace.day}: {outcome}" if outcome is not None else ""
-        _section("For matrix.toml:", rule_text(repair.rule, evidence))
-    pins = _constraints(repair)
-    if pins:
-        _section("For a project of your own, in the pyproject.toml that uv reads:", _override(pins))
-        refused = [m.package for m in repair.moved if not m.is_admitted]
-        subject = workspace.matrix.subject_axis.package
-        how = (
-            f", with {subject} installed by --no-deps: it requires other versions of"
-            f" {listed(refused)}"
-            if refused
-            else ""
-        )
-        _section(f"As a constraints file for pip{how}:", "\n".join(pins))
-    if outcome is None:
-        note("nothing was run")
-
-
-def _section(title: str, text: str) -> None:
-    say()
-    say(title)
-    say()
-    for line in text.splitlines():
-        say(line)
-
-
 def change(moved: MovedPackage) -> str:
     if moved.is_admitted:
         return f"{moved.package} {moved.version}, which came out after the cell's date"
     away = "" if not moved.releases else f", {count(moved.releases, 'release')} away"
     return f"{moved.package} {moved.version} instead of {moved.published}{away}"
-
-
-def _constraints(repair: Repair) -> list[str]:
-    return [f"{moved.package}=={moved.version}" for moved in repair.moved]
-
-
-def _override(pins: list[str]) -> str:
-    overrides = tomlkit.array().multiline(True)
-    overrides.extend(pins)
-    return tomlkit.dumps({"tool": {"uv": {"override-dependencies": overrides}}})

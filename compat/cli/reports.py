@@ -5,12 +5,12 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
 from compat import files
 from compat.advise.lifted import lifted
-from compat.cli.arguments import Option
+from compat.cli.arguments import option
 from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
 from compat.github.markdown import code, inline
@@ -39,8 +39,7 @@ from compat.value import Value
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
-    from compat.results.answer import Blame
-    from compat.results.record import Capability
+    pass
 
 # Up to so many places have a sentence each; more are counted.
 _FEW = 3
@@ -56,14 +55,14 @@ class _Answers:
         places: dict[tuple[Coordinate, ...], list[Answer]] = {}
         for cell, text in outcomes.items():
             outcome, entry = parse_outcome(text), known.get(cell)
+            if entry is None or entry.cell.is_in_lane:
+                continue
             # A doubtful outcome that no second run came to is no answer.
-            is_answer = not is_spurious(outcome) and not is_suite_fault(outcome)
-            if (
-                entry is None
-                or entry.cell.is_in_lane
-                or not is_answer
-                or not _counts(outcome, entry)
-            ):
+            is_doubted = isinstance(outcome, Failed) and is_doubtful(outcome)
+            counted = None if entry.outcome is None else brief(entry.outcome)
+            if is_spurious(outcome) or is_suite_fault(outcome):
+                continue
+            if is_doubted and counted != brief(outcome):
                 continue
             self.outcomes[cell] = outcome
             places.setdefault(entry.cell.coordinates, []).append(entry)
@@ -142,7 +141,8 @@ def learnt(workspace: Workspace, outcomes: Mapping[str, str]) -> list[str]:
     working = [entries[0] for entries in answers.places if answers.works(entries[0])]
     partial = sum(entry.kind == "partial" for entry in working)
     whole = len(working) - partial
-    summary = f"Of {len(answers.places):,} combinations that ran, {_number(whole)}"
+    summary = f"Of {len(answers.places):,} combinations that ran, {whole or 'none'}"
+    summary += " works" if whole < 2 else " work"
     if partial:
         summary += f" and {partial} partly {'works' if partial == 1 else 'work'}"
     if any(entry.evidence == "smoke" for entry in working):
@@ -164,17 +164,6 @@ def next_step(workspace: Workspace, outcomes: Mapping[str, str]) -> str:
     return f"Next: {results}."
 
 
-def _counts(outcome: Outcome, entry: Answer) -> bool:
-    if not isinstance(outcome, Failed) or not is_doubtful(outcome):
-        return True
-    counted = entry.outcome
-    return counted is not None and brief(counted) == brief(outcome)
-
-
-def _number(works: int) -> str:
-    return f"{works or 'none'} {'works' if works < 2 else 'work'}"
-
-
 class RanCell(Value, frozen=True, kw_only=True):
     """A cell that was to run: what is known of it, what pages call that, and its run.
 
@@ -194,14 +183,13 @@ def released_report(
     title = workspace.matrix.title
     if not cells:
         heading = f"{title}: nothing was due"
-        return Report(command=_run_words(workspace), suites=(), heading=heading)
+        return Report(command=f"compat run {workspace.name}", suites=(), heading=heading)
     by_cell, words = {record.cell: record for record in records}, RunWords(workspace, cells)
     ran = []
     for cell in cells:
-        record = by_cell.get(cell)
+        record, verdict = by_cell.get(cell), workspace.verdict(cell)
         word = "no result" if record is None else verdict_words(workspace, cell)
         came_to = "" if record is None else words.of_record(record)
-        verdict = workspace.verdict(cell)
         ran.append(RanCell(verdict=verdict, word=word, record=record, came_to=came_to))
     outcomes = {record.cell: str(record.outcome) for record in records}
     sentences: tuple[str, ...] = ()
@@ -220,44 +208,49 @@ def run_report(
     nothing from the verdict. Trouble of the machine or the network is an error, and so is a cell
     without a result.
     """
-    works = sum(map(_works, ran))
-    number = f"{works:,} of {len(ran):,} combinations work"
+    working, others, suites = list[tuple[str, ...]](), list[tuple[str, ...]](), []
+    for each in ran:
+        cell, record, why = each.verdict.id, each.record, "compat could not run it, or was stopped"
+        if record is None:
+            message = "compat could not run this cell, or was stopped; see what it printed"
+            case = ReportCase(name="run", tag="error", message=message)
+            suites.append(ReportSuite(cell=cell, cases=(case,)))
+        else:
+            cases, outcome = tuple(_cases(each.verdict, record)), record.outcome
+            suites.append(ReportSuite(cell, cases, record.started, record.seconds))
+            is_stored = isinstance(outcome, Failed) and each.came_to == str(outcome)
+            why = inline(cause_sentence(outcome) if is_stored else each.came_to, 500)
+        is_working = record is not None and each.verdict.kind == "works"
+        (working if is_working else others).append((code(cell), inline(each.word), why))
+    number = f"{len(working):,} of {len(ran):,} combinations work"
     if len(ran) == 1:
-        number = f"the combination {'works' if works else 'does not work'}"
+        number = f"the combination {'works' if working else 'does not work'}"
     return Report(
-        command=_run_words(workspace),
-        suites=tuple(map(_suite, ran)),
+        command=f"compat run {workspace.name}",
+        suites=tuple(suites),
         heading=f"{title}: {number}",
         columns=("cell", "verdict", "this run"),
-        rows=tuple(
-            (code(each.verdict.id), inline(each.word), _why(each))
-            for each in sorted(ran, key=_works)
-        ),
+        rows=(*others, *working),
         sentences=sentences,
     )
-
-
-def _run_words(workspace: Workspace) -> str:
-    return f"compat run {workspace.name}"
-
-
-def _works(ran: RanCell) -> bool:
-    return ran.record is not None and ran.verdict.kind == "works"
-
-
-def _suite(ran: RanCell) -> ReportSuite:
-    cell, record = ran.verdict.id, ran.record
-    if record is None:
-        why = "compat could not run this cell, or was stopped; see what it printed"
-        return ReportSuite(cell=cell, cases=(ReportCase(name="run", tag="error", message=why),))
-    cases = tuple(_cases(ran.verdict, record))
-    return ReportSuite(cell=cell, cases=cases, started=record.started, seconds=record.seconds)
 
 
 def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
     excused = {fault.id: fault.fault for fault in verdict.faults if fault.fault in EXCUSED}
     for capability in record.capabilities:
-        yield _capability_case(capability, excused)
+        name, failed = capability.id, capability.failed
+        if capability.status == "absent":
+            lacking = ", ".join(capability.missing) or "it"
+            why = f"this release does not have {lacking}"
+            yield ReportCase(name=name, tag="skipped", message=why)
+        elif failed is None:
+            yield ReportCase(name=name)
+        elif name in excused:
+            why = f"{fault_words(excused[name])}: {reason_words(failed)}"
+            yield ReportCase(name=name, tag="skipped", message=why)
+        else:
+            why = capability.subject or reason_words(failed)
+            yield ReportCase(name=name, tag="failure", message=why, kind=failed.cause)
     outcome = record.outcome
     failing = {capability.id for capability in record.capabilities if capability.status == "no"}
     if isinstance(outcome, Failed) and not (outcome.stage == "test" and outcome.subject in failing):
@@ -272,38 +265,8 @@ def _cases(verdict: Answer, record: Record) -> Iterator[ReportCase]:
         yield ReportCase(name="suite")
 
 
-def _capability_case(capability: Capability, excused: Mapping[str, Blame]) -> ReportCase:
-    name, failed = capability.id, capability.failed
-    if capability.status == "absent":
-        lacking = ", ".join(capability.missing) or "it"
-        return ReportCase(name=name, tag="skipped", message=f"this release does not have {lacking}")
-    if failed is None:
-        return ReportCase(name=name)
-    if name in excused:
-        why = f"{fault_words(excused[name])}: {reason_words(failed)}"
-        return ReportCase(name=name, tag="skipped", message=why)
-    why = capability.subject or reason_words(failed)
-    return ReportCase(name=name, tag="failure", message=why, kind=failed.cause)
-
-
-def _why(ran: RanCell) -> str:
-    if ran.record is None:
-        return "compat could not run it, or was stopped"
-    outcome = ran.record.outcome
-    if not isinstance(outcome, Failed) or ran.came_to != str(outcome):
-        return inline(ran.came_to, 500)
-    return inline(cause_sentence(outcome), 500)
-
-
-JUnitFile = Annotated[
-    Path | None, Option("--junit", metavar="FILE", help="Write the results as JUnit XML.")
-]
-SummaryFile = Annotated[
-    Path | None,
-    Option(
-        "--summary", metavar="FILE", help="Append a summary as Markdown, for $GITHUB_STEP_SUMMARY."
-    ),
-]
+JUNIT_FILE = option("Write the results as JUnit XML.", metavar="FILE")
+SUMMARY_FILE = option("Append a summary as Markdown, for $GITHUB_STEP_SUMMARY.", metavar="FILE")
 # A job's summary may have 1 MiB; more rows than these nobody reads.
 _MOST_ROWS = 100
 
@@ -320,7 +283,7 @@ class ReportCase(Value, frozen=True, kw_only=True):
     log: str = ""
 
 
-class ReportSuite(Value, frozen=True, kw_only=True):
+class ReportSuite(Value, frozen=True):
     """The cases of a cell, when its run began and how many seconds it took; None without a run."""
 
     cell: str
@@ -374,31 +337,25 @@ def junit_xml(report: Report) -> bytes:
     for suite in report.suites:
         node = ElementTree.SubElement(root, "testsuite", name=suite.cell)
         for case in suite.cases:
-            _add(node, suite.cell, case)
+            names = {"classname": suite.cell, "name": one_line(case.name)}
+            element = ElementTree.SubElement(node, "testcase", names)
+            if case.tag:
+                tag = ElementTree.SubElement(element, case.tag, message=one_line(case.message))
+                if case.kind:
+                    tag.set("type", case.kind)
+                if case.log:
+                    tag.text = "\n".join(map(one_line, case.log.splitlines()))
         if suite.seconds is not None:
             node.set("time", f"{suite.seconds:.3f}")
         if suite.started is not None:
             node.set("timestamp", suite.started.strftime("%Y-%m-%dT%H:%M:%S"))
-        _count(node, node.findall("testcase"))
-    _count(root, root.findall("testsuite/testcase"))
+    for node in (*root, root):
+        cases = node.findall(".//testcase")
+        node.set("tests", str(len(cases)))
+        for name, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+            node.set(name, str(sum(case.find(kind) is not None for case in cases)))
     ElementTree.indent(root)
     return bytes(ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)) + b"\n"
-
-
-def _add(suite: ElementTree.Element, cell: str, case: ReportCase) -> None:
-    node = ElementTree.SubElement(suite, "testcase", classname=cell, name=one_line(case.name))
-    if case.tag:
-        tag = ElementTree.SubElement(node, case.tag, message=one_line(case.message))
-        if case.kind:
-            tag.set("type", case.kind)
-        if case.log:
-            tag.text = "\n".join(map(one_line, case.log.splitlines()))
-
-
-def _count(node: ElementTree.Element, cases: Sequence[ElementTree.Element]) -> None:
-    node.set("tests", str(len(cases)))
-    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        node.set(name, str(sum(case.find(tag) is not None for case in cases)))
 
 
 def summary_text(report: Report) -> str:

@@ -1,32 +1,30 @@
 """The command that runs cells: which, where, and what they came to."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
-from packaging.version import Version
 
 from compat import pipeline, questions
-from compat.cli.arguments import Exit, Option, given
+from compat.cli.arguments import Exit, given, option
 from compat.cli.clean import make_room
-from compat.cli.intake import Shards
 from compat.cli.machine import disk_mb, interpreter, level_of
 from compat.cli.options import (
-    CellNames,
-    IsolationLevel,
-    KeepRecords,
-    MatrixName,
+    CELL_NAMES,
+    ISOLATION_LEVEL,
+    KEEP_RECORDS,
+    MATRIX_NAME,
     refuse_faulty_suite,
     workspace_of,
 )
 from compat.cli.output import about, envelope, note, prose, say, tell_disproofs
 from compat.cli.progress import Progress, RunHistory
+from compat.cli.record import Shards
 from compat.cli.reports import (
-    JUnitFile,
+    JUNIT_FILE,
+    SUMMARY_FILE,
     ReportFiles,
-    SummaryFile,
     learnt,
     next_step,
     released_report,
@@ -40,8 +38,7 @@ from compat.fleet.batch import BatchResult, RunOptions
 from compat.fleet.choices import CellToRun, outside
 from compat.plan.cell import parse_cell
 from compat.results.durations import by_step
-from compat.results.record import Record, StepSeconds
-from compat.run.evidence import Isolation
+from compat.results.record import StepSeconds
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 
@@ -58,29 +55,6 @@ def workload(workspace: Workspace, cells: Sequence[str], options: RunOptions) ->
     if options.tier == "smoke":
         unknown = "no cell of the matrix ran the core alone yet, so the time is not known"
     return f"{what}, {options.workers} at a time: {unknown if seconds is None else about(seconds)}"
-
-
-def seconds_by_step(
-    workspace: Workspace, expected: Mapping[str, float | None], tier: Tier
-) -> dict[str, StepSeconds]:
-    """Return how many seconds each step of a cell takes, shared out as in its own newest run of the
-    tier, else as in that of the matrix.
-    """
-    whole = {
-        cell: rows[-1]
-        for cell, rows in workspace.runs.items()
-        if rows and rows[-1].capabilities and rows[-1].tier == tier
-    }
-    newest = max(whole, key=lambda cell: whole[cell].started, default=None)
-    steps: dict[str, StepSeconds] = {}
-    for cell, seconds in expected.items():
-        like = cell if cell in whole else newest
-        if seconds is None or like is None:
-            continue
-        shared = by_step(seconds, workspace.records(like)[-1].step_seconds)
-        if shared is not None:
-            steps[cell] = shared
-    return steps
 
 
 def seconds_together(
@@ -117,17 +91,13 @@ def print_lost(result: BatchResult) -> None:
     for worker, why in result.lost_workers.items():
         note(f"warning: worker {worker} stopped and took no more cells: {why}")
     if result.unrun:
-        note(
-            f"{count(result.unrun, 'cell has', 'cells have')} no result, because compat"
-            " could not run them all"
-        )
+        cells = count(result.unrun, "cell has", "cells have")
+        note(f"{cells} no result, because compat could not run them all")
     if result.unanswered:
         cells = count(len(result.unanswered), "cell has", "cells have")
-        again = "run it again" if len(result.unanswered) == 1 else "run them again"
-        note(
-            f"{cells} no answer: the network, the disk, the sandbox or the processor was in"
-            f" the way; {again}, if need be on another machine"
-        )
+        again = f"run {'it' if len(result.unanswered) == 1 else 'them'} again"
+        why = "the network, the disk, the sandbox or the processor was in the way"
+        note(f"{cells} no answer: {why}; {again}, if need be on another machine")
 
 
 def print_untried(result: BatchResult) -> None:
@@ -136,61 +106,36 @@ def print_untried(result: BatchResult) -> None:
         note(f"{count(cells, 'cell has', 'cells have')} no answer: {why}")
 
 
-Quick = Annotated[bool, Option("--quick", help="The smoke cells that the matrix names.")]
-Jobs = Annotated[
-    int, Option("--jobs", "-j", min=0, help="Cells at once, as memory and disk allow.")
-]
-Attempts = Annotated[int, Option("--attempts", min=1, max=100, help="Attempts per cell.")]
-Keep = Annotated[bool, Option("--keep", help="Leave the cells' folders in place.")]
-TierName = Annotated[
-    Tier,
-    Option("--tier", help="smoke: the suite's core capabilities alone; full: the whole suite."),
-]
-BudgetText = Annotated[
-    str, Option("--budget", metavar="90m", help="Spend so much time where an answer is worth most.")
-]
-PlanFile = Annotated[
-    Path | None,
-    Option("--plan", metavar="FILE", help="Run a shard of what plan --print github printed."),
-]
-ShardNumber = Annotated[int, Option("--shard", min=1, help="Which shard of --plan.")]
-SubjectFrom = Annotated[
-    str,
-    Option(
-        "--subject-from",
-        metavar="SOURCE",
-        help="Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
-    ),
-]
-FleetAddress = Annotated[
-    str, Option("--fleet", metavar="dask://HOST:PORT", help="Run the cells on a cluster's workers.")
-]
-Tls = Annotated[
-    Path | None,
-    Option("--tls", metavar="FOLDER", help="Certificates for --fleet: ca.pem, cert.pem, key.pem."),
-]
-DryRun = Annotated[bool, Option("--dry-run", help="Only say what would be run.")]
+QUICK = option("The smoke cells that the matrix names.")
+JOBS = option("Cells at once, as memory and disk allow.", "-j", min=0, default=1)
 
 
 def run_command(
-    matrix: MatrixName,
-    words: CellNames = None,
-    quick: Quick = False,
-    budget: BudgetText = "",
-    jobs: Jobs = 1,
-    attempts: Attempts = 1,
-    tier: TierName = "full",
-    plan: PlanFile = None,
-    shard: ShardNumber = 1,
-    subject_from: SubjectFrom = "",
-    keep_records: KeepRecords = False,
-    isolation: IsolationLevel = "",
-    keep: Keep = False,
-    fleet: FleetAddress = "",
-    tls: Tls = None,
-    dry_run: DryRun = False,
-    junit: JUnitFile = None,
-    summary: SummaryFile = None,
+    matrix: str = MATRIX_NAME,
+    words: list[str] | None = CELL_NAMES,
+    quick: bool = QUICK,
+    budget: str = option("Spend so much time where an answer is worth most.", metavar="90m"),
+    jobs: int = JOBS,
+    attempts: int = option("Attempts per cell.", min=1, max=100, default=1),
+    tier: Tier = option(
+        "smoke: the suite's core capabilities alone; full: the whole suite.", default="full"
+    ),
+    plan: Path | None = option("Run a shard of what plan --print github printed.", metavar="FILE"),
+    shard: int = option("Which shard of --plan.", min=1, default=1),
+    subject_from: str = option(
+        "Run a checkout in place of the releases: a folder, a wheel, or git+https://...",
+        metavar="SOURCE",
+    ),
+    keep_records: bool = KEEP_RECORDS,
+    isolation: str = ISOLATION_LEVEL,
+    keep: bool = option("Leave the cells' folders in place."),
+    fleet: str = option("Run the cells on a cluster's workers.", metavar="dask://HOST:PORT"),
+    tls: Path | None = option(
+        "Certificates for --fleet: ca.pem, cert.pem, key.pem.", metavar="FOLDER"
+    ),
+    dry_run: bool = option("Only say what would be run."),
+    junit: Path | None = JUNIT_FILE,
+    summary: Path | None = SUMMARY_FILE,
 ) -> None:
     """Install cells, run the suite in each, and record the results.
 
@@ -224,7 +169,12 @@ def run_command(
     if bool(words) + quick + (plan is not None) > 1:
         raise UsageError.of("name cells, or --quick, or --plan: one of the three")
     alone = dry_run or keep or plan is not None or bool(fleet or budget)
-    asked = _asked_checkout(subject_from, keep_records, isolation, alone)
+    if keep_records and not subject_from:
+        raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
+    if subject_from and alone:
+        without = "--dry-run, --keep, --plan, --budget and --fleet"
+        raise UsageError.of(f"--subject-from goes without {without}")
+    asked = (subject_from, level_of(isolation), keep_records) if subject_from else None
     workspace = workspace_of(matrix)
     refuse_faulty_suite(workspace)
     if budget:
@@ -239,7 +189,11 @@ def run_command(
         raise Exit(run_within(workspace, words or [], seconds, (jobs, isolation), reports))
     if not jobs:
         raise UsageError.of("--jobs 0 runs nothing, and goes with --budget alone")
-    workers = jobs if fleet else _workers(workspace.matrix.suite, jobs, dry_run)
+    suite, workers = workspace.matrix.suite, jobs
+    if not fleet:
+        if not dry_run:
+            make_room(jobs * suite.disk_mb)
+        workers = workers_that_fit(jobs, suite)
     options = RunOptions(workers=workers, tier=tier, attempts=attempts, keep=keep)
     if asked is not None:
         from compat.cli.diff import run_checkout
@@ -247,8 +201,28 @@ def run_command(
         raise Exit(run_checkout(workspace, asked, (words or (), quick), options, reports))
     if plan is not None:
         machine = _machine(workspace, (fleet, tls), jobs, isolation, keep)
-        raise Exit(_run_shard(workspace, plan, shard, options, machine, reports))
-    choices = pipeline.chosen(workspace, words or (), quick, tier, _finder(workspace))
+        try:
+            rows = msgspec.json.decode(read(plan), type=Shards).include
+        except ValueError as fault:
+            raise UsageError.of(f"is not a valid plan: {fault}", path=str(plan)) from fault
+        row = next((row for row in rows if row.shard == shard), None)
+        if row is None:
+            raise UsageError.of(f"has no shard {shard}", path=str(plan))
+        codes = [0]
+        for part, names in (("full", row.cells.split()), ("smoke", row.smoke.split())):
+            if names:
+                of_tier = msgspec.structs.replace(options, tier=part)
+                chosen = pipeline.chosen(workspace, names, tier=of_tier.tier).cells
+                codes.append(_run(workspace, chosen, of_tier, machine, reports))
+        raise Exit(max(codes))
+    platform = workspace.matrix.platform
+    choices = pipeline.chosen(
+        workspace,
+        words or (),
+        quick,
+        tier,
+        lambda series: interpreter(series, platform) is not None,
+    )
     for remark in choices.remarks:
         note(remark)
     if choices.infeasible:
@@ -266,56 +240,6 @@ def run_command(
         raise NothingToDo.of(f"there is no cell of {matrix} to run", hint=hint)
     if given.as_json:
         envelope({"cells": []})
-
-
-def _run_shard(
-    workspace: Workspace,
-    path: Path,
-    number: int,
-    options: RunOptions,
-    machine: ThisMachine,
-    reports: ReportFiles,
-) -> int:
-    try:
-        rows = msgspec.json.decode(read(path), type=Shards).include
-    except ValueError as fault:
-        raise UsageError.of(f"is not a valid plan: {fault}", path=str(path)) from fault
-    row = next((row for row in rows if row.shard == number), None)
-    if row is None:
-        raise UsageError.of(f"has no shard {number}", path=str(path))
-    codes = [0]
-    for tier, cells in (("full", row.cells.split()), ("smoke", row.smoke.split())):
-        if cells:
-            of_tier = msgspec.structs.replace(options, tier=tier)
-            chosen = pipeline.chosen(workspace, cells, tier=of_tier.tier).cells
-            codes.append(_run(workspace, chosen, of_tier, machine, reports))
-    return max(codes)
-
-
-def _workers(suite: Suite, jobs: int, dry_run: bool) -> int:
-    """How many cells fit on this machine at once, once the cache has made room for them."""
-    if not dry_run:
-        make_room(jobs * suite.disk_mb)
-    return workers_that_fit(jobs, suite)
-
-
-def _finder(workspace: Workspace) -> Callable[[Version], bool]:
-    platform = workspace.matrix.platform
-    return lambda series: interpreter(series, platform) is not None
-
-
-def _asked_checkout(
-    source: str, keep_records: bool, isolation: str, alone: bool
-) -> tuple[str, Isolation, bool] | None:
-    """The checkout that is to be run, its isolation level, and whether its records are kept; None
-    for releases. `alone` says that an option was given which only they have.
-    """
-    if keep_records and not source:
-        raise UsageError.of("--keep-records goes with --subject-from; other records are kept")
-    if source and alone:
-        without = "--dry-run, --keep, --plan, --budget and --fleet"
-        raise UsageError.of(f"--subject-from goes without {without}")
-    return (source, level_of(isolation), keep_records) if source else None
 
 
 def _machine(
@@ -348,27 +272,44 @@ def _run(
     note(f"{workload(workspace, cells, options)}; {machine.means}")
     durations = workspace.durations[options.tier]
     seconds = {cell: durations.of(parse_cell(cell, workspace.matrix)) for cell in cells}
-    expected = {
-        cell: None if expected is None else expected * options.attempts
-        for cell, expected in seconds.items()
+    expected = {cell: each and each * options.attempts for cell, each in seconds.items()}
+    # How many seconds each step takes, shared out as in a cell's own newest run of the tier, else
+    # as in that of the matrix.
+    whole = {
+        cell: rows[-1]
+        for cell, rows in workspace.runs.items()
+        if rows and rows[-1].capabilities and rows[-1].tier == options.tier
     }
-    steps = seconds_by_step(workspace, expected, options.tier) if options.attempts == 1 else {}
+    newest = max(whole, key=lambda cell: whole[cell].started, default=None)
+    steps: dict[str, StepSeconds] = {}
+    for cell, each in expected.items() if options.attempts == 1 else ():
+        like = cell if cell in whole else newest
+        if each is not None and like is not None:
+            shared = by_step(each, workspace.records(like)[-1].step_seconds)
+            steps |= {cell: shared} if shared is not None else {}
     known = RunHistory(steps=steps, words=RunWords(workspace, cells).of_attempt)
     with Progress(expected, options.workers, known=known) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
     disproofs, fell = questions.settled(workspace)
     if given.as_json:
-        rows = [
-            {**verdict_row(workspace, cell), "result": result.outcomes.get(cell)} for cell in cells
-        ]
-        envelope({"cells": rows, "disproved": disproofs, "fell": fell})
+        documents = [{**verdict_row(workspace, c), "result": result.outcomes.get(c)} for c in cells]
+        envelope({"cells": documents, "disproved": disproofs, "fell": fell})
     else:
         print_verdicts(workspace, cells)
         # What fails in a cell that works fails in every combination of its release: its score says
         # so.
         print_failures(_not_working(workspace, result.outcomes))
-        _print_times(result.records)
+        spent = [record.step_seconds for record in result.records]
+        parts = {
+            "install": sum(step.install or 0 for step in spent),
+            "import": sum(step.import_ or 0 for step in spent),
+            "suite": sum(step.suite or 0 for step in spent),
+            "compat itself": sum(step.overhead or 0 for step in spent),
+        }
+        if total := sum(parts.values()):
+            shares = (f"{name} {s:.0f} s ({100 * s / total:.0f} %)" for name, s in parts.items())
+            note(f"Time in cells: {', '.join(shares)}")
         for line in (*learnt(workspace, result.outcomes), next_step(workspace, result.outcomes)):
             prose(line)
         tell_disproofs(disproofs, fell)
@@ -401,34 +342,14 @@ def _exit_code(workspace: Workspace, result: BatchResult) -> int:
     return 0 if all_work else 1
 
 
-def _print_times(records: Sequence[Record]) -> None:
-    steps = [record.step_seconds for record in records]
-    parts = {
-        "install": sum(step.install or 0 for step in steps),
-        "import": sum(step.import_ or 0 for step in steps),
-        "suite": sum(step.suite or 0 for step in steps),
-        "compat itself": sum(step.overhead or 0 for step in steps),
-    }
-    whole = sum(parts.values())
-    if whole:
-        shares = ", ".join(
-            f"{name} {seconds:.0f} s ({100 * seconds / whole:.0f} %)"
-            for name, seconds in parts.items()
-        )
-        note(f"Time in cells: {shares}")
-
-
 def _print_dry_run(workspace: Workspace, chosen: Sequence[CellToRun], options: RunOptions) -> None:
     workers = options.workers
     cells = [choice.cell for choice in chosen if not choice.obstacle]
     megabytes = min(workers, len(cells)) * workspace.matrix.suite.disk_mb
     if given.as_json:
-        rows = [
-            {"id": choice.cell, "reason": choice.reason, "obstacle": choice.obstacle}
-            for choice in chosen
-        ]
         seconds = seconds_together(workspace, cells, options)
         minutes = None if seconds is None else round(seconds / 60, 1)
+        rows = [{"id": c.cell, "reason": c.reason, "obstacle": c.obstacle} for c in chosen]
         envelope({"cells": rows, "minutes": minutes, "most_mb": megabytes, "jobs": workers})
         return
     for choice in chosen:

@@ -3,23 +3,15 @@
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
 from compat import files
 from compat.advise.commands import Whereabouts, commands, suite_lines
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli import verdicts
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import show_plain
 from compat.cli.machine import now
-from compat.cli.options import MatrixName, OtherPlatform, workspace_of
+from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
-from compat.cli.verdicts import (
-    RunWords,
-    cautions_of,
-    print_table,
-    print_verdicts,
-    verdict_row,
-    verdict_words,
-)
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
 from compat.plan.cell import readable_cell, split_platform
@@ -36,19 +28,13 @@ MOST_LINES = 60
 
 
 def show_command(
-    matrix: MatrixName,
-    cell: Annotated[str, Argument(metavar="[CELL]", help="One cell, with its test results.")] = "",
-    by_cell: Annotated[
-        bool, Option("--cells", help="A line for each cell instead of the grid.")
-    ] = False,
-    table: Annotated[bool, Option("--table", help="Capability by release, as Markdown.")] = False,
-    plain: Annotated[
-        bool, Option("--plain", help="What a plain install of each release comes to.")
-    ] = False,
-    write: Annotated[
-        Path | None, Option("--into", metavar="FILE", help="Put the table between its marks there.")
-    ] = None,
-    platform: OtherPlatform = "",
+    matrix: str = MATRIX_NAME,
+    cell: str = argument("One cell, with its test results.", metavar="[CELL]"),
+    by_cell: bool = option("A line for each cell instead of the grid.", "--cells"),
+    table: bool = option("Capability by release, as Markdown."),
+    plain: bool = option("What a plain install of each release comes to."),
+    write: Path | None = option("Put the table between its marks there.", "--into", metavar="FILE"),
+    platform: str = OTHER_PLATFORM,
 ) -> None:
     """Show results as a grid, or everything about one cell.
 
@@ -76,19 +62,39 @@ def show_command(
         show_plain(workspace)
         return
     if has_table:
-        raise Exit(_capabilities(workspace, write))
+        snapshot = workspace.snapshot
+        text = capability_table(snapshot, workspace.described)
+        if write is None:
+            print(text, end="")
+        else:
+            before = files.read(write).decode(errors="replace")
+            try:
+                after = with_table(before, text)
+            except ValueError as error:
+                hint = "put the two marks where the table is to be"
+                raise UsageError.of(str(error), path=str(write), hint=hint) from error
+            note(f"{write}: {'written' if files.write(write, after) else 'current'}")
+        bare = unexplained(snapshot)
+        for of, name in bare:
+            why = f"no [[known]] entry of {snapshot.matrix.name} says why"
+            note(f"warning: {name} is 'no' in {of}, and {why}")
+        raise Exit(1 if bare else 0)
     cells = [cell] if cell else workspace.shown_ids()
     if cell and not workspace.is_known(cell):
-        _refuse_unknown(workspace, cell)
+        verdict = workspace.verdict(cell)
+        says_nothing = verdict.evidence == "none" and not verdict.blocked_by
+        if cell not in workspace.learnt.plain and says_nothing:
+            hint = f"compat run {workspace.name} {cell} finds out"
+            raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
     if given.as_json:
-        rows = [verdict_row(workspace, name) for name in cells]
+        rows = [verdicts.verdict_row(workspace, name) for name in cells]
         envelope({"matrix": matrix, "cells": rows})
     elif cell:
         _print_results(workspace, cell)
     elif by_cell:
-        print_table(workspace, cells)
+        verdicts.print_table(workspace, cells)
     else:
-        print_verdicts(workspace, cells, few=0)
+        verdicts.print_verdicts(workspace, cells, few=0)
         if not cells:
             note(f"nothing is known of {matrix} yet; compat run {matrix} finds out")
     damaged = workspace.damaged(now())
@@ -97,81 +103,40 @@ def show_command(
     raise Exit(1 if damaged else 0)
 
 
-def _refuse_unknown(workspace: Workspace, cell: str) -> None:
-    verdict = workspace.verdict(cell)
-    says_nothing = verdict.evidence == "none" and not verdict.blocked_by
-    if cell not in workspace.learnt.plain and says_nothing:
-        hint = f"compat run {workspace.name} {cell} finds out"
-        raise UsageError.of(f"nothing is known of cell {cell!r}", hint=hint)
-
-
-def _capabilities(workspace: Workspace, path: Path | None) -> int:
-    """Print the table of capabilities, or put it into a file; 1 when a `no` has no declared
-    explanation.
-    """
-    snapshot = workspace.snapshot
-    text = capability_table(snapshot, workspace.described)
-    if path is None:
-        print(text, end="")
-    else:
-        before = files.read(path).decode(errors="replace")
-        try:
-            after = with_table(before, text)
-        except ValueError as fault:
-            raise UsageError.of(
-                str(fault), path=str(path), hint="put the two marks where the table is to be"
-            ) from fault
-        note(f"{path}: {'written' if files.write(path, after) else 'current'}")
-    bare = unexplained(snapshot)
-    for cell, name in bare:
-        note(
-            f"warning: {name} is 'no' in {cell}, and no [[known]] entry of {snapshot.matrix.name}"
-            " says why"
-        )
-    return 1 if bare else 0
-
-
 def _print_results(workspace: Workspace, cell: str) -> None:
     verdict = workspace.verdict(cell)
     say(
-        f"{cell}: {verdict_words(workspace, cell)}, {verdict.evidence}"
+        f"{cell}: {verdicts.verdict_words(workspace, cell)}, {verdict.evidence}"
         + (f", since {verdict.since}" if verdict.since else "")
     )
     if verdict.score.words:
         say(f"  {verdict.score.words}")
     faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
-    for reason in verdict.reasons:
-        say(f"  {reason}")
-    for caution in cautions_of(workspace, cell):
-        say(f"  caution: {caution}")
+    say(*verdict.reasons, indent=2)
+    say(*(f"caution: {caution}" for caution in verdicts.cautions_of(workspace, cell)), indent=2)
     asked = readable_cell(cell, workspace.matrix)
     for install in plain_of_cell(workspace.snapshot, asked) if asked else ():
         say(f"  a plain install today: {install_line(install)}")
-    for line in answer_lines(verdict.capabilities, faults):
-        say(f"  {line}")
+    say(*answer_lines(verdict.capabilities, faults), indent=2)
     if verdict.helpers:
         say("  of the suite's own helpers, which say nothing about the library:")
-    for capability in verdict.helpers:
-        say(f"    {_answer(capability)}")
+    say(*map(_answer, verdict.helpers), indent=4)
     records = workspace.records(cell)
     # Only of a failed test it takes the other cells of the release to say what a run came to.
     has_failed = any(
         isinstance(record.outcome, Failed) and record.outcome.stage == "test" for record in records
     )
-    run_words = RunWords(workspace, [cell] if has_failed else [])
+    run_words = verdicts.RunWords(workspace, [cell] if has_failed else [])
     for record in records:
         result = f"{run_words.of_record(record)}, {record.seconds:.0f} s"
         if record.tier == "smoke":
             result = f"{result}, the core of the suite alone"
         say(f"  run of {record.started:%Y-%m-%d %H:%M} UTC at {record.isolation}: {result}")
-    for remark in records[-1].remarks if records else ():
-        say(f"  {remark}")
+    say(*records[-1].remarks if records else (), indent=2)
     if records and records[-1].log:
         say("  log around the first error:")
-        for line in records[-1].log.splitlines():
-            say(f"    {line}")
-    for line in reproduction(workspace, cell):
-        say(f"  {line}")
+        say(*records[-1].log.splitlines(), indent=4)
+    say(*reproduction(workspace, cell), indent=2)
 
 
 def answer_lines(capabilities: Sequence[Capability], faults: Mapping[str, str]) -> Iterator[str]:

@@ -13,23 +13,8 @@ from typing import NoReturn
 from packaging.version import Version
 
 from compat import pipeline
+from compat.cli import machine
 from compat.cli.arguments import Exit
-from compat.cli.machine import (
-    bench_of,
-    cache_folder,
-    environ,
-    host_class,
-    install_variables,
-    interpreter,
-    level_folder,
-    level_of,
-    missing_interpreter,
-    now,
-    readable_places,
-    run_url,
-    sandbox_folder,
-    without_places,
-)
 from compat.cli.options import LockerName, refuse_faulty_suite
 from compat.cli.progress import Progress
 from compat.declare.parsing import minor_series, parse_release
@@ -59,9 +44,13 @@ def locker_of(
     """
     if name == "pip-tools":
         return PipToolsLocker(
-            workspace.index, workspace.source, environ(), interpreter, cache_folder()
+            workspace.index,
+            workspace.source,
+            machine.environ(),
+            machine.interpreter,
+            machine.cache_folder(),
         )
-    builder = Builder(lambda python: workshop_of(workspace, python, level or level_of("")))
+    builder = Builder(lambda python: workshop_of(workspace, python, level or machine.level_of("")))
     return _uv(workspace, builder, shown)
 
 
@@ -71,7 +60,7 @@ def probing_locker(workspace: Workspace) -> Locker:
     What a source distribution requires it learns from one build for each Python, whatever the date:
     that decides the tools of a build, seldom what comes of it. Its locks are none to install.
     """
-    builder = Builder(lambda python: workshop_of(workspace, python, level_of("")))
+    builder = Builder(lambda python: workshop_of(workspace, python, machine.level_of("")))
     known: dict[tuple[Pin, str], Published] = {}
 
     def build(inputs: Inputs, pin: Pin) -> Published | Refusal:
@@ -110,15 +99,15 @@ def wheels_locker(workspace: Workspace, name: LockerName) -> Locker:
 
 
 def _uv(workspace: Workspace, build: Build | None, shown: Sequence[SourceRelease] = ()) -> Locker:
-    environment = {"UV_CACHE_DIR": str(sandbox_folder() / "uv"), **environ()}
+    environment = {"UV_CACHE_DIR": str(machine.sandbox_folder() / "uv"), **machine.environ()}
     named = tuple(map(parse_release, workspace.matrix.builds))
     builds = NamedBuilds(named, workspace.source, build)
-    find_python = partial(interpreter, platform=workspace.matrix.platform)
+    find_python = partial(machine.interpreter, platform=workspace.matrix.platform)
     return UvLocker(workspace.index, environment, find_python, builds, shown)
 
 
 def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Workshop:
-    python = interpreter(patch, workspace.matrix.platform)
+    python = machine.interpreter(patch, workspace.matrix.platform)
     suite = workspace.matrix.suite
     if python is None:
         series = python_name(patch, workspace.matrix.platform)
@@ -130,7 +119,7 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
         python=python,
         level=level,
         index=workspace.index,
-        variables=install_variables(workspace.index, level),
+        variables=machine.install_variables(workspace.index, level),
         limits=Limits(
             wall_seconds=BUILD_SECONDS,
             silence_seconds=BUILD_SECONDS,
@@ -139,8 +128,8 @@ def workshop_of(workspace: Workspace, patch: Version, level: Isolation) -> Works
             output_mb=5,
             disk_mb=suite.disk_mb,
         ),
-        shelf=str(level_folder(level) / "builds"),
-        readable=readable_places(python),
+        shelf=str(machine.level_folder(level) / "builds"),
+        readable=machine.readable_places(python),
     )
 
 
@@ -154,7 +143,7 @@ class MachineSearch:
         refuse_faulty_suite(workspace)
         self._workspace = workspace
         self._interruption = Interruption()
-        self.machine = ThisMachine(workspace, level_of(isolation))
+        self.machine = ThisMachine(workspace, machine.level_of(isolation))
         self.cancel = self._interruption.cancel
 
     def progress(self, cells: Iterable[str], workers: int = 1) -> Progress:
@@ -193,26 +182,28 @@ class ThisMachine:
         self._workspace = workspace
         self._shown = shown
         self.level: Isolation = level
-        self.host = host_class()
-        self.run_url = run_url()
+        self.host = machine.host_class()
+        self.run_url = machine.run_url()
 
     def clock(self) -> datetime.datetime:
-        return now()
+        return machine.now()
 
     def cells(self) -> Path:
-        return sandbox_folder(self.level) / "cells"
+        return machine.sandbox_folder(self.level) / "cells"
 
     def bench(self, job: Job, worker: str, keep: bool) -> Bench:
-        return bench_of(job, worker, self._workspace.index, self.level, keep)
+        return machine.bench_of(job, worker, self._workspace.index, self.level, keep)
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
-        return missing_interpreter(lock)
+        version = lock.inputs.python
+        is_there = machine.interpreter(version, lock.inputs.platform) is not None
+        return None if is_there else Version(f"{version.major}.{version.minor}")
 
     def locker(self) -> Locker:
         return locker_of(self._workspace, "uv", self.level, self._shown)
 
     def redacted(self, text: str) -> str:
-        return without_places(text)
+        return machine.without_places(text)
 
     def workers(self, options: RunOptions, cancel: threading.Event) -> int:
         return options.workers

@@ -5,51 +5,24 @@ over scheduled workflows.
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Annotated
 
 import msgspec
 import requests
 
-from compat.cli.arguments import Argument, Exit, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import environ, now
-from compat.cli.options import MatrixName, matrices_folder
+from compat.cli.options import MATRIX_NAME, matrices_folder
 from compat.cli.output import envelope, note, say
 from compat.errors import ServiceUnreachable, UsageError
+from compat.github import standing
 from compat.github.client import Again, GitHub, overdue
-from compat.github.measured import GitRepository, PushResult, push_measured
-from compat.github.standing import (
-    Branches,
-    IssueKey,
-    Outcome,
-    Wanted,
-    diff_of,
-    requested,
-    sync_issue,
-    sync_pull_request,
-    waiting,
-)
+from compat.github.measured import GitRepository, push_measured
+from compat.pipeline import ProposedMoves
 from compat.policy.proposal import Proposal
-from compat.results.snapshot import Snapshot
-from compat.rewrite.ranges import RepositoryFile
 from compat.site.paths import segment
-from compat.value import Value
 
 API = "https://api.github.com"
 LABEL = "minimum versions"
-
-
-class GitHubTarget(Value, frozen=True, kw_only=True):
-    """Where the pull request and the issue go; `site` is the address of the published pages, if
-    there are any.
-    """
-
-    repository: str
-    base: str
-    site: str
-    dry_run: bool
-
-    def github(self) -> GitHub:
-        return github_of(self.repository)
 
 
 def github_of(repository: str) -> GitHub:
@@ -67,33 +40,20 @@ def github_of(repository: str) -> GitHub:
 
 
 def sync(
-    desk: GitHubTarget,
-    snapshot: Snapshot,
-    proposals: Sequence[Proposal],
-    files: Sequence[RepositoryFile],
-) -> tuple[Outcome, Outcome]:
-    github = desk.github()
-    key = re.sub("[^a-z0-9]+", "-", f"floors-{snapshot.matrix.name}").strip("-")
-    branches = Branches(
-        own=f"compat/{key}", base=desk.base or environ().get("GITHUB_REF_NAME") or "main"
-    )
-    pull, issue = desired(snapshot.matrix.title, proposals, files, desk.site)
-    thread = IssueKey(key=key, label=LABEL)
-    return (
-        sync_pull_request(github, branches, pull, dry_run=desk.dry_run),
-        sync_issue(github, thread, issue, dry_run=desk.dry_run),
-    )
-
-
-def desired(
-    title: str, proposals: Sequence[Proposal], files: Sequence[RepositoryFile], site: str
-) -> tuple[Wanted | None, Wanted | None]:
-    """Return the pull request and the issue that should stand; None where there is nothing to
-    say.
+    moves: ProposedMoves, repository: str, base: str, site: str, dry_run: bool
+) -> dict[str, standing.Outcome]:
+    """Bring the pull request and the issue to what they should be; `site` is the address of the
+    published pages, if there are any.
     """
-    opened = [proposal for proposal in proposals if proposal.is_open]
-    others = [proposal for proposal in proposals if not proposal.is_open]
-    changed = tuple(file for file in files if file.before != file.after)
+    github, title = github_of(repository), moves.snapshot.matrix.title
+    key = re.sub("[^a-z0-9]+", "-", f"floors-{moves.snapshot.matrix.name}").strip("-")
+    base = base or environ().get("GITHUB_REF_NAME") or "main"
+    changed = tuple(file for file in moves.changed if file.before != file.after)
+    opened = [proposal for proposal in moves.proposals if proposal.is_open]
+    others = [proposal for proposal in moves.proposals if not proposal.is_open]
+
+    def digest(proposals: Sequence[Proposal]) -> str:
+        return hashlib.sha256("".join(p.digest for p in proposals).encode()).hexdigest()
 
     def page_of(cell: str) -> str:
         return f"{site}cell/{segment(cell)}/"
@@ -101,38 +61,30 @@ def desired(
     cell_url = page_of if site else None
     pull, issue = None, None
     if opened and changed:
-        text = requested(opened, title, diff_of(changed), cell_url)
-        pull = Wanted(title=text.title, body=text.body, digest=_digest(opened), files=changed)
+        text = standing.requested(opened, title, standing.diff_of(changed), cell_url)
+        pull = standing.Wanted(
+            title=text.title, body=text.body, digest=digest(opened), files=changed
+        )
     if others:
-        text = waiting(others, title, cell_url)
-        issue = Wanted(title=text.title, body=text.body, digest=_digest(others))
-    return pull, issue
+        text = standing.waiting(others, title, cell_url)
+        issue = standing.Wanted(title=text.title, body=text.body, digest=digest(others))
+    branches, thread = (
+        standing.Branches(own=f"compat/{key}", base=base),
+        standing.IssueKey(key=key, label=LABEL),
+    )
+    return {
+        "pull request": standing.sync_pull_request(github, branches, pull, dry_run=dry_run),
+        "issue": standing.sync_issue(github, thread, issue, dry_run=dry_run),
+    }
 
 
-def print_outcome(what: str, outcome: Outcome) -> None:
-    left = "left alone: " if outcome.did == "left-alone" else ""
-    say(f"{what}: {left}{outcome.sentence}{f'  {outcome.url}' if outcome.url else ''}")
-    if outcome.did == "would-do":
-        for part in (outcome.title, outcome.body, outcome.diff):
-            for line in part.splitlines():
-                say(line)
-
-
-def _digest(proposals: Sequence[Proposal]) -> str:
-    return hashlib.sha256("".join(proposal.digest for proposal in proposals).encode()).hexdigest()
-
-
-RepositoryName = Annotated[
-    str, Option("--repository", help="owner/name on GitHub; else GITHUB_REPOSITORY.")
-]
+REPOSITORY_NAME = option("owner/name on GitHub; else GITHUB_REPOSITORY.")
 
 
 def keep_command(
-    matrix: MatrixName,
-    branch: Annotated[
-        str, Option("--branch", help="Push to this branch of origin; without it, only commit.")
-    ] = "",
-    repository: RepositoryName = "",
+    matrix: str = MATRIX_NAME,
+    branch: str = option("Push to this branch of origin; without it, only commit."),
+    repository: str = REPOSITORY_NAME,
 ) -> None:
     """Commit and push the catalogue, locks and records of a matrix.
 
@@ -154,30 +106,25 @@ def keep_command(
     if given.as_json:
         envelope({"matrix": matrix, **msgspec.to_builtins(result)})
     else:
-        _show(matrix, result)
-
-
-def _show(matrix: str, result: PushResult) -> None:
-    match result.outcome:
-        case "nothing-new":
-            note(f"nothing new to keep of {matrix}")
-        case "committed":
-            say(f"{matrix}: committed as {result.commit[:12]}")
-            note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")
-        case "pushed":
-            say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
-        case "offered":
-            note(result.because)
-            say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
+        match result.outcome:
+            case "nothing-new":
+                note(f"nothing new to keep of {matrix}")
+            case "committed":
+                say(f"{matrix}: committed as {result.commit[:12]}")
+                note(f"Next: compat ci push {matrix} --branch BRANCH pushes, or git push.")
+            case "pushed":
+                say(f"{matrix}: pushed to {result.branch} as {result.commit[:12]}")
+            case "offered":
+                note(result.because)
+                say(f"{matrix}: pull request {result.url} from {result.head} to {result.branch}")
 
 
 def watchdog_command(
-    workflow: Annotated[
-        str,
-        Argument(metavar="WORKFLOW", help="A file of .github/workflows, for example matrix.yml."),
-    ],
-    days: Annotated[int, Option("--days", min=1, help="How old its newest success may be.")],
-    repository: RepositoryName = "",
+    workflow: str = argument(
+        "A file of .github/workflows, for example matrix.yml.", metavar="WORKFLOW"
+    ),
+    days: int = option("How old its newest success may be.", min=1),
+    repository: str = REPOSITORY_NAME,
 ) -> None:
     """Check that a scheduled workflow still runs.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from compat.cli.output import console, say, table
 from compat.errors import one_line
-from compat.results.answer import EXCUSED, STATE_WORDS, Answer, Blame, beside, blame_of, by_evidence
+from compat.results.answer import EXCUSED, STATE_WORDS, Blame, beside, blame_of, by_evidence
 from compat.run.outcome import Failed, Outcome, parse_outcome
 from compat.site.status import style_of
 from compat.site.wording import cause_sentence, count, listed
@@ -70,7 +70,7 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
     A cell that the matrix cannot read any more, or of a lane, has no place in a grid, so it has a
     line.
     """
-    from compat.cli.grid import print_grid
+    from compat.cli.grid import print_grid, sign_text
 
     out, known = console(), workspace.known_places
     entries = {cell: known.by_id[cell] for cell in cells if cell in known.by_id}
@@ -84,10 +84,12 @@ def print_verdicts(workspace: Workspace, cells: Sequence[str], few: int = FEW) -
         return
     rows = []
     for cell in cells:
-        columns = _columns(workspace, cell)
+        columns, entry, sign = _columns(workspace, cell), known.by_id.get(cell), ""
         del columns["outcome"]
-        entry = known.by_id.get(cell)
-        rows.append((_cell_sign(workspace, entry), *columns.values()))
+        if entry is not None:  # one that the matrix cannot read any more is not on the site either
+            style = style_of(entry, beside(workspace.at_hand, entry))
+            sign = sign_text(out, style, is_stale=entry.stale).plain
+        rows.append((sign, *columns.values()))
     table(("", "cell", "verdict", "score", "latest"), rows)
 
 
@@ -102,10 +104,8 @@ class RunWords:
     """
 
     def __init__(self, workspace: Workspace, cells: Iterable[str]) -> None:
-        known, self._titles = (
-            workspace.at_hand,
-            {capability.id: capability.title for capability in workspace.described},
-        )
+        known = workspace.at_hand
+        self._titles = {capability.id: capability.title for capability in workspace.described}
         self._faults = {
             cell: known.attribution.context(entry.cell, known.present).faults
             for cell in cells
@@ -174,15 +174,6 @@ def _columns(workspace: Workspace, cell: str) -> dict[str, str]:
         "latest": latest,
         "outcome": outcome,
     }
-
-
-def _cell_sign(workspace: Workspace, entry: Answer | None) -> str:
-    from compat.cli.grid import sign_text
-
-    if entry is None:
-        return ""  # A cell that the matrix cannot read any more is not on the site either.
-    style = style_of(entry, beside(workspace.at_hand, entry))
-    return sign_text(console(), style, is_stale=entry.stale).plain
 
 
 def _last_outcome(workspace: Workspace, cell: str) -> str | None:

@@ -2,26 +2,24 @@
 beside the matrix.
 """
 
-from typing import Annotated
-
 from packaging.version import Version
 
-from compat.cli.arguments import Argument, Option, given
+from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.options import (
-    At,
-    IsolationLevel,
-    MatrixName,
+    AT,
+    ISOLATION_LEVEL,
+    MATRIX_NAME,
     kept_version,
     needs_extra,
     workspace_of,
 )
-from compat.cli.output import envelope, prose, say, table
+from compat.cli.output import envelope, note, prose, say, table
 from compat.declare.faults import choice
-from compat.declare.matrix import InterpreterAxis, PackageAxis
-from compat.errors import UsageError
-from compat.results.snapshot import Snapshot
-from compat.search.needs import kept_needs
-from compat.search.why import Keeper, PythonFloor, package_floor, python_floor, subject_coordinates
+from compat.declare.matrix import PackageAxis
+from compat.errors import NothingToDo, UsageError
+from compat.results.record import Record
+from compat.search import why
+from compat.search.needs import Needs, kept_needs
 from compat.site.why_words import (
     BLIND_SPOTS,
     below_sentence,
@@ -37,23 +35,18 @@ from compat.site.why_words import (
 from compat.site.wording import count
 from compat.workspace import Workspace
 
-_OWN: tuple[Keeper, ...] = ("code", "type", "annotation", "guard")
-AxisName = Annotated[str, Argument(metavar="AXIS", help="The axis, for example python.")]
-Write = Annotated[
-    bool, Option("--write", help="Read the wheels that were not read yet, and keep what they need.")
-]
-Try = Annotated[
-    bool, Option("--try", help="Run a cell below with annotations postponed in a changed copy.")
-]
+_OWN: tuple[why.Keeper, ...] = ("code", "type", "annotation", "guard")
 
 
 def why_command(
-    matrix: MatrixName,
-    axis: AxisName,
-    at: At = None,
-    write: Write = False,
-    try_it: Try = False,
-    isolation: IsolationLevel = "",
+    matrix: str = MATRIX_NAME,
+    axis: str = argument("The axis, for example python.", metavar="AXIS"),
+    at: list[str] | None = AT,
+    write: bool = option("Read the wheels that were not read yet, and keep what they need."),
+    try_it: bool = option(
+        "Run a cell below with annotations postponed in a changed copy.", "--try"
+    ),
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Explain what pins an axis's minimum version.
 
@@ -67,28 +60,54 @@ def why_command(
     Examples: compat find reason tff python --at tff=0.36.0
     """
     workspace = workspace_of(matrix)
-    versions = dict(map(kept_version, at or ()))
-    chosen = _axis(workspace, axis, versions)
-    known = workspace.known
-    release = _release(known, versions)
+    versions, known = dict(map(kept_version, at or ())), workspace.known
+    axes, subject = {each.name: each for each in workspace.matrix.axes}, known.matrix.subject_axis
+    for named in (axis, *versions):
+        if named not in axes:
+            message = f"matrix {workspace.name!r} has no axis {named!r}"
+            raise UsageError.of(message, hint=choice(named, list(axes)))
+    chosen, release = axes[axis], versions.get(subject.name)
+    if chosen == subject:
+        raise UsageError.of(
+            f"{axis!r} is the release that is asked about, so ask for another axis",
+            hint=f"compat find reason {workspace.name} python --at {axis}=VERSION",
+        )
+    coordinates = why.subject_coordinates(known)
+    if release is not None and release not in coordinates:
+        ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""
+        raise UsageError.of(f"axis {subject.name!r} has no version {release}", hint=ends)
+    coordinates = coordinates if release is None else (release,)
     if isinstance(chosen, PackageAxis):
         if write or try_it:
             raise UsageError.of("--write and --try are for the Python axis", path=f"--at {axis}")
-        _tell_package(known, chosen, release)
+        package = chosen.package
+        lowest = [why.package_floor(known, chosen, version) for version in coordinates]
+        if given.as_json:
+            from compat.site.api.documents import package_document
+
+            envelope({"releases": [package_document(bound) for bound in lowest]})
+        for bound in () if given.as_json else lowest:
+            say(package_sentence(bound))
+            if release is not None:
+                none = f"No cell below {package} {bound.lower} has run."
+                none = none if bound.lower else "No lower bound, so no cell lies below it."
+                say(*[below_sentence(cell, package) for cell in bound.below] or [none], indent=2)
         return
     needs = kept_needs(workspace.folder)
     if write or try_it:
         needs_extra("sources", "vermin")
     if write:
-        from compat.cli.why_needs import needs_read
+        from compat.fleet.wheel_needs import WheelNeeds, keep_needs, reader_name, releases_to_read
 
-        needs = needs_read(workspace, needs, release)
+        unread_releases = releases_to_read(workspace, needs, release)
+        read = WheelNeeds(workspace).read(unread_releases, note)
+        if read:
+            needs = kept_needs(workspace.folder).with_releases(read, reader_name())
+            keep_needs(workspace, needs)
+        note(f"{count(len(read), 'release')} read and kept")
     if try_it:
-        from compat.cli.why_needs import needs_tried
-
-        needs = needs_tried(workspace, needs, versions, isolation)
-    coordinates = subject_coordinates(known) if release is None else (release,)
-    floors = [python_floor(known, needs, version) for version in coordinates]
+        needs = _needs_tried(workspace, needs, versions, isolation)
+    floors = [why.python_floor(known, needs, version) for version in coordinates]
     if given.as_json:
         from compat.site.api.documents import python_document
 
@@ -96,107 +115,82 @@ def why_command(
         envelope({"read_by": needs.read_by, "releases": documents, "limits": BLIND_SPOTS})
         return
     if release is None:
-        _print_table(floors)
+        names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
+        more = ("kept by", "works on", "below", "postponed, below")
+        rows = []
+        for floor in floors:
+            cells = [floor.release, floor.bounds.get("declared", "none")]
+            for kind in _OWN:
+                series = floor.bounds.get(kind, "-")
+                groups = floor.needs.needs if floor.needs is not None else ()
+                of = [g for g in groups if g.kind == kind and g.series == series]
+                shown = f"{series} ({of[0].places}/{of[0].files})" if of else series
+                cells.append("?" if floor.needs is None else shown)
+            cells += [short_answer(floor), floor.works_on, below_words(floor), tried_words(floor)]
+            rows.append(cells)
+        table((*names, *more), rows)
     else:
-        _print_python(floors[0], known.matrix.subject_axis.package)
+        (floor,) = floors
+        asked = floor.requires_python
+        declared = f"says {asked}" if asked else "is not declared"
+        say(f"{subject.package} {floor.release}: requires-python {declared}")
+        say(keeper_sentence(floor))
+        say(*place_lines(floor) if floor.keepers else (), indent=2)
+        if floor.unreached:
+            say(unreached_sentence(floor))
+        say(*(below_sentence(cell, "Python") for cell in floor.below))
+        if not floor.below:
+            say(f"The release itself was not run on a Python older than {floor.series}.")
+        say(*(changed_sentence(floor, run) for run in floor.changed))
     unread = sum(floor.needs is None for floor in floors)
     if unread:
-        prose(
-            f"{count(unread, 'release')} not read yet; `compat find reason"
-            f" {known.matrix.name} python"
-            " --write` reads the wheels"
-        )
+        how = f"`compat find reason {known.matrix.name} python --write` reads the wheels"
+        prose(f"{count(unread, 'release')} not read yet; {how}")
     elif needs.read_by:
         prose(f"Detected by {needs.read_by}. {BLIND_SPOTS}")
 
 
-def _axis(
-    workspace: Workspace, name: str, versions: dict[str, Version]
-) -> InterpreterAxis | PackageAxis:
-    axes = {axis.name: axis for axis in workspace.matrix.axes}
-    for named in (name, *versions):
-        if named not in axes:
-            message = f"matrix {workspace.name!r} has no axis {named!r}"
-            raise UsageError.of(message, hint=choice(named, list(axes)))
-    chosen = axes[name]
-    if chosen == workspace.matrix.subject_axis:
-        raise UsageError.of(
-            f"{name!r} is the release that is asked about, so ask for another axis",
-            hint=f"compat find reason {workspace.name} python --at {name}=VERSION",
+def _needs_tried(
+    workspace: Workspace, needs: Needs, versions: dict[str, Version], isolation: str
+) -> Needs:
+    from compat import pipeline
+    from compat.cli.this_machine import MachineSearch
+    from compat.fleet.wheel_needs import keep_needs, try_postponed
+
+    subject = workspace.matrix.subject
+    if subject not in versions:
+        raise UsageError.of("--try needs one release", hint=f"--at {subject}=VERSION")
+    floor = why.python_floor(workspace.known, needs, versions[subject])
+    python = workspace.matrix.interpreters.name
+    cells = [
+        entry.cell
+        for entry in workspace.known.entries
+        if entry.cell.on(python).version < Version(floor.series)
+        and all(entry.cell.on(axis).version == version for axis, version in versions.items())
+    ]
+    locked = [cell for cell in cells if cell.id in workspace.lock_digests]
+    if not locked:
+        raise NothingToDo.of(
+            f"no locked cell of {subject} {versions[subject]} lies below Python {floor.series}",
+            hint="compat matrix lock MATRIX CELL makes one, relaxed, below requires-python",
         )
-    return chosen
+    cell = max(locked, key=lambda cell: cell.versions)
+    search = MachineSearch(workspace, isolation)
 
+    def run_cell(files: tuple[str, ...]) -> Record | None:
+        with search.progress([cell.id]) as progress:
+            result = pipeline.run_postponed(
+                workspace, cell.id, files, search.machine, search.cancel, progress
+            )
+        is_answer = cell.id not in result.unanswered and not result.suite_faults
+        return next(iter(result.records), None) if is_answer else None
 
-def _release(snapshot: Snapshot, versions: dict[str, Version]) -> Version | None:
-    axis = snapshot.matrix.subject_axis
-    asked = versions.get(axis.name)
-    if asked is None:
-        return None
-    coordinates = subject_coordinates(snapshot)
-    if asked not in coordinates:
-        ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""
-        raise UsageError.of(f"axis {axis.name!r} has no version {asked}", hint=ends)
-    return asked
-
-
-def _print_python(floor: PythonFloor, subject: str) -> None:
-    declared = f"says {floor.requires_python}" if floor.requires_python else "is not declared"
-    say(f"{subject} {floor.release}: requires-python {declared}")
-    say(keeper_sentence(floor))
-    for line in place_lines(floor) if floor.keepers else ():
-        say(f"  {line}")
-    if floor.unreached:
-        say(unreached_sentence(floor))
-    for cell in floor.below:
-        say(below_sentence(cell, "Python"))
-    if not floor.below:
-        say(f"The release itself was not run on a Python older than {floor.series}.")
-    for run in floor.changed:
-        say(changed_sentence(floor, run))
-
-
-def _print_table(floors: list[PythonFloor]) -> None:
-    names = ("release", "declared", "code", "types", "annotations (places/files)", "guards")
-    more = ("kept by", "works on", "below", "postponed, below")
-    table((*names, *more), map(_row, floors))
-
-
-def _row(floor: PythonFloor) -> tuple[str, ...]:
-    return (
-        floor.release,
-        floor.bounds.get("declared", "none"),
-        *(_need(floor, kind) for kind in _OWN),
-        short_answer(floor),
-        floor.works_on,
-        below_words(floor),
-        tried_words(floor),
-    )
-
-
-def _need(floor: PythonFloor, kind: Keeper) -> str:
-    if floor.needs is None:
-        return "?"
-    series = floor.bounds.get(kind, "-")
-    groups = [g for g in floor.needs.needs if g.kind == kind and g.series == series]
-    return f"{series} ({groups[0].places}/{groups[0].files})" if groups else series
-
-
-def _tell_package(snapshot: Snapshot, axis: PackageAxis, release: Version | None) -> None:
-    coordinates = subject_coordinates(snapshot) if release is None else (release,)
-    floors = [package_floor(snapshot, axis, version) for version in coordinates]
-    if given.as_json:
-        from compat.site.api.documents import package_document
-
-        envelope({"releases": [package_document(floor) for floor in floors]})
-        return
-    for floor in floors:
-        say(package_sentence(floor))
-        if release is not None:
-            for cell in floor.below:
-                say(f"  {below_sentence(cell, axis.package)}")
-            if not floor.below:
-                say(
-                    f"  No cell below {axis.package} {floor.lower} has run."
-                    if floor.lower
-                    else "  No lower bound, so no cell lies below it."
-                )
+    run = try_postponed(workspace, cell, run_cell, note)
+    search.exit_if_interrupted()
+    if run is None:
+        note(f"{cell.id} could not be run, so nothing was learnt")
+        raise Exit(3)
+    # Minutes have passed, in which another command may have kept something.
+    needs = kept_needs(workspace.folder).with_changed(run)
+    keep_needs(workspace, needs)
+    return needs

@@ -12,26 +12,14 @@ import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 from packaging.version import Version
 
-from compat.cli.arguments import Argument, Exit, Option, given
-from compat.cli.machine import (
-    bench_of,
-    cache_folder,
-    disk_mb,
-    environ,
-    forget_environment,
-    interpreter,
-    level_folder,
-    level_of,
-    machine_places,
-    now,
-    sandbox_folder,
-)
-from compat.cli.options import IsolationLevel, index_settings
+from compat.cli import machine
+from compat.cli.arguments import Exit, argument, given, option
+from compat.cli.options import ISOLATION_LEVEL, index_settings
 from compat.cli.output import envelope, note, say
 from compat.cli.this_machine import ThisMachine
 from compat.errors import UsageError
@@ -40,7 +28,6 @@ from compat.fleet.local import Fleet
 from compat.lock.lockfile import Lock
 from compat.results.redact import redacted
 from compat.run.job import Bench, Job
-from compat.run.scratch import Scratch, remove_dead_folders
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -58,9 +45,9 @@ def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddr
         raise UsageError.of("a fleet needs Dask, which is not installed here", hint=hint)
     from compat.fleet.cluster import cluster_address, make_certificates
 
-    own = cache_folder() / "fleet"
+    own = machine.cache_folder() / "fleet"
     if serves and tls is None:
-        make_certificates(own, now().timestamp())
+        make_certificates(own, machine.now().timestamp())
     return cluster_address(text, tls, own)
 
 
@@ -69,7 +56,7 @@ class FleetMachine(ThisMachine):
 
     def __init__(self, workspace: Workspace, address: ClusterAddress) -> None:
         # Cells run at the workers' levels; what locking builds, it builds here.
-        super().__init__(workspace, level_of(""))
+        super().__init__(workspace, machine.level_of(""))
         self._address = address
         self._remote: Remote | None = None
 
@@ -114,7 +101,7 @@ class FleetMachine(ThisMachine):
 
     def redacted(self, text: str) -> str:
         places = () if self._remote is None else self._remote.places
-        return redacted(text, places=(*machine_places(), *sorted(places)))
+        return redacted(text, places=(*machine.machine_places(), *sorted(places)))
 
 
 # The series that a worker looks for: CPython 3.6 is the oldest that cells were made with, and the
@@ -123,32 +110,15 @@ _SERIES = range(6, 20)
 # A scheduler that is started anew is back within minutes; a worker that nobody calls ends then.
 PATIENCE_SECONDS = 600.0
 
-Address = Annotated[str, Argument(metavar="dask://HOST:PORT", help="Where the scheduler listens.")]
-Workers = Annotated[
-    int, Option("--workers", "-w", min=1, max=256, help="Cells at once: one worker each.")
-]
-ClusterWorkers = Annotated[
-    int, Option("--workers", "-w", min=0, max=256, help="Workers on this machine; 0 for none.")
-]
-Share = Annotated[
-    int, Option("--share", min=1, max=256, help="Offer this part of memory and disk: one in N.")
-]
-Tls = Annotated[
-    Path | None,
-    Option("--tls", metavar="FOLDER", help="Certificates: ca.pem, cert.pem, key.pem. Encrypts."),
-]
-Host = Annotated[str, Option("--host", help="The address to listen at.")]
-Port = Annotated[
-    int, Option("--port", min=0, max=65535, help="The port to listen at; 0 takes a free one.")
-]
+TLS = option("Certificates: ca.pem, cert.pem, key.pem. Encrypts.", metavar="FOLDER")
 
 
 def worker_command(
-    address: Address,
-    workers: Workers = 1,
-    share: Share = 1,
-    tls: Tls = None,
-    isolation: IsolationLevel = "",
+    address: str = argument("Where the scheduler listens.", metavar="dask://HOST:PORT"),
+    workers: int = option("Cells at once: one worker each.", "-w", min=1, max=256, default=1),
+    share: int = option("Offer this part of memory and disk: one in N.", min=1, max=256, default=1),
+    tls: Path | None = TLS,
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Run cells for another machine's `compat run --fleet`.
 
@@ -163,11 +133,11 @@ def worker_command(
     --tls ~/certificates --workers 4
     """
     where = address_of(address, tls)
-    forget_environment()
+    machine.forget_environment()
     if workers > 1:
         words = [
-            *_option("--isolation", isolation),
-            *_option("--index-url", given.index_url),
+            *_words("--isolation", isolation),
+            *_words("--index-url", given.index_url),
             *(w for url in given.extra_index_url or () for w in ("--extra-index-url", url)),
         ]
         processes = start_workers(where, workers, words)
@@ -182,31 +152,28 @@ def worker_command(
         # One that was killed by a signal has done no wrong itself, but is not there any more.
         raise Exit(max(3 if code < 0 else code for code in codes))
     index = index_settings()
-    level, resources = level_of(isolation), offered(share)
-    cells = sandbox_folder(level) / "cells"
-    remove_dead_folders(cells)
-    scratch = Scratch(cells)
-
-    def bench(job: Job, merged: bool) -> Bench:
-        merging = msgspec.structs.replace(index, merged=merged)
-        return bench_of(job, f"{scratch.folder.name}/0", merging, level, False)
-
+    level, resources = machine.level_of(isolation), offered(share)
     from compat.fleet.cluster import WorkerMachine
 
-    suites = level_folder(level) / "suites"
-    try:
-        machine = WorkerMachine(machine_places(), scratch.folder, suites, bench, now)
-        raise Exit(_served(where, machine, resources))
-    finally:
-        scratch.close()
+    with machine.scratch(machine.sandbox_folder(level) / "cells") as own:
+
+        def bench(job: Job, merged: bool) -> Bench:
+            merging = msgspec.structs.replace(index, merged=merged)
+            return machine.bench_of(job, f"{own.folder.name}/0", merging, level, False)
+
+        suites = machine.level_folder(level) / "suites"
+        hosted = WorkerMachine(machine.machine_places(), own.folder, suites, bench, machine.now)
+        raise Exit(_served(where, hosted, resources))
 
 
 def cluster_command(
-    workers: ClusterWorkers = 2,
-    host: Host = "127.0.0.1",
-    port: Port = 8786,
-    tls: Tls = None,
-    isolation: IsolationLevel = "",
+    workers: int = option("Workers on this machine; 0 for none.", "-w", min=0, max=256, default=2),
+    host: str = option("The address to listen at.", default="127.0.0.1"),
+    port: int = option(
+        "The port to listen at; 0 takes a free one.", min=0, max=65535, default=8786
+    ),
+    tls: Path | None = TLS,
+    isolation: str = ISOLATION_LEVEL,
 ) -> None:
     """Start a scheduler and local workers for `compat run --fleet`.
 
@@ -218,12 +185,12 @@ def cluster_command(
     --tls ~/certificates
     """
     where = address_of(f"dask://{host}:{port}", tls, serves=True)
-    forget_environment()
+    machine.forget_environment()
     processes: list[subprocess.Popen[bytes]] = []
 
     def ready(bound: int) -> None:
         bound_address = msgspec.structs.replace(where, port=bound)
-        processes.extend(start_workers(bound_address, workers, _option("--isolation", isolation)))
+        processes.extend(start_workers(bound_address, workers, _words("--isolation", isolation)))
         if given.as_json:
             envelope({"address": bound_address.text, "workers": workers})
         else:
@@ -255,8 +222,8 @@ def offered(share: int) -> dict[str, float]:
         "cell": 1,
         code_resource(): 1,
         "memory-mb": psutil.virtual_memory().available // 2**20 // share,
-        "disk-mb": disk_mb() // share,
-        **{python_resource(v): 1 for v in versions if interpreter(v) is not None},
+        "disk-mb": machine.disk_mb() // share,
+        **{python_resource(v): 1 for v in versions if machine.interpreter(v) is not None},
     }
 
 
@@ -264,18 +231,18 @@ def start_workers(
     where: ClusterAddress, workers: int, words: Sequence[str]
 ) -> list[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "compat", "fleet", "worker", where.text, f"--share={workers}"]
-    command += [*_option("--tls", where.tls), *words]
+    command += [*_words("--tls", where.tls), *words]
     # A folder `compat` where this starts is not ours.
-    variables = {**environ(), "PYTHONSAFEPATH": "1"}
+    variables = {**machine.environ(), "PYTHONSAFEPATH": "1"}
     return [
         subprocess.Popen(command, stdin=subprocess.DEVNULL, env=variables) for _ in range(workers)
     ]
 
 
-def _served(where: ClusterAddress, machine: WorkerMachine, resources: dict[str, float]) -> int:
+def _served(where: ClusterAddress, hosted: WorkerMachine, resources: dict[str, float]) -> int:
     from compat.fleet.cluster import CellHost, serve_cells
 
-    host, folder = CellHost(machine), machine.scratch / "dask"
+    host, folder = CellHost(hosted), hosted.scratch / "dask"
     interrupted: list[int] = []
 
     def stop(number: int) -> None:
@@ -298,5 +265,5 @@ def _served(where: ClusterAddress, machine: WorkerMachine, resources: dict[str, 
     return 3
 
 
-def _option(name: str, text: str | None) -> list[str]:
+def _words(name: str, text: str | None) -> list[str]:
     return [name, text] if text else []

@@ -97,7 +97,7 @@ def test_the_day_is_that_of_the_option_or_of_the_build(
 def test_a_day_that_is_none_is_refused(run: Run, out: Path) -> None:
     refused = run("publish", "--out", str(out), "--today", "tomorrow")
     assert refused.code == 2
-    assert "a date looks like 2026-11-22" in refused.err
+    assert "is not a date such as 2027-04-01" in refused.err
 
 
 def test_an_unknown_matrix_is_refused_with_the_nearest(run: Run, out: Path) -> None:

@@ -11,7 +11,7 @@ from actions import ACTIONS, ELSEWHERE, EXAMPLE, HERE, OWN, WORKFLOWS, called_by
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from compat.cli.arguments import SHARED, Option
+from compat.cli.arguments import SHARED
 from compat.cli.command_table import called, declared_by
 
 try:
@@ -204,8 +204,7 @@ def test_each_command_and_session_in_a_workflow_exists() -> None:
         "health",
     }
     for name, _, words in found:
-        abouts = [parameter.about for parameter in declared_by(name)[1]]
-        known = {n for about in abouts if isinstance(about, Option) for n in about.names} | shared
+        known = {n for parameter in declared_by(name)[1] for n in parameter.names} | shared
         assert set(re.findall(r"--[a-z-]+", " ".join(words))) <= known, f"compat {name} {words}"
     asked = set(re.findall(r"nox (?:-f \S+ )?-s (\w+)", "\n".join(ran)))
     assert asked <= sessions
