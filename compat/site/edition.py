@@ -227,7 +227,7 @@ class MatrixReport:
 
     @cached_property
     def lanes(self) -> LaneReport:
-        return lane_report(self.snapshot, self.locks.get)
+        return lane_report(self.snapshot, lambda cell: self._read(decode_lock, cell))
 
     @cached_property
     def advisor(self) -> Advisor:

@@ -325,7 +325,7 @@ class TestAForgedRecord:
     ("spoil", "why"),
     [
         (lambda text: text.replace("12.5", "13.5"), "its digest differs"),
-        (lambda text: text[:-20].replace("\n", ""), "is not JSON"),
+        (lambda text: text[:-20].replace("\n", ""), "JSON is malformed"),
         (lambda text: " " * (MOST_BYTES + 1), "is larger than"),
         (lambda text: signed({**raw_of(sound()), "format": 99}), "has format 99"),
         (lambda text: signed({**raw_of(sound()), "extra": 1}), "extra"),
