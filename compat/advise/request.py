@@ -92,6 +92,7 @@ def request_of(
     """
     asked: dict[str, SpecifierSet] = {}
     beside: dict[str, SpecifierSet] = {}
+    spelt: dict[str, str] = {}
     axes: dict[str, Axis] = {}
     for axis in matrix.axes:
         spoken = (axis.name, axis.short, label(axis))
@@ -99,10 +100,11 @@ def request_of(
     for word in _joined(words, axes):
         requirement = _requirement(word)
         name = canonicalize_name(requirement.name)
+        spelt[name] = requirement.name
         into, key = (asked, axes[name].name) if name in axes else (beside, name)
         into[key] = into.get(key, SpecifierSet()) & requirement.specifier
     if beside:
-        _refuse_unknown(beside, {*axes, *locked()}, matrix)
+        _refuse_unknown({name: spelt[name] for name in beside}, {*axes, *locked()}, matrix)
     wants = tuple(
         Want(axis=axis, specifier=asked[axis.name]) for axis in matrix.axes if axis.name in asked
     )
@@ -223,14 +225,14 @@ def _joined(words: Iterable[str], axes: Collection[str]) -> Iterator[str]:
         yield f"{parts[1]}=={parts[2]}" if parts else word
 
 
-def _refuse_unknown(names: Iterable[str], known: Collection[str], matrix: Matrix) -> None:
-    for name in names:
+def _refuse_unknown(names: Mapping[str, str], known: Collection[str], matrix: Matrix) -> None:
+    for name, spelt in names.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             axes = ", ".join(label(axis) for axis in matrix.axes)
             hint = f"did you mean {near[0]}?" if near else f"its axes are {axes}"
             raise UsageError.of(
-                f"matrix {matrix.name!r} has no axis and no lock with {name!r}", hint=hint
+                f"matrix {matrix.name!r} has no axis and no lock with {spelt!r}", hint=hint
             )
 
 

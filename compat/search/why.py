@@ -94,8 +94,10 @@ def subject_release(snapshot: Snapshot, version: Version) -> Release | None:
 
 
 def subject_coordinates(snapshot: Snapshot) -> tuple[Version, ...]:
-    axis = snapshot.matrix.subject_axis
-    return snapshot.catalogue.of(axis).coordinates(axis.select)
+    axis, catalogue = snapshot.matrix.subject_axis, snapshot.catalogue
+    if all(package.name != axis.normalised_name for package in catalogue.packages):
+        return ()  # nothing was discovered yet
+    return catalogue.of(axis).coordinates(axis.select)
 
 
 def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFloor:

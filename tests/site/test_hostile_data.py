@@ -38,7 +38,19 @@ EARLY = datetime.date(2021, 1, 10)
 POLICY = Policy(default_months=24, cadence="quarterly", notice_days=90, witnesses=1)
 SVG_TAGS = {"svg", "title", "desc", "rect", "g", "text"}
 ATOM_TAGS = {
-    *("feed", "id", "title", "updated", "link", "author", "name", "entry", "published", "content"),
+    *(
+        "feed",
+        "id",
+        "title",
+        "updated",
+        "link",
+        "author",
+        "category",
+        "name",
+        "entry",
+        "published",
+        "content",
+    ),
 }
 
 
@@ -218,7 +230,7 @@ def check_told(text: str, made: dict[str, bytes]) -> None:
     assert json.loads(made["api/v1/demo/index.json"])["title"] == whole(text)
     feed = ElementTree.fromstring(made["feed/demo/all.atom"])
     title = feed.findtext("{http://www.w3.org/2005/Atom}title") or ""
-    assert title == fit(f"{text}: all events").replace("\r\n", "\n").replace("\r", "\n")
+    assert title == fit(f"{text}: what happened").replace("\r\n", "\n").replace("\r", "\n")
 
 
 @each("text", STRINGS)
