@@ -46,6 +46,7 @@ def tff(derived: Callable[[datetime.date], Path]) -> Snapshot:
     return Workspace(MATRICES / "tff", DAY, lambda: derived(DAY)).known
 
 
+@pytest.mark.slow
 def test_no_record_refutes_a_known_issue(tff: Snapshot) -> None:
     assert not list(refuted(tff.matrix, tff.known))
 

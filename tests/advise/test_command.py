@@ -193,6 +193,7 @@ def test_what_an_installation_takes_is_told_as_far_as_it_was_measured(advise: Ad
     assert (told["installed_mb"], told["install_seconds"]) == (2200.0, 61.0)
 
 
+@pytest.mark.slow
 def test_of_the_committed_matrix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,9 @@ from support.fake_index import FakeIndex
 from support.ran import Run
 from support.zoo import Animal, Repository, serve, wheel
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 DAYS = {
     "1.0": "2023-11-01",
     "1.1": "2023-12-01",
@@ -110,7 +113,6 @@ def backwards(tmp_path: Path, cache: Path, index: FakeIndex, tools: Any) -> Repo
     return repository(tmp_path, cache, index, tools, module, spokenlib=lib)
 
 
-@pytest.mark.slow
 def test_what_an_older_release_never_had_is_not_said_to_be_removed(backwards: Repository) -> None:
     dated = f"{backwards.cell}+dated"
     code, out, err = backwards.run("blame", "zoo", backwards.cell, dated)
@@ -124,7 +126,6 @@ def test_what_an_older_release_never_had_is_not_said_to_be_removed(backwards: Re
     assert cause["packages"][0]["api"]["kind"] == "added"
 
 
-@pytest.mark.slow
 def test_what_breaks_only_together_is_named_as_a_pair(
     tmp_path: Path, cache: Path, index: FakeIndex, tools: Any
 ) -> None:

@@ -18,6 +18,9 @@ from support.zoo import SERIES, Animal, Repository, pytest_and_its_needs
 
 from compat.github.markdown import faults
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 PACKAGE = "zoogood"
 LOCAL = f"py{SERIES}-a-local"
 # The suite asks for two things, so that one can break while the other works.
@@ -126,7 +129,6 @@ def kept(zoo: Repository) -> list[str]:
     return sorted({path.parent.relative_to(folder).as_posix() for path in files})
 
 
-@pytest.mark.slow
 def test_a_checkout_that_changes_nothing_is_as_before_and_leaves_nothing(zoo: Repository) -> None:
     code, out, err = zoo.run("diff", "zoo")
     assert code == 0, err
@@ -177,7 +179,6 @@ def reported(zoo: Repository) -> tuple[dict[str, list[str]], str]:
     return cases, summary
 
 
-@pytest.mark.slow
 def test_reports_of_a_comparison_fail_what_breaks_and_nothing_else(zoo: Repository) -> None:
     checkout(zoo.root, RENAMED)
     code, _, err = zoo.run("diff", "zoo", *REPORTS)
@@ -203,7 +204,6 @@ def test_reports_of_a_comparison_fail_what_breaks_and_nothing_else(zoo: Reposito
     assert summary.endswith(": 1 cell: 1 as before\n\n")
 
 
-@pytest.mark.slow
 def test_what_fails_with_the_release_too_is_skipped(
     tmp_path: Path, cache: Path, index: FakeIndex, tools: Any
 ) -> None:
@@ -221,7 +221,6 @@ def test_what_fails_with_the_release_too_is_skipped(
     assert [said[0].partition(":")[0] for said in cases.values()] == ["failure"]
 
 
-@pytest.mark.slow
 def test_a_run_of_a_checkout_leaves_reports_too(zoo: Repository) -> None:
     checkout(zoo.root, RENAMED)
     code, _, err = zoo.run("run", "zoo", "--subject-from", ".", *REPORTS)
@@ -232,7 +231,6 @@ def test_a_run_of_a_checkout_leaves_reports_too(zoo: Repository) -> None:
     assert f"| `{LOCAL}` | partly works |" in summary
 
 
-@pytest.mark.slow
 def test_records_of_a_checkout_are_kept_by_its_commit_on_request(zoo: Repository) -> None:
     (zoo.root / ".gitignore").write_text("secret.txt\nmatrices/\n")
     (zoo.root / "secret.txt").write_text("not for a build")
@@ -258,7 +256,6 @@ def test_records_of_a_checkout_are_kept_by_its_commit_on_request(zoo: Repository
     assert json.loads(zoo.run("show", "zoo", "--json")[1])["data"]["cells"] == []
 
 
-@pytest.mark.slow
 def test_other_requirements_are_locked_anew_and_named(zoo: Repository) -> None:
     checkout(zoo.root, RENAMED, "1.1.dev0", "Requires-Dist: other<2")
     code, out, err = zoo.run("diff", "zoo")
@@ -276,7 +273,6 @@ def test_a_python_that_is_dropped_is_broken_without_a_run(zoo: Repository) -> No
     assert (code, "no cell of the checkout is left to run" in err) == (1, True)
 
 
-@pytest.mark.slow
 def test_a_place_whose_python_is_missing_names_it_and_is_not_run_again(zoo: Repository) -> None:
     matrix = zoo.root / "matrices" / "zoo" / "matrix.toml"
     version = ".".join(str(part) for part in sys.version_info[:3])
@@ -295,7 +291,6 @@ def test_a_place_whose_python_is_missing_names_it_and_is_not_run_again(zoo: Repo
     assert err.rstrip().endswith(f"1 cell has no answer: {remedy}")
 
 
-@pytest.mark.slow
 def test_a_wheel_and_a_git_repository_are_checkouts_too(zoo: Repository, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     checkout(elsewhere, MODULE)
@@ -317,7 +312,6 @@ def test_a_wheel_and_a_git_repository_are_checkouts_too(zoo: Repository, tmp_pat
     assert json.loads(out)["data"]["checkout"]["name"].startswith("wheel-")
 
 
-@pytest.mark.slow
 def test_a_source_distribution_is_a_checkout_too(zoo: Repository, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     checkout(elsewhere, RENAMED, "1.1")
@@ -337,7 +331,6 @@ def test_a_source_distribution_is_a_checkout_too(zoo: Repository, tmp_path: Path
     assert line.startswith(f"error: {path}: ")
 
 
-@pytest.mark.slow
 def test_a_failing_release_is_mended_by_a_checkout(
     tmp_path: Path, cache: Path, index: FakeIndex, tools: Any
 ) -> None:

@@ -25,6 +25,9 @@ from compat.run.cache_items import IN_USE_SECONDS, CacheItem, cache_items, unuse
 from compat.run.canary import canary
 from compat.run.isolation import HIGHEST_FIRST
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 GOOD = Animal(name="good", story="It works.", outcome="pass")
 Later = Callable[..., Ran]
 

@@ -14,6 +14,9 @@ import pytest
 
 from compat.cli.command_table import FIRST, GROUPS
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent.parent.parent
 TRACKED = subprocess.run(
     ["git", "ls-files", "compat", "docs", "site"],
@@ -46,7 +49,6 @@ def test_the_wheel_holds_the_code_the_pages_and_what_the_site_is_made_of(
     assert held[f"{assets}/static/style.css"] == (HERE / "site/static/style.css").read_bytes()
 
 
-@pytest.mark.slow
 def test_the_sdist_makes_the_same_wheel_and_says_what_changed(distributions: Path) -> None:
     [wheel] = distributions.glob("*.whl")
     [again] = (distributions / "unpacked").glob("*.whl")
@@ -58,7 +60,6 @@ def test_the_sdist_makes_the_same_wheel_and_says_what_changed(distributions: Pat
     assert not [name for name in names if name.startswith(("tests", "matrices"))]
 
 
-@pytest.mark.slow
 def test_an_index_would_take_both(distributions: Path) -> None:
     files = [path for path in distributions.iterdir() if path.suffix in (".whl", ".gz")]
     assert len(files) == 2
@@ -111,7 +112,6 @@ def test_both_scripts_are_the_command(compat: Installed) -> None:
     assert re.fullmatch(r"compat \d+\.\d+\S*\n", versions.pop())
 
 
-@pytest.mark.slow
 def test_every_command_helps_in_an_empty_folder(compat: Installed) -> None:
     listed = compat("--help").stdout
     names = {name for rows in FIRST.values() for name in rows} | {*GROUPS}

@@ -14,6 +14,9 @@ from compat.cli import budget
 from compat.cli.options import workspace_of
 from compat.fleet.batch import BatchResult
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 SMOKE, FULL = ("smoke", "full")
 MARKED = """\
 import pytest

@@ -74,6 +74,7 @@ def test_versions_that_cannot_be_installed_are_told_as_a_range(
 
 
 @pytest.mark.usefixtures("locked")
+@pytest.mark.slow
 class TestByRunning:
     def answer(
         self, root: Path, remember: Remember, outcomes: Mapping[str, list[str]]

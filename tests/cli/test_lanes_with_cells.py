@@ -10,6 +10,9 @@ from support.fake_index import FakeIndex
 from support.zoo import SERIES, Animal, Repository, serve, wheel
 from test_checkout import checkout
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 # What the animal uses of its dependency has another name from 3.0rc1 on.
 MODULE = "import other\n\nALIVE = other.OLD\n"
 OTHERS = {"1.0": "OLD = True\n", "2.0": "OLD = NEW = True\n"}
@@ -81,7 +84,6 @@ def test_pip_tools_says_that_it_asks_no_index_of_a_lane(
     )
 
 
-@pytest.mark.slow
 def test_a_checkout_is_asked_in_the_lanes_too(zoo: Repository) -> None:
     # It works with what is out, and neither with the lowest that it declares nor with what comes.
     module = "import other\n\nALIVE = other.OLD and other.NEW\n"

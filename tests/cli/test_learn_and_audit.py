@@ -17,6 +17,9 @@ from compat.cli.options import workspace_of
 from compat.cli.this_machine import MachineSearch
 from compat.run.outcome import parse_outcome
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 # Whatever asks for `low` cannot be locked: it asks for a `deep` that the index does not have.
 WORLD = {
     **DEMO,

@@ -74,6 +74,7 @@ def test_a_process_ends_with_2_and_no_traceback(folder: Path) -> None:
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_declared_matrices_of_this_repository_are_sound(run: Run) -> None:
     ran = run("check", "--root", str(MATRICES.parent), "--json")
     assert ran.code == 0

@@ -19,6 +19,9 @@ from compat.declare.load import load
 from compat.results.record import Capability
 from compat.run.placed_suite import placed_suite
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 HIDING = """
 ALIVE = True
 try:
@@ -67,7 +70,6 @@ def test_alive():
     assert animal.ALIVE
 
 
-@pytest.mark.slow
 def test_slow():
     assert False
 """,
@@ -139,7 +141,6 @@ def test_the_tests_run_on_what_is_installed_and_are_capabilities_by_their_ids(
     assert "suite-changed" in repository.run("run", "zoo", "--dry-run")[1]
 
 
-@pytest.mark.slow
 def test_tests_in_a_package_that_import_from_above_are_a_part_of_the_installed_one(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
@@ -191,7 +192,6 @@ def serve_plugin(
     serve(index, name, [("1.0", wheel(name, "1.0", contents, requires), "py3-none-any")])
 
 
-@pytest.mark.slow
 def test_a_plugin_is_loaded_and_its_tests_start_pytest_as_by_hand(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
@@ -219,7 +219,6 @@ def test_sound(animal_sound, named_sound, pytestconfig, pytester):
     assert "tests/test_a.py::test_sound" in ids
 
 
-@pytest.mark.slow
 def test_the_plugin_of_what_the_subject_needs_is_loaded(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
@@ -268,7 +267,6 @@ def test_of_a_network():
 """
 
 
-@pytest.mark.slow
 def test_what_passes_plainly_passes_in_a_cell(tmp_path: Path, index: FakeIndex, tools: Any) -> None:
     repository = project(tmp_path, index, tools, **{"tests/test_b.py": PLAINLY})
     settings = (tmp_path / "pyproject.toml").read_text(encoding="utf-8")
@@ -298,7 +296,6 @@ def test_what_passes_plainly_passes_in_a_cell(tmp_path: Path, index: FakeIndex, 
     ]
 
 
-@pytest.mark.slow
 def test_init_runs_the_tests_once_and_adds_what_they_lack(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
@@ -345,7 +342,6 @@ def test_a_conflict_of_the_tests_own_requirements_is_no_record_of_the_combinatio
     assert "does not install" not in repository.run("grid", "zoo")[1]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
@@ -372,7 +368,6 @@ def test_what_ends_pytest_itself_and_what_it_cannot_collect_are_no_record(
     assert repository.records() == []
 
 
-@pytest.mark.slow
 def test_tests_that_the_tag_of_a_release_does_not_have_are_not_asked_of_it(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
@@ -397,7 +392,6 @@ def test_tests_that_the_tag_of_a_release_does_not_have_are_not_asked_of_it(
     )
 
 
-@pytest.mark.slow
 def test_a_package_that_hides_tests_and_one_that_changes_them_are_found_out(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
@@ -424,7 +418,6 @@ class TestSounds:
 """
 
 
-@pytest.mark.slow
 def test_a_file_that_asks_for_what_a_release_lacks_leaves_the_others_their_say(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:
@@ -458,7 +451,6 @@ def test_a_file_that_asks_for_what_a_release_lacks_leaves_the_others_their_say(
     assert [(c["id"], c["cause"]) for c in failing] == [("tests/test_c.py", lost[0])]
 
 
-@pytest.mark.slow
 def test_where_no_file_can_be_collected_there_is_nothing_in_part(
     tmp_path: Path, index: FakeIndex, tools: Any
 ) -> None:

@@ -357,6 +357,7 @@ class TestTheSchedule:
         assert len(Calendar.from_ical(path.read_bytes()).walk("VEVENT")) == 6
 
 
+@pytest.mark.slow
 class TestTheRealMatrices:
     """Whatever has been run by now: laws only."""
 

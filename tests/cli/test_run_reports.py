@@ -20,6 +20,9 @@ from compat.results.record import Record
 from compat.run.outcome import parse_outcome
 from compat.workspace import Workspace
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 CELL, OTHER = "py3.11-dep1-demo1.0", "py3.11-dep2-demo1.0"
 KNOWN = """
 [[known]]

@@ -7,11 +7,15 @@ import os
 import subprocess
 from pathlib import Path
 
+import pytest
 from support.fake_index import FakeIndex
 from support.ran import Run
 
 from compat.site.pages.render import assets
 from compat.site.paths import about_path
+
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent.parent.parent
 MOVED = "This page has moved"

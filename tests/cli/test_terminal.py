@@ -18,6 +18,9 @@ import pytest
 from support.fake_index import FakeIndex
 from support.zoo import Animal, Repository
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 ESCAPE = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
 SUITE = """\
 import time
@@ -109,7 +112,6 @@ def test_a_run_shows_its_steps_and_tests_and_ends_with_what_it_taught(
     assert not re.search(r"-\d+ s", ESCAPE.sub("", text))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("act", ACTS)
 def test_a_cell_that_puts_something_else_in_the_place_of_its_events_harms_nobody(
     tmp_path: Path, index: FakeIndex, tools: Any, act: str

@@ -11,6 +11,9 @@ from support.fake_index import FakeIndex
 from support.ran import Run
 from support.zoo import Animal, Repository, pytest_and_its_needs
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 SUITE = """\
 import pytest
 
@@ -95,7 +98,6 @@ def test_only_the_core_runs_and_the_whole_suite_stays_due(bird: Repository) -> N
     assert (cell["verdict"], cell["evidence"]) == ("partial", "tested")
 
 
-@pytest.mark.slow
 def test_a_package_that_hides_a_test_of_the_core_is_not_believed(tmp_path: Path) -> None:
     """What the cell collects is held against the suite's own files, in this tier too."""
     hiding = Animal(

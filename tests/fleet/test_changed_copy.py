@@ -19,6 +19,9 @@ from compat.fleet import wheel_needs
 from compat.plan.cell import Cell, Coordinate
 from compat.results.record import Record
 
+# Each runs real cells, builds or installs.
+pytestmark = pytest.mark.slow
+
 # What this name stands for nobody knows, so the module cannot be imported as it is.
 MODULE = "def alive(x: no_such_name) -> bool:\n    return True\n\n\nALIVE = alive(1)\n"
 ANIMAL = Animal(name="late", story="Its annotation is wrong.", outcome="", module=MODULE)

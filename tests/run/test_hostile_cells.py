@@ -342,6 +342,7 @@ except ImportError:
 EXITS = "import atexit, os\nALIVE = True\natexit.register(lambda: os._exit({code}))\n"
 
 
+@pytest.mark.slow
 class TestItsOwnGreen:
     """What a cell's own code says of it has to agree with all that can be seen from outside."""
 
