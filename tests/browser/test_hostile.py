@@ -60,7 +60,7 @@ def record(cell: str, texts: list[str]) -> Record:
         lock_of(cell),
         f"test-fail:assertion({kept[0]})",
         capabilities=capabilities,
-        installed=tuple(Installed(name=text, version=text) for text in kept),
+        installed=tuple(Installed(name=text, version=text) for text in dict.fromkeys(kept)),
         metrics=tuple(Metric(name=text, value=1.0, unit=text, better="lower") for text in kept[:5]),
         log="\n".join(kept)[:1200],
         tool=kept[1],
