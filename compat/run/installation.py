@@ -206,9 +206,7 @@ class Installation:
         that took 60 of 90 ms, in November 2026). Else ask it.
         """
         cached = [*command, "--offline"]
-        return self.steps.run(
-            "install", cached, variables, network=False, is_trial=True
-        ) or self.steps.run("install", command, variables, network=True)
+        return self.steps.run("install", cached, variables, network=False, instead=command)
 
     def _source_pins(self) -> list[Pin]:
         """The pins to build: the lock found no wheel for them, and people named their builds."""

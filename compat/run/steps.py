@@ -55,12 +55,12 @@ class StepRunner:
         variables: Mapping[str, str],
         *,
         network: bool,
-        is_trial: bool = False,
+        instead: list[str] | None = None,
         own_only: bool = False,
     ) -> bool:
-        """Run one command as (a part of) a step; return whether it ended well. Of a trial that did
-        not nothing is noted, as another command comes in its place. An install that needs its
-        `own_only` writes to its cell, not to the cache that cells share.
+        """Run one command as (a part of) a step; return whether it ended well. Where it failed by
+        itself nothing is noted, and the command `instead` comes in its place, with a network. An
+        install that needs its `own_only` writes to its cell, not to the cache that cells share.
         """
         log = self.evidence / f"{name}.log"
         part = self.evidence / f"{name}.part.log"
@@ -84,10 +84,18 @@ class StepRunner:
             command, room, self.limits(name), level=self.bench.level, cancel=self.cancel
         )
         is_well = ended.by == "exit" and ended.exit_code == 0
-        if is_well or not is_trial:
-            with log.open("ab") as whole, part.open("rb") as piece:
-                shutil.copyfileobj(piece, whole)
-            self.note(name, ended, log)
+        # What a limit or a signal ended has installed half of the packages: nothing adds to that.
+        if (
+            instead is not None
+            and not is_well
+            and ended.by == "exit"
+            and ended.exit_code is not None
+        ):
+            part.unlink()
+            return self.run(name, instead, variables, network=True)
+        with log.open("ab") as whole, part.open("rb") as piece:
+            shutil.copyfileobj(piece, whole)
+        self.note(name, ended, log)
         part.unlink()
         return is_well
 

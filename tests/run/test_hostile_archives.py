@@ -6,14 +6,17 @@ import io
 import stat
 import zipfile
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from support.hostile import CONTAINED, allowed
 from support.lair import Lair
 from support.zoo import pytest_and_its_needs
 
 from compat.run.classify import classify
-from compat.run.evidence import Isolation
+from compat.run.evidence import Ended, Isolation
+from compat.run.supervise import run_limited
 
 GREEN = "import animal\n\ndef test_green():\n    assert animal.ALIVE\n"
 REGULAR = stat.S_IFREG | 0o644
@@ -103,3 +106,21 @@ def test_nothing_of_a_hostile_archive_is_written_outside_the_environment(
     assert list(outside.iterdir()) == []
     assert list(tmp_path.rglob(MARK)) == []
     assert str(classify(evidence)).startswith(OUTCOMES.get(kind, ("pass",)))
+
+
+def test_an_install_that_a_limit_ended_is_not_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def limited(command: list[str], *given: Any, **more: Any) -> Ended:
+        ended = run_limited(command, *given, **more)
+        if "install" not in command:
+            return ended
+        asked.append(command)
+        return msgspec.structs.replace(ended, by="disk", exit_code=None, signal=9)
+
+    monkeypatch.setattr("compat.run.steps.run_limited", limited)
+    evidence = Lair(tmp_path, "L0", pytest_and_its_needs()).run({}, {"test_a.py": GREEN})
+    assert str(classify(evidence)) == "install-fail:disk"
+    assert len(asked) == 1
