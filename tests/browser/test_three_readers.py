@@ -4,7 +4,7 @@ until they have their answer. The maintainer's are in test_maintainer.py.
 
 import pytest
 from conftest import Open
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 PHONE = {"width": 360, "height": 740}
 MOST_CLICKS, MOST_WORDS = 2, 110
@@ -63,7 +63,7 @@ def test_a_command_is_reached_within_two_choices_and_150_words(
     for name, value in choices.items():
         reader.choose(name, value)
     shown = page.locator("[data-answer] pre.command").first
-    assert command in shown.inner_text()
+    expect(shown).to_contain_text(command)
     assert reader.clicks <= MOST_CLICKS
     words = reader.words("[data-answer] pre.command")
     print(choices, reader.clicks, "clicks", words, "words")
