@@ -403,11 +403,10 @@ class Advisor:
         )
         ways: list[str] = []
         for name, _ in request.packages:
-            versions = sorted({pins[name] for pins in others.values() if name in pins})
-            if versions:
-                span = f"{versions[0]} to {versions[-1]}" if versions[1:] else f"{versions[0]}"
-                count = sum(name in pins for pins in others.values())
-                ways.append(f"{count:,} of {len(fitting):,} that fit otherwise have {name} {span}")
+            if have := sorted(pins[name] for pins in others.values() if name in pins):
+                span = f"{have[0]} to {have[-1]}" if have[0] < have[-1] else f"{have[0]}"
+                counted = f"{len(have):,} of {len(fitting):,}"
+                ways.append(f"{counted} that fit otherwise have {name} {span}")
         changes = [
             f"use {name} {version} instead of {dict(request.packages)[name]}"
             for name, version in others[nearest.id].items()

@@ -115,9 +115,7 @@ class Station:
             digest = hashlib.sha256("\0".join(parts).encode() + code_of("run")).hexdigest()
             day = Path(bench.canaries, digest[:32]) if bench.canaries else None
             if day is None or read_if_there(day) != today.encode():
-                outcome = self._once(self._canary(job), cancel).outcome
-                if isinstance(outcome, Failed) and outcome.cause in _RETRIED:
-                    outcome = self._once(self._canary(job), cancel).outcome
+                outcome = self._tried(self._canary(job), 1, cancel, lambda *_: None)[-1].outcome
                 if not isinstance(outcome, Passed):
                     return f"its canary cell came to {outcome}"
                 if day is not None:
@@ -142,20 +140,23 @@ class Station:
         caused it.
         """
         try:
-            attempts = [self._once(job, cancel, enter)]
-            while not cancel.is_set() and len(attempts) < self._attempts:
-                attempts.append(self._once(job, cancel, enter))
-            last = attempts[-1].outcome
-            if isinstance(last, Failed) and last.cause in _RETRIED and not cancel.is_set():
-                attempts.append(self._once(job, cancel, enter))
-            return tuple(attempts)
+            return self._tried(job, self._attempts, cancel, enter)
         except Exception as fault:
             return CellFault.of(fault)
 
-    def _once(
-        self, job: Job, cancel: threading.Event, enter: Enter = lambda activity, cell: None
-    ) -> JudgedRun:
-        return judged(self._run_cell(job, self._bench(job), self._now(), cancel, enter))
+    def _tried(
+        self, job: Job, times: int, cancel: threading.Event, enter: Enter
+    ) -> tuple[JudgedRun, ...]:
+        def once() -> JudgedRun:
+            return judged(self._run_cell(job, self._bench(job), self._now(), cancel, enter))
+
+        attempts = [once()]
+        while not cancel.is_set() and len(attempts) < times:
+            attempts.append(once())
+        last = attempts[-1].outcome
+        if isinstance(last, Failed) and last.cause in _RETRIED and not cancel.is_set():
+            attempts.append(once())
+        return tuple(attempts)
 
 
 def _run_cell(
