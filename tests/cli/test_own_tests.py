@@ -70,6 +70,7 @@ def test_alive():
     assert animal.ALIVE
 
 
+@pytest.mark.slow
 def test_slow():
     assert False
 """,
