@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from support.hostile import CONTAINED, allowed
-from support.lair import Lair
+from support.lair import Lair, used_lair
 from support.zoo import pytest_and_its_needs
 
 from compat.run.classify import classify
@@ -91,13 +91,14 @@ def with_entries(name: str, content: bytes, kind: str, outside: Path) -> bytes:
 )
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_of_a_hostile_archive_is_written_outside_the_environment(
-    kind: str, level: Isolation, tmp_path: Path
+    kind: str, level: Isolation, tmp_path: Path, tools: list[tuple[str, str, bytes]], once: Any
 ) -> None:
     if level not in allowed():
         pytest.skip(f"this machine does not allow {level}")
     outside = tmp_path / "outside"
     outside.mkdir()
-    lair = Lair(tmp_path / "lair", level, pytest_and_its_needs(), disk_mb=100)
+    lair = used_lair(once, tmp_path / "lair", level, tools)
+    lair.disk_mb = 100
     evidence = lair.run(
         {},
         {"test_a.py": GREEN},

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from support.hostile import allowed
-from support.lair import Lair
+from support.lair import Lair, used_lair
 
 from compat.results.judged import judged, record_of
 from compat.results.record import INSTALLED
@@ -38,13 +38,15 @@ def at(*levels: str) -> list[Any]:
 
 
 @pytest.fixture(params=at(*LEVELS))
-def lair(request: pytest.FixtureRequest, tools: list[tuple[str, str, bytes]]) -> Iterator[Lair]:
+def lair(
+    request: pytest.FixtureRequest, tools: list[tuple[str, str, bytes]], once: Any
+) -> Iterator[Lair]:
     """Below L3 Landlock keeps a cell from files elsewhere, but not in /tmp ("open")."""
     level, _, is_open = request.param.partition("-")
     if level not in allowed():
         pytest.skip(f"this machine does not allow {level}")
     with tempfile.TemporaryDirectory(dir="/tmp" if is_open else Path.home()) as folder:
-        yield Lair(Path(folder), level, tools)
+        yield used_lair(once, Path(folder), level, tools)
 
 
 WHERE_IT_CAN_WRITE_TOO = pytest.mark.parametrize(

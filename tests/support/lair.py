@@ -3,6 +3,7 @@
 import dataclasses
 import datetime
 import hashlib
+import shutil
 import sys
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from compat.declare.suite_table import Suite
 from compat.index.settings import IndexSettings
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.run.cell_run import CellRun
+from compat.run.classify import classify
 from compat.run.evidence import Evidence, Isolation
 from compat.run.interpreter import bytecode_of
 from compat.run.job import Bench, Job
@@ -119,3 +121,26 @@ class Lair:
             host="linux-x86_64-1cpu-1gb",
             variables=(("PATH", "/usr/bin:/bin"), ("UV_CACHE_DIR", str(sandbox / "uv"))),
         )
+
+
+def used_lair(
+    once: Callable[[str, Callable[[Path], object]], Path],
+    place: Path,
+    level: Isolation,
+    tools: list[tuple[str, str, bytes]],
+) -> Lair:
+    """Make a lair with what an honest cell left in another one, so that not every test makes
+    pytest's tree anew.
+    """
+    green = "import animal\n\ndef test_green():\n    assert animal.ALIVE\n"
+
+    def fill(folder: Path) -> None:
+        evidence = Lair(folder, level, tools, runs=-1).run({}, {"test_a.py": green})
+        assert str(classify(evidence)) == "pass"
+
+    seed = once(f"lair-{level}", fill)
+    # The installer's cache knows a wheel by its place, which is another one here.
+    shutil.copytree(
+        seed, place, symlinks=True, ignore=shutil.ignore_patterns("uv"), dirs_exist_ok=True
+    )
+    return Lair(place, level, tools)
