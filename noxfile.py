@@ -105,7 +105,8 @@ def tests(session: nox.Session) -> None:
         part += ["--dist", "loadfile", "--no-loadscope-reorder"]
     # Hundreds of tests start Python, which takes twice the time where nothing keeps its bytecode.
     bytecode = {"PYTHONDONTWRITEBYTECODE": ""}
-    session.run("pytest", "-n", "4" if is_long else "3", *part, *session.posargs[is_long:], env=bytecode)
+    workers = "4" if is_long else "3"
+    session.run("pytest", "-n", workers, *part, *session.posargs[is_long:], env=bytecode)
 
 
 @nox.session

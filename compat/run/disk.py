@@ -70,13 +70,13 @@ class Disk:
             self.walk.start()
             # Most walks are short, and then the answer need not wait for the next look.
             self.walk.join(0.1)
-        return max(self.grown, self.highest - free if self.hides else 0) > self.most
+        # Blocks, see fallocate(2). Not in the walk, which may outlast the log's descriptor.
+        log = os.fstat(self.log).st_blocks * 512 if self.log >= 0 else 0
+        return max(self.grown + log, self.highest - free if self.hides else 0) > self.most
 
     def _walk(self, pids: Sequence[int]) -> None:
         begin, hidden = time.monotonic(), list[OSError]()
         self.grown = taken(self.folders, self.began, hidden, self.links) + _nameless(pids, hidden)
-        # A log can take more than its length says, see fallocate(2).
-        self.grown += os.fstat(self.log).st_blocks * 512 if self.log >= 0 else 0
         self.hides = any(not isinstance(fault, _GONE) for fault in hidden)
         self.walked, self.cost = time.monotonic(), time.monotonic() - begin
 

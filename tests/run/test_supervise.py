@@ -473,6 +473,21 @@ class TestDisk:
         disk.walk.join()
         assert disk.is_full()
 
+    def test_a_walk_may_outlast_the_descriptor_of_the_log(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ended, faults = threading.Event(), list[threading.ExceptHookArgs]()
+        monkeypatch.setattr("threading.excepthook", faults.append)
+        monkeypatch.setattr("compat.run.disk._WALK_SECONDS", -1)
+        monkeypatch.setattr("compat.run.disk.taken", lambda *given: ended.wait(60) and 0)
+        with (tmp_path / "log").open("wb") as log:
+            disk = Disk([tmp_path], 50, log=log.fileno())
+            assert not disk.is_full()
+        ended.set()
+        assert disk.walk is not None
+        disk.walk.join()
+        assert not faults
+
     def test_only_new_files_count_and_none_that_is_linked_from_elsewhere(
         self, tmp_path: Path
     ) -> None:
