@@ -52,7 +52,6 @@ EDGES = {
     "compat/files.py": {"os", "shutil", "tempfile", "pathlib"},
     "compat/fleet/batch.py": {"pathlib"},
     "compat/fleet/cluster.py": {"pathlib", "time"},
-    "compat/fleet/remote.py": {"pathlib", "time"},
     "compat/fleet/laboratory.py": {"pathlib"},
     "compat/fleet/local.py": {"pathlib"},
     "compat/pipeline.py": {"pathlib"},

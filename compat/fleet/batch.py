@@ -188,7 +188,7 @@ class Batch:
             unrun=unrun,
             untried=self._untried,
             suite_faults=tuple(self._suite_faults),
-            lost_workers=self._fleet.stopped,
+            lost_workers=dict(sorted(self._fleet.stopped.items())),
             folder=self._scratch.folder,
         )
 
