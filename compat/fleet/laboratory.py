@@ -3,13 +3,14 @@
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
+from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.files import read
 from compat.fleet.batch import BatchResult, BatchSteps
@@ -58,12 +59,11 @@ class LockLaboratory:
         self._store = RecordFiles(folder)
         self._cells: dict[str, str] = {}
         self._releases: dict[str, tuple[Pin, ...]] = {}
-        self._asks: Asks | None = None
-        self._ends: tuple[Lock, Lock] | None = None
+        # Both by `compare`, which comes before any question of a search.
+        self.asks: Asks
+        self._ends: tuple[Lock, Lock]
         self.runner: frozenset[str] = frozenset()
         self.runs = 0
-
-    # The ends.
 
     def end(self, name: str) -> Lock:
         """Return the lock of a file or a cell, which is run where it has none; else UsageError."""
@@ -87,31 +87,22 @@ class LockLaboratory:
         if good.inputs.platform != bad.inputs.platform:
             raise UsageError.of("GOOD and BAD are of different platforms")
         self._ends = good, bad
-        self._asks = published_asks(self._workspace.source, bad.inputs.platform)
+        self.asks = published_asks(self._workspace.source, bad.inputs.platform)
         matrix = self._workspace.matrix
         tools = {canonicalize_name(Requirement(r).name) for r in matrix.suite.requirements}
         subjects = [axis.normalised_name for axis in matrix.packages]
         self.runner = frozenset(
             name
             for lock in (good, bad)
-            for name in tree_of(lock, tools.difference(subjects), self._asks)
-        ).difference(*(tree_of(lock, subjects, self._asks) for lock in (good, bad)))
-
-    # What a search asks for.
-
-    @property
-    def asks(self) -> Asks:
-        assert self._asks is not None
-        return self._asks
+            for name in tree_of(lock, tools.difference(subjects), self.asks)
+        ).difference(*(tree_of(lock, subjects, self.asks) for lock in (good, bad)))
 
     @property
     def bad(self) -> Lock:
-        assert self._ends is not None
         return self._ends[1]
 
     @property
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
-        assert self._ends is not None
         good, bad = (lock.inputs for lock in self._ends)
         tomorrow, utc = self._workspace.day + datetime.timedelta(days=1), datetime.timezone.utc
         today = datetime.datetime.combine(tomorrow, datetime.time(), utc)
@@ -157,7 +148,6 @@ class LockLaboratory:
 
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
         """Return the lock of the ends' question as of a moment; None where it has none."""
-        assert self._ends is not None
         inputs = self._ends[1].inputs
         asked = msgspec.structs.replace(inputs, as_of=moment, cell=f"{inputs.cell}-{moment:%Y%m%d}")
         answer = self._steps.locker().lock(asked)
@@ -165,7 +155,6 @@ class LockLaboratory:
 
     def releases(self, package: str) -> Sequence[Pin]:
         if package not in self._releases:
-            assert self._ends is not None
             inputs = self._ends[1].inputs
             self._releases[package] = tuple(
                 Pin(
@@ -190,10 +179,10 @@ class LockLaboratory:
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
     ) -> ApiChange | None:
         pins = {pin.version: pin for pin in self.releases(package.package)}
-        for lock in self._ends or ():
+        for lock in self._ends:
             pins |= {pin.version: pin for pin in lock.pins if pin.name == package.package}
         sides = [pins[v] for v in (package.last_good, package.first_bad) if v in pins]
-        if len(sides) < 2 or self._ends is None:
+        if len(sides) < 2:
             return None
         is_older = sides[1].version < sides[0].version
         index, inputs = self._workspace.index, self._ends[1].inputs
@@ -209,10 +198,7 @@ class LockLaboratory:
             self._store.add(probe)
             return probe
 
-        def never(*_: object) -> NoReturn:
-            raise AssertionError("what has a lock is not locked")
-
-        steps = BatchSteps(locking=never, keep_lock=never, record=record, record_refusal=never)
+        steps = BatchSteps(record=record)
         return self._steps.run_batch(steps, {_name(lock): lock})
 
     def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:
@@ -232,12 +218,8 @@ class LockLaboratory:
 
 
 def _key(lock: Lock) -> str:
-    return f"{_series(lock.inputs.python)}-{lock.digest}"
+    return f"{minor_series(lock.inputs.python)}-{lock.digest}"
 
 
 def _name(lock: Lock) -> str:
-    return f"blame-py{_series(lock.inputs.python)}-{lock.digest[:16]}"
-
-
-def _series(python: Version) -> str:
-    return f"{python.major}.{python.minor}"
+    return f"blame-py{minor_series(lock.inputs.python)}-{lock.digest[:16]}"
