@@ -123,7 +123,7 @@ class Workspace:
         if release is None or not self.matrix.suite.tests:
             return ()
         if release not in self._newer_tests:
-            from compat.run.source_tree import newer_tests
+            from compat.run.checkout import newer_tests
 
             contents = suite_contents(self.suite_folder)
             package, repository = self.matrix.subject_axis.package, self.folder.parents[1]

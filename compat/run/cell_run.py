@@ -14,6 +14,7 @@ from compat.files import remove_tree
 from compat.plan.platform import python_name
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
+from compat.run.classify import missing_module
 from compat.run.events import (
     EVENTS,
     LARGEST,
@@ -38,7 +39,6 @@ from compat.run.interpreter import processor_level
 from compat.run.job import Bench, Job
 from compat.run.postpone import postpone_in
 from compat.run.steps import Enter, StepRunner
-from compat.run.suitefault import missing_module
 from compat.run.suitefiles import (
     SuiteCore,
     left_out_plugins,

@@ -28,9 +28,9 @@ from packaging.version import InvalidVersion, Version
 from compat import files
 from compat.files import remove_tree
 from compat.lock.lockfile import Pin
-from compat.run.disk import MIB
 from compat.run.evidence import Installed
 from compat.run.foreign import open_plain, read_bytes
+from compat.run.meter import MIB
 
 _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
