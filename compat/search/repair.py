@@ -102,21 +102,18 @@ def repaired_cell(
     pins = ", ".join(f"{m.package} {m.version}" for m in moved)
     because = f"compat repair: {asked.because}"
     proof = f"; with {pins} it can be locked" if pins else ""
-    relaxations = (
-        *forced,
-        *(
-            Relaxation(package=m.package, to=f"=={m.version}", everywhere=not m.published)
-            for m in moved
-        ),
+    pinned = (
+        Relaxation(package=m.package, to=f"=={m.version}", everywhere=not m.published)
+        for m in moved
     )
+    relaxations = (*forced, *pinned)
+    reason = f"{because[: 590 - len(proof)]}{proof}"
     return Repair(
         cell=cell.id,
         refusal=asked.because,
         lock=answer,
         moved=moved,
-        rule=_rule(facts, cell, relaxations, f"{because[: 590 - len(proof)]}{proof}")
-        if relaxations
-        else None,
+        rule=_rule(facts, cell, relaxations, reason) if relaxations else None,
         refuted=tuple(passed_over),
     )
 
