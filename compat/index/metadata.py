@@ -401,9 +401,7 @@ class MetadataReader:
             text = self._metadata_file(artifact) or self._by_ranges(artifact)
             return _parsed(text or self._from_whole_wheel(artifact), artifact.filename)
         except NotMetadata as error:
-            raise UnsoundFile.of(
-                f"{artifact.filename}: {error}", hint="do not trust this file"
-            ) from error
+            raise _unsound(artifact.filename, error) from error
         except (*NETWORK, *DAMAGED, OSError) as error:
             raise unreachable(error, wanted) from error
 
@@ -427,7 +425,7 @@ class MetadataReader:
         if len(text) > self._limits.max_metadata_bytes:
             raise TooLarge(f"{self._limits.max_metadata_bytes} bytes")
         # A portal's page in its place says nothing of the wheel, which is asked then.
-        return text if _names_anything(text) else None
+        return text if {"name", "version"} <= parse_email(text)[0].keys() else None
 
     def _by_ranges(self, artifact: Artifact) -> bytes | None:
         # Return METADATA read by range requests; None when the index does not answer them, or not
@@ -531,8 +529,12 @@ def published_in(wheel: Path) -> Published:
             text = _metadata_member(archive, wheel.name, ResponseLimits())
             return _parsed(text, wheel.name).published
     except (*DAMAGED, OSError) as error:
-        reason = str(error) if isinstance(error, NotMetadata) else "it is not a readable wheel"
-        raise UnsoundFile.of(f"{wheel.name}: {reason}", hint="do not trust this file") from error
+        raise _unsound(wheel.name, error) from error
+
+
+def _unsound(filename: str, fault: Exception) -> UnsoundFile:
+    reason = str(fault) if isinstance(fault, NotMetadata) else "it is not a readable wheel"
+    return UnsoundFile.of(f"{filename}: {reason}", hint="do not trust this file")
 
 
 def _metadata_member(wheel: zipfile.ZipFile, filename: str, limits: ResponseLimits) -> bytes:
@@ -582,12 +584,6 @@ def _parsed(text: bytes, filename: str) -> SavedMetadata:
     )
 
 
-def _names_anything(text: bytes) -> bool:
-    # Return whether the text can be METADATA at all: some servers answer any address with a page.
-    raw, _ = parse_email(text)
-    return "name" in raw and "version" in raw
-
-
 def _sha256(file: IO[bytes]) -> str:
     digest = hashlib.sha256()
     file.seek(0)
@@ -600,32 +596,23 @@ _MOST_MODULES = 20_000
 _MOST_BYTES = 200_000_000  # of sources in one wheel; the largest seen has 60 MB
 
 
-class WheelSources(Value, frozen=True, kw_only=True):
-    """The modules of a wheel by their path below site-packages; stubs and data are left out."""
-
-    wheel: str
-    modules: Mapping[str, bytes]
-
-
 class SourceReader:
     """Reads sources of wheels from an index."""
 
     def __init__(self, settings: IndexSettings, limits: ResponseLimits | None = None) -> None:
         self._web = Web(settings, whole_wheel_limits(limits or ResponseLimits()))
 
-    def sources(self, artifact: Artifact) -> WheelSources:
-        """Return the sources of a wheel, which is downloaded whole; raise UnsoundFile for what is
-        not a readable wheel, IndexUnreachable when it cannot be had.
+    def sources(self, artifact: Artifact) -> dict[str, bytes]:
+        """Return the modules of a wheel, which is downloaded whole, by their path below
+        site-packages; stubs and data are left out. Raise UnsoundFile for what is not a readable
+        wheel, IndexUnreachable when it cannot be had.
         """
         try:
             with whole_wheel(self._web, artifact) as file, zipfile.ZipFile(file) as wheel:
-                return WheelSources(wheel=artifact.filename, modules=dict(_modules(wheel)))
-        except (*NETWORK, *DAMAGED, OSError) as fault:
-            if isinstance(fault, DAMAGED):
-                reason = str(fault) if isinstance(fault, NotMetadata) else "not a readable wheel"
-                raise UnsoundFile.of(
-                    f"{artifact.filename}: {reason}", hint="do not trust this file"
-                ) from fault
+                return dict(_modules(wheel))
+        except DAMAGED as fault:
+            raise _unsound(artifact.filename, fault) from fault
+        except (*NETWORK, OSError) as fault:
             raise unreachable(fault, artifact.filename) from fault
 
     def close(self) -> None:
