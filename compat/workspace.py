@@ -43,8 +43,7 @@ from compat.results.learnt import LearntFiles
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
-from compat.run.placed_suite import placed_suite
-from compat.run.suitefiles import python_texts, suite_contents, suite_digest
+from compat.run.suitefiles import placed_suite, python_texts, suite_contents, suite_digest
 from compat.value import encode
 
 if TYPE_CHECKING:

@@ -1,7 +1,10 @@
 """Runs the locks of a search for blame like every other cell, and keeps what each came to."""
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,24 +12,77 @@ import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.files import read
 from compat.fleet.batch import BatchResult, BatchSteps
 from compat.index.release import releases_of
-from compat.lock.lock_text import decode_lock
-from compat.lock.lockfile import Lock, Locker, Pin
+from compat.index.settings import IndexSettings
+from compat.lock.lock_text import decode_lock, encode_pin
+from compat.lock.lockfile import Inputs, Lock, Locker, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
+from compat.lock.uv import index_arguments, run_resolver
+from compat.plan.platform import without_build
 from compat.results.judged import JudgedRun, record_of
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
-from compat.run.unpacked import unpacked
 from compat.search.api_change import ApiChange, api_change
 from compat.search.blame import BlamedPackage, SearchStopped
+from compat.value import Value
 from compat.workspace import Workspace
+
+# The wheel was installed by a run before, so it mostly comes from uv's cache.
+_SECONDS = 600
+
+
+class Unpacked(Value, frozen=True, kw_only=True):
+    """The folder that holds a release's files, and its top-level modules and packages."""
+
+    folder: str
+    modules: tuple[str, ...]
+
+
+@contextmanager
+def unpacked(
+    pins: Sequence[Pin], inputs: Inputs, index: IndexSettings, variables: Mapping[str, str]
+) -> Iterator[list[Unpacked]]:
+    """Yield what the wheels hold that the inputs' interpreter takes, as long as the context lasts.
+
+    A release whose wheel cannot be had now is left out. `variables` is all that uv sees of the
+    environment. Raises ToolFailed as a resolver does.
+    """
+    with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
+        folders = []
+        for number, pin in enumerate(pins):
+            target = Path(name) / str(number)
+            (Path(name) / "pin.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
+            command = [
+                *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress"),
+                *("--color=never", "--no-deps", "--only-binary=:all:", "--require-hashes"),
+                *("-r", "pin.txt", f"--target={target}", f"--python={sys.executable}"),
+                *(
+                    f"--python-version={inputs.python}",
+                    f"--python-platform={without_build(inputs.platform)}",
+                ),
+                *index_arguments(index),
+            ]
+            if run_resolver(command, Path(name), variables, _SECONDS).returncode == 0:
+                folders.append(Unpacked(folder=str(target), modules=_modules(target)))
+        yield folders
+
+
+def _modules(folder: Path) -> tuple[str, ...]:
+    names = {
+        path.name.partition(".")[0]
+        for path in folder.iterdir()
+        if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
+    }
+    return tuple(sorted(name for name in names if name.isidentifier()))
+
 
 # How often a lock is run anew after the network or the machine was at fault.
 RETRIES = 2

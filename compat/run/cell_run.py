@@ -19,13 +19,13 @@ from compat.run.events import (
     EVENTS,
     LARGEST,
     SuiteReport,
+    read_bytes,
     read_modules,
     read_probe,
     read_report,
     with_failed_files,
 )
 from compat.run.evidence import Evidence, Installed, Raised
-from compat.run.foreign import read_bytes
 from compat.run.installation import Installation, own_copies
 from compat.run.installed import (
     Distribution,

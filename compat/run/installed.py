@@ -28,8 +28,8 @@ from packaging.version import InvalidVersion, Version
 from compat import files
 from compat.files import remove_tree
 from compat.lock.lockfile import Pin
+from compat.run.events import open_plain, read_bytes
 from compat.run.evidence import Installed
-from compat.run.foreign import open_plain, read_bytes
 from compat.run.meter import MIB
 
 _MOST_METADATA = 4 << 20
