@@ -298,7 +298,6 @@ class Explorer:
         self._exploration.set_aside(o for o, answer in answers.items() if answer != "yes")
 
     def _expected(self, cell: Cell, kind: ProbeKind) -> float:
-        """How many seconds a probe takes: the mean of this session's and of a first guess."""
         return (_FIRST_SECONDS[kind] + self._seconds[kind]) / (1 + self._probes[kind])
 
 

@@ -169,7 +169,6 @@ class LockLaboratory:
         return since, until
 
     def results(self, lock: Lock) -> Sequence[Record]:
-        """Return the earlier runs of a lock with the suite as it is now; none that was lost."""
         name = self._cells.get(_key(lock))
         records = (
             self._store.records(_name(lock)) if name is None else self._workspace.records(name)
@@ -203,7 +202,6 @@ class LockLaboratory:
         )
 
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
-        """Return the lock of the ends' question as of a moment; None where it has none."""
         inputs = self._ends[1].inputs
         asked = msgspec.structs.replace(inputs, as_of=moment, cell=f"{inputs.cell}-{moment:%Y%m%d}")
         answer = self._steps.locker().lock(asked)

@@ -90,7 +90,6 @@ class Demands:
         )
 
     def _lines(self, cell: Cell, release: Release) -> Facts:
-        """The facts that do not hang on the coordinates of other axes."""
         relaxations = {
             name: r if r.to == NOTHING else Relaxation(package=name, to=ANY)
             for name, r in self._facts.relaxations(cell).items()

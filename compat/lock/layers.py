@@ -250,7 +250,6 @@ class _Pins:
         return () if published is None else published.requires_dist
 
     def _unmet(self) -> Iterator[str]:
-        """What is asked for and not pinned, and what is pinned and not asked for."""
         inputs, names = self._lock.inputs, self._pins.keys()
         roots = (*inputs.requirements, *inputs.floors)
         requires = cache(self._requires)

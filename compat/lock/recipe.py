@@ -286,7 +286,6 @@ class _Relaxing:
         further: Sequence[str] = (),
         only: frozenset[str] | None = None,
     ) -> Lock | Refusal:
-        """With `only`, ask for these packages and those of the axes alone."""
         inputs = inputs_of(self._facts, self._cell, kept, with_suite=False, free=self._free)
         own = {cutoff.package for cutoff in inputs.cutoffs}
         cutoffs = [c for c in self._cutoffs if c.package not in own]
@@ -341,7 +340,6 @@ class _Relaxing:
         return refusal
 
     def _is_later(self, name: str) -> bool:
-        """Whether the index has releases of the package that the cell's date hides."""
         as_of = _as_of(self._facts, self._cell)
         with suppress(NoPage):
             releases = self._package_of(name).releases

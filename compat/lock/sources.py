@@ -103,7 +103,6 @@ def for_want_of_builds(
 
 
 def _source_release(name: str, release: Release, inputs: Inputs) -> SourceRelease | None:
-    """The release as the inputs' date shows it; None where it has a wheel or no source."""
     files = _shown(name, release, inputs)
     sources = [artifact for artifact in files if not (artifact.is_wheel or artifact.yanked)]
     if not sources or any(fits_cell(artifact, inputs) for artifact in files):

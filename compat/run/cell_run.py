@@ -96,7 +96,6 @@ class CellRun:
 
     @property
     def _own_environments(self) -> tuple[Environment, ...]:
-        """Those that no other cell uses; what is shared has its bytecode."""
         return tuple(
             each for each in self._environments if self.cell in (each.cell, each.cell.parent)
         )
@@ -343,7 +342,6 @@ class CellRun:
         return read_report(events)
 
     def _variables(self) -> dict[str, str]:
-        """All that a cell sees: nothing of the caller's own."""
         home = self.cell / "home"
         base = {
             "PATH": f"{self.cell}/venv/bin:{self.cell}/plugin/bin:/usr/bin:/bin",

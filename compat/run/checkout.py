@@ -156,11 +156,19 @@ def newer_tests(
 
     Nothing is known, so none is returned, where git has no such tag, or none of them is as it was.
     """
-    tag = next((tag for tag in _lines(repository, "tag") if _is_tag_of(tag, name, version)), "")
+    tag = next(
+        (
+            tag
+            for tag in _answer(repository, {}, "tag").splitlines()
+            if _is_tag_of(tag, name, version)
+        ),
+        "",
+    )
     if not tag:
         return ()
     # Each line is: mode, type, digest, a tab, path.
-    listed = (line.split(None, 3) for line in _lines(repository, "ls-tree", "-r", tag))
+    lines = _answer(repository, {}, "ls-tree", "-r", tag).splitlines()
+    listed = (line.split(None, 3) for line in lines)
     then = {parts[3]: parts[2] for parts in listed if len(parts) == 4}
     newer: list[str] = []
     collected = (path for path in contents if is_collected(path))
@@ -216,14 +224,6 @@ def _is_tag_of(tag: str, name: str, version: Version) -> bool:
         return Version(match["version"].replace("_", ".")) == version
     except InvalidVersion:
         return False
-
-
-def _lines(repository: Path, *words: str) -> list[str]:
-    try:
-        done = _run(repository, {}, *words)
-    except ToolFailed:
-        return []
-    return [] if done.returncode else done.stdout.splitlines()
 
 
 def _git(folder: Path, environ: Mapping[str, str], *words: str | Path) -> None:

@@ -588,7 +588,6 @@ def _imported_as(path: str, folders: Collection[str]) -> str:
 
 
 def _is_copy(path: Path, copy: Path) -> bool:
-    """Whether a file is as its copy; a link is by what it names."""
     if path.is_symlink() or copy.is_symlink():
         both = path.is_symlink() and copy.is_symlink()
         return both and os.readlink(path) == os.readlink(copy)

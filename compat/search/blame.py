@@ -533,7 +533,6 @@ class Trials:
 
 
 def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:
-    """What the bad end shows more often than the good end does, and that in less than half."""
     shares = {
         symptom: [_count(runs, symptom) / len(runs) for runs in (goods, bads)]
         for symptom in dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
@@ -602,7 +601,6 @@ class LockPair:
         return self.run_anyway(changes)
 
     def run_anyway(self, changes: frozenset[str]) -> Trial:
-        """Return the same, whatever the metadata says: it may forbid what would run."""
         return self._trials.of(self._mixed(changes), self._described(changes))
 
     def culprits(self, first: Sequence[Sequence[str]]) -> Culprits:
@@ -698,7 +696,6 @@ class LockPair:
 
 
 def _versions(names: Sequence[str], exchanges: Mapping[str, Exchange], side: str) -> str:
-    """The packages with their versions at one end; more than a few are counted."""
     if len(names) > 3:
         return f"{len(names)} packages exchanged"
     versions = {name: getattr(exchanges[name], side) for name in names}

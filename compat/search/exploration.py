@@ -91,7 +91,6 @@ class Exploration:
 
     @property
     def run_kind(self) -> ProbeKind | None:
-        """What a locked cell without an answer runs; None where nothing may run."""
         return next(iter(self._run_kinds), None)
 
     def next(self) -> ExploreProbe | None:
@@ -156,7 +155,6 @@ class Exploration:
 
     @property
     def is_running_left(self) -> bool:
-        """Whether cells wait for a run."""
         return bool(self._run_kinds and (self._locked or self._smoked))
 
     def _in_time(self, probe: ExploreProbe | None, left: float) -> ExploreProbe | None:
