@@ -43,8 +43,7 @@ from compat.results.learnt import LearntFiles
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.results.snapshot import Snapshot, snapshot
-from compat.run.placed_suite import placed_suite
-from compat.run.suitefiles import python_texts, suite_contents, suite_digest
+from compat.run.suitefiles import placed_suite, python_texts, suite_contents, suite_digest
 from compat.value import encode
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ class Workspace:
         if release is None or not self.matrix.suite.tests:
             return ()
         if release not in self._newer_tests:
-            from compat.run.source_tree import newer_tests
+            from compat.run.checkout import newer_tests
 
             contents = suite_contents(self.suite_folder)
             package, repository = self.matrix.subject_axis.package, self.folder.parents[1]

@@ -29,8 +29,8 @@ from compat.errors import CompatError, UsageError
 from compat.index.pypi import PyPISource
 from compat.plan.cell import parse_cell
 from compat.policy.evaluation import PYTHONS
-from compat.run.placed_suite import project_settings
-from compat.run.suitefault import lost_modules
+from compat.run.classify import lost_modules
+from compat.run.suitefiles import project_settings
 from compat.site.wording import count, listed
 from compat.workspace import Workspace
 

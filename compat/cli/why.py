@@ -72,6 +72,9 @@ def why_command(
             f"{axis!r} is the release that is asked about, so ask for another axis",
             hint=f"compat find reason {workspace.name} python --at {axis}=VERSION",
         )
+    if workspace.kept_catalogue is None:
+        hint = f"compat matrix discover {workspace.name} --write keeps one"
+        raise UsageError.of(f"matrix {workspace.name!r} has no kept catalogue", hint=hint)
     coordinates = why.subject_coordinates(known)
     if release is not None and release not in coordinates:
         ends = f"it has {coordinates[0]} to {coordinates[-1]}" if coordinates else ""

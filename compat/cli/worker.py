@@ -31,8 +31,7 @@ from compat.run.job import Bench, Job
 from compat.workspace import Workspace
 
 if TYPE_CHECKING:
-    from compat.fleet.cluster import ClusterAddress, WorkerMachine
-    from compat.fleet.remote import Remote
+    from compat.fleet.cluster import ClusterAddress, Remote, WorkerMachine
 
 
 def address_of(text: str, tls: Path | None, serves: bool = False) -> ClusterAddress:
@@ -64,8 +63,7 @@ class FleetMachine(ThisMachine):
         """Return how many workers there are, waiting for the first; raise CompatError when none
         comes, or no scheduler answers.
         """
-        from compat.fleet.cluster import Cluster
-        from compat.fleet.remote import ClusterLost, Remote
+        from compat.fleet.cluster import Cluster, ClusterLost, Remote
 
         topic = f"compat-{uuid.uuid4().hex}"
         remote = Remote(
@@ -215,7 +213,7 @@ def offered(share: int) -> dict[str, float]:
     """
     import psutil
 
-    from compat.fleet.remote import code_resource, python_resource
+    from compat.fleet.cluster import code_resource, python_resource
 
     versions = [Version(f"3.{minor}") for minor in _SERIES]
     return {

@@ -4,9 +4,10 @@ import datetime
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import msgspec
 from packaging.version import Version
@@ -38,31 +39,26 @@ class Machine(Protocol):
     """What a batch needs of the machine that it runs on; `host` is its class, never its name."""
 
     @property
-    def host(self) -> str:
-        """The class of the machine."""
+    def host(self) -> str: ...
 
     @property
-    def level(self) -> Isolation:
-        """The isolation level of what runs on it."""
+    def level(self) -> Isolation: ...
 
     @property
     def run_url(self) -> str:
         """The address of the CI run that this is a part of; empty elsewhere."""
 
-    def clock(self) -> datetime.datetime:
-        """Return the moment, in UTC."""
+    def clock(self) -> datetime.datetime: ...
 
     def cells(self) -> Path:
         """Return the folder in which cells are made."""
 
-    def bench(self, job: Job, worker: str, keep: bool) -> Bench:
-        """Return what a worker runs the job with."""
+    def bench(self, job: Job, worker: str, keep: bool) -> Bench: ...
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
         """Return the series that the lock needs and this machine lacks; None when it is there."""
 
-    def locker(self) -> Locker:
-        """Return what resolves requirements."""
+    def locker(self) -> Locker: ...
 
     def redacted(self, text: str) -> str:
         """Return the text as it may be published from this machine."""
@@ -85,8 +81,7 @@ class BatchReporter(Reporter, Protocol):
     def counted(self, cell: str, why: str) -> None:
         """Called when a cell ends without reaching a worker."""
 
-    def tell(self, line: str) -> None:
-        """Something that a reader should know."""
+    def tell(self, line: str) -> None: ...
 
 
 class RunOptions(Value, frozen=True, kw_only=True):
@@ -103,13 +98,19 @@ class RunOptions(Value, frozen=True, kw_only=True):
     wheels: tuple[tuple[str, str], ...] = ()
 
 
-class BatchSteps(Value, frozen=True, kw_only=True):
-    """What a batch does with each cell. `locking` asks the index, so only when needed."""
+def _never(*_: object) -> NoReturn:
+    raise AssertionError("what has a lock is not locked")
 
-    locking: Callable[[], Callable[[str], LockResult]]
-    keep_lock: Callable[[str, Lock], None]
+
+class BatchSteps(Value, frozen=True, kw_only=True):
+    """What a batch does with each cell. `locking` asks the index, so only when needed; a batch of
+    locks needs `record` alone.
+    """
+
     record: Callable[[Job, Sequence[JudgedRun]], Record]
-    record_refusal: Callable[[str, Refusal], Record]
+    locking: Callable[[], Callable[[str], LockResult]] = _never
+    keep_lock: Callable[[str, Lock], None] = _never
+    record_refusal: Callable[[str, Refusal], Record] = _never
 
 
 class BatchResult(Value, frozen=True, kw_only=True):
@@ -178,7 +179,8 @@ class Batch:
         self._fleet = self._machine.fleet(self._bench, self._cancel, self._options)
         try:
             jobs = self._jobs(locks, [cell for cell in cells if cell not in locks])
-            unrun = self._fleet.run(jobs, self._canary, self._store, self._reporter)
+            known_good = partial(_known_good, self._scratch.folder)
+            unrun = self._fleet.run(jobs, known_good, self._store, self._reporter)
         finally:
             self._scratch.close()
         return BatchResult(
@@ -188,23 +190,19 @@ class Batch:
             unrun=unrun,
             untried=self._untried,
             suite_faults=tuple(self._suite_faults),
-            lost_workers=self._fleet.stopped,
+            lost_workers=dict(sorted(self._fleet.stopped.items())),
             folder=self._scratch.folder,
         )
 
     def _asks_as_declared(self, cell_id: str, lock: Lock) -> bool:
-        """Whether a lock asks what the declarations ask now. Without a kept catalogue, and of a
-        cell that the plan rules out, it is not told, and the lock is taken as it is.
-        """
         workspace = self._workspace
+        # Without a kept catalogue, and of a cell that the plan rules out, it is taken as it is.
         if workspace.kept_catalogue is None:
             return True
         facts = workspace.facts_of(workspace.kept_catalogue)
         cell = parse_cell(cell_id, facts.matrix)
         facts = facts_for(facts, cell)
-        if isinstance(fate_of(facts, cell), Infeasible):
-            return True
-        return asks_as_declared(facts, cell, lock)
+        return isinstance(fate_of(facts, cell), Infeasible) or asks_as_declared(facts, cell, lock)
 
     def _blocked_import(self, cell_id: str) -> str:
         """The package on no axis by which the import of a relaxed cell failed with its lock."""
@@ -219,8 +217,8 @@ class Batch:
         for cell, lock in chain(locks.items(), self._locked(unlocked)):
             missing = self._machine.missing_interpreter(lock)
             if missing is None:
-                job = job_of(self._workspace, cell, lock, self._options.tier)
                 options = self._options
+                job = job_of(self._workspace, cell, lock, options.tier)
                 # The project's own tests are those of its checkout.
                 newer = () if options.wheels else self._workspace.newer_tests(lock)
                 yield msgspec.structs.replace(
@@ -288,10 +286,6 @@ class Batch:
         is_kept = self._options.keep and job.matrix != "canary"
         return self._machine.bench(job, f"{self._scratch.folder.name}/{worker}", is_kept)
 
-    def _canary(self, job: Job) -> Job:
-        inputs = job.lock.inputs
-        return canary(self._scratch.folder / "canary", inputs.python, inputs.platform)
-
     def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
         """Record a cell that ended, unless that says nothing about it, as a fault of its suite."""
         outcomes = [attempt.outcome for attempt in attempts]
@@ -312,6 +306,10 @@ class Batch:
         if is_spurious(record.outcome):
             self._unanswered.append(job.cell)
         self._outcomes[job.cell] = str(record.outcome)
+
+
+def _known_good(folder: Path, job: Job) -> Job:
+    return canary(folder / "canary", job.lock.inputs.python, job.lock.inputs.platform)
 
 
 def job_of(workspace: Workspace, cell: str, lock: Lock, tier: Tier = "full") -> Job:
@@ -345,13 +343,10 @@ def run_unrecorded(
     def bench(worker: int, job: Job) -> Bench:
         return machine.bench(job, f"{scratch.folder.name}/{worker}", False)
 
-    def known_good(job: Job) -> Job:
-        inputs = job.lock.inputs
-        return canary(scratch.folder / "canary", inputs.python, inputs.platform)
-
     job = job_of(workspace, cell, lock, "smoke" if workspace.matrix.suite.core else "full")
     try:
         fleet = Local(bench, machine.clock, cancel)
+        known_good = partial(_known_good, scratch.folder)
         fleet.run([job], known_good, lambda _, attempts: runs.extend(attempts), reporter)
     finally:
         scratch.close()

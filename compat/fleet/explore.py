@@ -175,40 +175,30 @@ class Explorer:
         is_lock = [begun.probe.kind == "lock" for begun in self._pending.values()]
         free_runs = self._limits.workers - is_lock.count(False)
         free_locks = self._limits.lockers - is_lock.count(True)
-        while free_runs > 0 and self._may("run", left):
-            if self._is_audit_due(left) and not is_lock_enough(self._waiting[0]):
-                self._audit(runners)
-                free_runs -= 1
-                continue
-            probe = self._next_due(left) or self._exploration.next_run(left)
-            if probe is None:
-                break
-            tier: Tier = "smoke" if probe.kind == "smoke" else "full"
-            self._reach.begun(probe.cell)
-            self._begin(runners.submit(self._steps.run, probe.cell, tier), probe)
-            free_runs -= 1
-        while free_locks > 0 and self._may("lock", left):
-            if self._is_audit_due(left) and is_lock_enough(self._waiting[0]):
-                self._audit(resolvers)
-                free_locks -= 1
-                continue
-            lesson = self._lessons.popleft() if self._lessons else None
-            probe = self._exploration.next_lock(left)
-            if lesson is not None:
-                probe = ExploreProbe(lesson, "lock")
-            if probe is None:
-                break
-            self._begin(resolvers.submit(self._steps.ask, probe.cell), probe)
-            free_locks -= 1
+        for hand, pool, free in (("run", runners, free_runs), ("lock", resolvers, free_locks)):
+            for _ in range(free):
+                if left <= 0 or self._cancel.is_set() or self._in_vain[hand] >= MOST_WITHOUT_ANSWER:
+                    break
+                is_due = self._is_audit_due(left)
+                if is_due and is_lock_enough(self._waiting[0]) is (hand == "lock"):
+                    self._audit(pool)
+                elif (probe := self._next(hand, left)) is None:
+                    break
+                elif hand == "lock":
+                    self._begin(pool.submit(self._steps.ask, probe.cell), probe)
+                else:
+                    tier: Tier = "smoke" if probe.kind == "smoke" else "full"
+                    self._reach.begun(probe.cell)
+                    self._begin(pool.submit(self._steps.run, probe.cell, tier), probe)
 
-    def _may(self, hand: str, left: float) -> bool:
-        return left > 0 and not self._cancel.is_set() and self._in_vain[hand] < MOST_WITHOUT_ANSWER
-
-    def _next_due(self, left: float) -> ExploreProbe | None:
+    def _next(self, hand: str, left: float) -> ExploreProbe | None:
+        if hand == "lock":
+            lesson = ExploreProbe(self._lessons.popleft(), "lock") if self._lessons else None
+            return lesson or self._exploration.next_lock(left)
         while self._due and self._expected(self._due[0], "suite") <= left:
             if self._steps.can_run(cell := self._due.popleft()):
                 return ExploreProbe(cell, "suite")
-        return None
+        return self._exploration.next_run(left)
 
     def _is_audit_due(self, left: float) -> bool:
         """Whether the next inferred answer is verified now. None is passed over: a fair sample."""
@@ -298,7 +288,6 @@ class Explorer:
         self._exploration.set_aside(o for o, answer in answers.items() if answer != "yes")
 
     def _expected(self, cell: Cell, kind: ProbeKind) -> float:
-        """How many seconds a probe takes: the mean of this session's and of a first guess."""
         return (_FIRST_SECONDS[kind] + self._seconds[kind]) / (1 + self._probes[kind])
 
 

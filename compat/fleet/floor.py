@@ -27,8 +27,8 @@ from compat.plan.plan import Infeasible, checkout_cells, fate_of
 from compat.plan.requirements import Asked, parsed
 from compat.results.answer import Answer
 from compat.results.record import Record
+from compat.run.classify import lost_modules, missing_in
 from compat.run.outcome import Failed, Passed, is_spurious, parse_outcome
-from compat.run.suitefault import lost_modules, missing_in
 from compat.search.blame import SearchStopped, may_be_chance
 from compat.search.boundary import Boundary, BoundarySearch, Probe
 from compat.site.wording import cause_sentence, count

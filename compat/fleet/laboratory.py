@@ -1,31 +1,88 @@
 """Runs the locks of a search for blame like every other cell, and keeps what each came to."""
 
 import datetime
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple
 
 import msgspec
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
+from uv import find_uv_bin
 
+from compat.declare.parsing import minor_series
 from compat.errors import UsageError
 from compat.files import read
 from compat.fleet.batch import BatchResult, BatchSteps
 from compat.index.release import releases_of
-from compat.lock.lock_text import decode_lock
-from compat.lock.lockfile import Lock, Locker, Pin
+from compat.index.settings import IndexSettings
+from compat.lock.lock_text import decode_lock, encode_pin
+from compat.lock.lockfile import Inputs, Lock, Locker, Pin
 from compat.lock.mixed import Asks, published_asks, tree_of, usable_wheel
+from compat.lock.uv import index_arguments, run_resolver
+from compat.plan.platform import without_build
 from compat.results.judged import JudgedRun, record_of
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.run.job import Job
 from compat.run.outcome import is_spurious
-from compat.run.unpacked import unpacked
 from compat.search.api_change import ApiChange, api_change
 from compat.search.blame import BlamedPackage, SearchStopped
+from compat.value import Value
 from compat.workspace import Workspace
+
+# The wheel was installed by a run before, so it mostly comes from uv's cache.
+_SECONDS = 600
+
+
+class Unpacked(Value, frozen=True, kw_only=True):
+    """The folder that holds a release's files, and its top-level modules and packages."""
+
+    folder: str
+    modules: tuple[str, ...]
+
+
+@contextmanager
+def unpacked(
+    pins: Sequence[Pin], inputs: Inputs, index: IndexSettings, variables: Mapping[str, str]
+) -> Iterator[list[Unpacked]]:
+    """Yield what the wheels hold that the inputs' interpreter takes, as long as the context lasts.
+
+    A release whose wheel cannot be had now is left out. `variables` is all that uv sees of the
+    environment. Raises ToolFailed as a resolver does.
+    """
+    with tempfile.TemporaryDirectory(prefix="compat-release-") as name:
+        folders = []
+        for number, pin in enumerate(pins):
+            target = Path(name) / str(number)
+            (Path(name) / "pin.txt").write_text(f"{encode_pin(pin)}\n", encoding="utf-8")
+            command = [
+                *(find_uv_bin(), "pip", "install", "--no-config", "--no-progress"),
+                *("--color=never", "--no-deps", "--only-binary=:all:", "--require-hashes"),
+                *("-r", "pin.txt", f"--target={target}", f"--python={sys.executable}"),
+                *(
+                    f"--python-version={inputs.python}",
+                    f"--python-platform={without_build(inputs.platform)}",
+                ),
+                *index_arguments(index),
+            ]
+            if run_resolver(command, Path(name), variables, _SECONDS).returncode == 0:
+                folders.append(Unpacked(folder=str(target), modules=_modules(target)))
+        yield folders
+
+
+def _modules(folder: Path) -> tuple[str, ...]:
+    names = {
+        path.name.partition(".")[0]
+        for path in folder.iterdir()
+        if path.suffix in (".py", ".so") or (path.is_dir() and not path.suffix)
+    }
+    return tuple(sorted(name for name in names if name.isidentifier()))
+
 
 # How often a lock is run anew after the network or the machine was at fault.
 RETRIES = 2
@@ -58,12 +115,11 @@ class LockLaboratory:
         self._store = RecordFiles(folder)
         self._cells: dict[str, str] = {}
         self._releases: dict[str, tuple[Pin, ...]] = {}
-        self._asks: Asks | None = None
-        self._ends: tuple[Lock, Lock] | None = None
+        # Both by `compare`, which comes before any question of a search.
+        self.asks: Asks
+        self._ends: tuple[Lock, Lock]
         self.runner: frozenset[str] = frozenset()
         self.runs = 0
-
-    # The ends.
 
     def end(self, name: str) -> Lock:
         """Return the lock of a file or a cell, which is run where it has none; else UsageError."""
@@ -87,31 +143,22 @@ class LockLaboratory:
         if good.inputs.platform != bad.inputs.platform:
             raise UsageError.of("GOOD and BAD are of different platforms")
         self._ends = good, bad
-        self._asks = published_asks(self._workspace.source, bad.inputs.platform)
+        self.asks = published_asks(self._workspace.source, bad.inputs.platform)
         matrix = self._workspace.matrix
         tools = {canonicalize_name(Requirement(r).name) for r in matrix.suite.requirements}
         subjects = [axis.normalised_name for axis in matrix.packages]
         self.runner = frozenset(
             name
             for lock in (good, bad)
-            for name in tree_of(lock, tools.difference(subjects), self._asks)
-        ).difference(*(tree_of(lock, subjects, self._asks) for lock in (good, bad)))
-
-    # What a search asks for.
-
-    @property
-    def asks(self) -> Asks:
-        assert self._asks is not None
-        return self._asks
+            for name in tree_of(lock, tools.difference(subjects), self.asks)
+        ).difference(*(tree_of(lock, subjects, self.asks) for lock in (good, bad)))
 
     @property
     def bad(self) -> Lock:
-        assert self._ends is not None
         return self._ends[1]
 
     @property
     def dates(self) -> tuple[datetime.datetime, datetime.datetime] | None:
-        assert self._ends is not None
         good, bad = (lock.inputs for lock in self._ends)
         tomorrow, utc = self._workspace.day + datetime.timedelta(days=1), datetime.timezone.utc
         today = datetime.datetime.combine(tomorrow, datetime.time(), utc)
@@ -122,7 +169,6 @@ class LockLaboratory:
         return since, until
 
     def results(self, lock: Lock) -> Sequence[Record]:
-        """Return the earlier runs of a lock with the suite as it is now; none that was lost."""
         name = self._cells.get(_key(lock))
         records = (
             self._store.records(_name(lock)) if name is None else self._workspace.records(name)
@@ -156,8 +202,6 @@ class LockLaboratory:
         )
 
     def lock_at(self, moment: datetime.datetime) -> Lock | None:
-        """Return the lock of the ends' question as of a moment; None where it has none."""
-        assert self._ends is not None
         inputs = self._ends[1].inputs
         asked = msgspec.structs.replace(inputs, as_of=moment, cell=f"{inputs.cell}-{moment:%Y%m%d}")
         answer = self._steps.locker().lock(asked)
@@ -165,7 +209,6 @@ class LockLaboratory:
 
     def releases(self, package: str) -> Sequence[Pin]:
         if package not in self._releases:
-            assert self._ends is not None
             inputs = self._ends[1].inputs
             self._releases[package] = tuple(
                 Pin(
@@ -190,10 +233,10 @@ class LockLaboratory:
         self, package: BlamedPackage, text: str, variables: Mapping[str, str]
     ) -> ApiChange | None:
         pins = {pin.version: pin for pin in self.releases(package.package)}
-        for lock in self._ends or ():
+        for lock in self._ends:
             pins |= {pin.version: pin for pin in lock.pins if pin.name == package.package}
         sides = [pins[v] for v in (package.last_good, package.first_bad) if v in pins]
-        if len(sides) < 2 or self._ends is None:
+        if len(sides) < 2:
             return None
         is_older = sides[1].version < sides[0].version
         index, inputs = self._workspace.index, self._ends[1].inputs
@@ -209,10 +252,7 @@ class LockLaboratory:
             self._store.add(probe)
             return probe
 
-        def never(*_: object) -> NoReturn:
-            raise AssertionError("what has a lock is not locked")
-
-        steps = BatchSteps(locking=never, keep_lock=never, record=record, record_refusal=never)
+        steps = BatchSteps(record=record)
         return self._steps.run_batch(steps, {_name(lock): lock})
 
     def _ran(self, run: Callable[[], BatchResult], what: str) -> BatchResult:
@@ -232,12 +272,8 @@ class LockLaboratory:
 
 
 def _key(lock: Lock) -> str:
-    return f"{_series(lock.inputs.python)}-{lock.digest}"
+    return f"{minor_series(lock.inputs.python)}-{lock.digest}"
 
 
 def _name(lock: Lock) -> str:
-    return f"blame-py{_series(lock.inputs.python)}-{lock.digest[:16]}"
-
-
-def _series(python: Version) -> str:
-    return f"{python.major}.{python.minor}"
+    return f"blame-py{minor_series(lock.inputs.python)}-{lock.digest[:16]}"

@@ -210,18 +210,14 @@ class Local:
         self._benches, self._now, self._cancel = benches, now, cancel
         self._workers, self._attempts, self._run_cell = workers, attempts, run_cell
         self._lost = 0
-        self._stopped: dict[int, str] = {}
+        self.stopped: dict[int, str] = {}
         # The jobs that no worker has taken yet; more may come until it is closed.
         self._waiting: queue.SimpleQueue[Job] = queue.SimpleQueue()
         self._closed = threading.Event()
 
     @property
     def is_spent(self) -> bool:
-        return len(self._stopped) >= self._workers
-
-    @property
-    def stopped(self) -> dict[int, str]:
-        return dict(sorted(self._stopped.items()))
+        return len(self.stopped) >= self._workers
 
     def run(
         self, jobs: Iterable[Job], canary: Callable[[Job], Job], keep: Keep, reporter: Reporter
@@ -288,7 +284,7 @@ class Local:
             if why:
                 for unjudged, _ in breaker.held():
                     self._waiting.put(unjudged)
-                self._stopped[number] = why
+                self.stopped[number] = why
                 reporter.stopped(number, why)
                 return
             release(settled)

@@ -67,8 +67,7 @@ class WheelNeeds:
         wheel = None if release is None else wheel_to_read(release)
         if wheel is None:
             raise NothingToDo.of(f"the index has no wheel of {version}")
-        sources = self._sources.sources(wheel)
-        return sources.modules, sources.wheel
+        return self._sources.sources(wheel), wheel.filename
 
 
 def reader_name() -> str:

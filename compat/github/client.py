@@ -352,7 +352,6 @@ def _decoded(answer: requests.Response, kind: type[T]) -> T:
 
 @contextlib.contextmanager
 def _described() -> Iterator[None]:
-    """Turn what is raised over an answer that lacks what GitHub's description says it has."""
     try:
         yield
     except (msgspec.DecodeError, UnicodeDecodeError, LookupError, TypeError) as fault:

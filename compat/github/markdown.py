@@ -43,7 +43,7 @@ def visible(text: str) -> str:
 
 def plain(text: str, limit: int = 200) -> str:
     """Return one line for a title or a commit message, in which nothing is linked or closed."""
-    return _unlinked(_cut(visible(text[: limit + 1]), limit)).strip()
+    return _defused(_cut(visible(text[: limit + 1]), limit), _ADDRESS).strip()
 
 
 def inline(text: str, limit: int = 200) -> str:
@@ -130,12 +130,8 @@ def _seen(char: str) -> bool:
     return char.isprintable() and not _BLANK.match(char)
 
 
-def _unlinked(text: str) -> str:
-    return _ADDRESS.sub(": //", _NUMBER.sub(r"\1 ", _MENTION.sub("@ ", text)))
-
-
-def _defused(text: str) -> str:
-    return _ISSUE_ADDRESS.sub(": //", _NUMBER.sub(r"\1 ", _MENTION.sub("@ ", text)))
+def _defused(text: str, address: re.Pattern[str] = _ISSUE_ADDRESS) -> str:
+    return address.sub(": //", _NUMBER.sub(r"\1 ", _MENTION.sub("@ ", text)))
 
 
 def _cut(text: str, limit: int) -> str:

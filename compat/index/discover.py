@@ -158,10 +158,9 @@ def _awaited(
 
 
 def _page(source: ReleaseSource, name: str) -> Package | None:
-    try:
+    with contextlib.suppress(NoPage):
         return source.package(name)
-    except NoPage:
-        return None
+    return None
 
 
 def _unknown(

@@ -116,7 +116,6 @@ def catalogue_with_axes(text: str, source: str, matrix: Matrix) -> Catalogue:
 
 
 def _placeless(packages: Iterable[Package]) -> tuple[Package, ...]:
-    """The packages without where their files lie, and what the names of the files say."""
     replace = msgspec.structs.replace
 
     def bare(release: Release) -> Release:
@@ -136,7 +135,6 @@ def _one_file_a_line(stored: _Kept) -> str:
 
 
 def _read(package: Package) -> Package:
-    """A package sorted by version and file, its wheels with the tags of their names."""
     replace = msgspec.structs.replace
     releases = [
         replace(

@@ -30,10 +30,16 @@ from urllib3.exceptions import HTTPError
 
 from compat import files
 from compat.errors import CompatError, NoPage, one_line
-from compat.index.metadata import MetadataReader
+from compat.index.metadata import (
+    BadStatus,
+    MetadataReader,
+    ResponseLimits,
+    Web,
+    unreachable,
+    without_login,
+)
 from compat.index.release import Artifact, Package, Published, Release
 from compat.index.settings import IndexSettings, is_remote
-from compat.index.transport import BadStatus, ResponseLimits, Web, unreachable, without_login
 from compat.value import Value
 
 ACCEPTED = (

@@ -75,13 +75,13 @@ class Demands:
         Every release is seen, whenever it came out. What no fact speaks of is as lax as can be: a
         package that some rule replaces is left out of the tree.
         """
-        spoken = [_after(fact) for fact in sorted(held) if fact.startswith(_THROUGHOUT)]
+        spoken = [_after(fact) for fact in sorted(held) if not is_requirement(fact)]
         matrix = self._matrix
         return Inputs(
             cell=cell.id,
             python=self._facts.patch(cell),
             platform=matrix.platform,
-            requirements=tuple(sorted(f for f in held if not f.startswith(_THROUGHOUT))),
+            requirements=tuple(sorted(filter(is_requirement, held))),
             no_prereleases=tuple(
                 sorted(a.normalised_name for a in matrix.packages if not a.select.prereleases)
             ),
@@ -90,7 +90,6 @@ class Demands:
         )
 
     def _lines(self, cell: Cell, release: Release) -> Facts:
-        """The facts that do not hang on the coordinates of other axes."""
         relaxations = {
             name: r if r.to == NOTHING else Relaxation(package=name, to=ANY)
             for name, r in self._facts.relaxations(cell).items()

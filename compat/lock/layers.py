@@ -5,6 +5,7 @@ bring.
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import chain
 
 import msgspec
 from packaging.requirements import Requirement
@@ -145,10 +146,7 @@ def handed_lock(
         raise refuse(f"is of a cell that cannot work: {obstacle.because}")
     inputs = lock.inputs
     sources = [source, *([source.elsewhere(inputs.index)] if inputs.index else [])]
-    named, pins = (
-        set(map(parse_release, facts.matrix.builds)),
-        lock.versions,
-    )
+    named, pins = set(map(parse_release, facts.matrix.builds)), lock.versions
     strange = [name for name in lock.builds if (name, pins.get(name)) not in named]
     unnamed = f"builds {strange[0]}, and the matrix names no such build" if strange else ""
     if wrong := _unasked(lock, cell, facts) or unnamed or _Pins(lock, sources).unfit:
@@ -205,8 +203,8 @@ class _Pins:
         injected = self._lock.inputs.injected_pin
         if injected is not None and self._pins.get(injected.name) != injected:
             return f"does not pin {injected.name} {injected.version} as the cell does"
-        return next(filter(None, map(self._unlisted, self._lock.pins)), "") or next(
-            self._unmet(), ""
+        return next(
+            (t for t in chain(map(self._unlisted, self._lock.pins), self._unmet()) if t), ""
         )
 
     def _unlisted(self, pin: Pin) -> str:
@@ -252,7 +250,6 @@ class _Pins:
         return () if published is None else published.requires_dist
 
     def _unmet(self) -> Iterator[str]:
-        """What is asked for and not pinned, and what is pinned and not asked for."""
         inputs, names = self._lock.inputs, self._pins.keys()
         roots = (*inputs.requirements, *inputs.floors)
         requires = cache(self._requires)

@@ -49,13 +49,12 @@ def decode_lock(text: str, source: str) -> Lock:
                 f"lock format {head['lock-format'][0]!r} is not {FORMAT}; lock the cell again"
             )
         pins = _own_pins(body, head["digest"][0])
-        builds = tuple(head.get("build", ()))
         only = head.get("suite-only")
         return Lock(
             inputs=_inputs(head, pins),
             pins=pins,
             tool=head["tool"][0],
-            builds=builds,
+            builds=tuple(head.get("build", ())),
             suite_only=None if only is None else tuple(() if only == [_NONE] else only[0].split()),
         )
     except KeyError as missing:

@@ -132,7 +132,6 @@ class Refusal(Value, frozen=True):
     wheelless: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """Return the outcome as it is printed and parsed everywhere: `lock-fail:cause(subject)`."""
         return f"lock-fail:{self.cause}({self.subject})"
 
 

@@ -9,9 +9,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Relaxation
+from compat.declare.parsing import minor_series
 from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
 from compat.lock.lockfile import Inputs, Lock, Locker, Pin, Refusal
-from compat.lock.recipe import inputs_of
+from compat.lock.recipe import inputs_of, name_of_line
 from compat.lock.sources import SourceRelease
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
@@ -106,8 +107,7 @@ def repinned(base: Lock, pins: Mapping[str, Pin | None], name: str) -> Lock:
     chosen = tuple(every[package] for package in sorted(every) if package != INTERPRETER)
     listed = tuple(pin for pin in chosen if pin is not None)
     # With other versions, other packages may be the suite's alone: the cell finds out from these.
-    asked = {text for text in base.inputs.requirements if text not in base.inputs.suite}
-    roots = {canonicalize_name(Requirement(text).name) for text in asked}
+    roots = {name_of_line(t) for t in base.inputs.requirements if t not in base.inputs.suite}
     inputs = msgspec.structs.replace(
         base.inputs,
         cell=name,
@@ -153,7 +153,7 @@ def published_asks(source: ReleaseSource, platform: str) -> Asks:
 
 def usable_wheel(release: Release, python: Version, platform: str) -> Artifact | None:
     """Return a wheel of the release that the interpreter can install; None when it has none."""
-    tags = accepted_tags(_series(python), platform)
+    tags = accepted_tags(Version(minor_series(python)), platform)
     return next(
         (
             artifact
@@ -190,11 +190,7 @@ def _admits(asked: Asked, versions: Mapping[str, Version]) -> bool:
 
 
 def _versions(lock: Lock) -> dict[str, Version]:
-    return lock.versions | {INTERPRETER: _series(lock.inputs.python)}
-
-
-def _series(python: Version) -> Version:
-    return Version(f"{python.major}.{python.minor}")
+    return lock.versions | {INTERPRETER: Version(minor_series(lock.inputs.python))}
 
 
 class ChangedPin(Value, frozen=True, kw_only=True):
@@ -236,17 +232,15 @@ def drift(before: Lock, after: Lock) -> Drift:
     return Drift(moved=moved, reasons=tuple(_reasons(before.inputs, after.inputs)))
 
 
-def _reasons(before: Inputs, after: Inputs) -> list[str]:
+def _reasons(then: Inputs, now: Inputs) -> list[str]:
     reasons = []
     for field in Inputs.__struct_fields__:
-        old, new = getattr(before, field), getattr(after, field)
+        old, new = getattr(then, field), getattr(now, field)
         if old == new or field == "injected_pin":
             continue
         if isinstance(old, tuple):
-            old, new = (
-                sorted(set(map(_show, old)) - set(map(_show, new))),
-                sorted(set(map(_show, new)) - set(map(_show, old))),
-            )
+            before, after = set(map(_show, old)), set(map(_show, new))
+            old, new = sorted(before - after), sorted(after - before)
         nothing = "now" if field == "as_of" else "none"
         reasons.append(f"{field}: {_show(old) or nothing} -> {_show(new) or nothing}")
     return reasons
@@ -318,7 +312,7 @@ def exchanged_subject(
     earlier = _relaxed(before.requirements(release, python), relaxations)
     if {(a.name, a.extras) for a in asked} != {(a.name, a.extras) for a in earlier}:
         return None
-    if not all(_is_met(requirement, pins) for requirement in asked):
+    if not all(not asked_for.url and _admits(asked_for, pins) for asked_for in asked):
         return None
     inputs = inputs_of(facts, cell, frozenset(facts.relaxations(cell)).difference(relaxations))
     # A floor that the checkout has lowered shows in no pin.
@@ -353,10 +347,3 @@ def _relaxed(asked: Iterable[Asked], relaxations: Mapping[str, Relaxation]) -> l
         for requirement, r in pairs
         if r is None or r.to != NOTHING
     ]
-
-
-def _is_met(requirement: Asked, pins: Mapping[str, Version]) -> bool:
-    version = pins.get(requirement.name)
-    if version is None or requirement.url:
-        return False
-    return requirement.specifier.contains(version, prereleases=True)

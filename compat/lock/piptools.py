@@ -17,7 +17,7 @@ from uv import find_uv_bin
 
 from compat.declare.parsing import minor_series
 from compat.errors import IndexUnreachable, NoPage, ToolFailed
-from compat.index.release import Artifact, Package, ReleaseSource
+from compat.index.release import Artifact, Package, ReleaseSource, releases_of
 from compat.index.settings import IndexSettings
 from compat.lock.layers import locked_in_layers
 from compat.lock.lock_text import parse_exact
@@ -198,26 +198,26 @@ class PipToolsLocker:
         if refusal is None:
             message = last_words(done.stderr)
             raise ToolFailed.of(f"pip-compile could not lock {inputs.cell}: {message}")
-        return self._source_only(inputs, _with_hidden(refusal, view.hidden))
+        return self._completed(inputs, refusal, view.hidden)
 
-    def _source_only(self, inputs: Inputs, refusal: Refusal) -> Refusal:
-        """The refusal, as source-only where a source distribution is there: pip says missing."""
-        if refusal.cause != "no-artifact":
-            return refusal
+    def _completed(self, inputs: Inputs, refusal: Refusal, hidden: set[str]) -> Refusal:
+        """The refusal, with what the dates hid; where pip says missing and a source distribution
+        is there, as source-only.
+        """
         try:
             missing = Requirement(refusal.subject)
-            releases = self._source.package(canonicalize_name(missing.name)).releases
-        except (ValueError, NoPage):
+        except ValueError:
             return refusal
-        until = inputs.cutoff(canonicalize_name(missing.name))
-        has_source = any(
+        name = canonicalize_name(missing.name)
+        refusal = msgspec.structs.replace(refusal, hidden=(name,) if name in hidden else ())
+        until = inputs.cutoff(name)
+        if refusal.cause != "no-artifact" or not any(
             missing.specifier.contains(release.version)
             and not (file.is_wheel or file.yanked or file.set_aside)
             and file.is_seen(until)
-            for release in releases
+            for release in releases_of(self._source.package, name)
             for file in release.artifacts
-        )
-        if not has_source:
+        ):
             return refusal
         because = f"{refusal.subject} has no wheel for this cell, only a source distribution"
         return msgspec.structs.replace(refusal, cause="source-only", because=because)
@@ -275,12 +275,3 @@ class PipToolsLocker:
                 raise IndexUnreachable.of(message)
         (place / "ready").touch()
         return compiler
-
-
-def _with_hidden(refusal: Refusal, hidden: set[str]) -> Refusal:
-    try:
-        package = canonicalize_name(Requirement(refusal.subject).name)
-    except ValueError:
-        return refusal
-    missed = (package,) if package in hidden else ()
-    return msgspec.structs.replace(refusal, hidden=missed)

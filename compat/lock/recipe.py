@@ -44,8 +44,11 @@ class LockedFloor(Value, frozen=True, kw_only=True):
 
 def declared(asked: Asked) -> str:
     """Return a requirement as it is written, without its marker."""
-    extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
-    return f"{asked.name}{extras}{asked.specifier}"
+    return f"{_with_extras(asked.name, asked.extras)}{asked.specifier}"
+
+
+def _with_extras(name: str, extras: Iterable[str]) -> str:
+    return f"{name}[{','.join(extras)}]" if extras else name
 
 
 def has_floor(asked: Asked) -> bool:
@@ -283,7 +286,6 @@ class _Relaxing:
         further: Sequence[str] = (),
         only: frozenset[str] | None = None,
     ) -> Lock | Refusal:
-        """With `only`, ask for these packages and those of the axes alone."""
         inputs = inputs_of(self._facts, self._cell, kept, with_suite=False, free=self._free)
         own = {cutoff.package for cutoff in inputs.cutoffs}
         cutoffs = [c for c in self._cutoffs if c.package not in own]
@@ -338,7 +340,6 @@ class _Relaxing:
         return refusal
 
     def _is_later(self, name: str) -> bool:
-        """Whether the index has releases of the package that the cell's date hides."""
         as_of = _as_of(self._facts, self._cell)
         with suppress(NoPage):
             releases = self._package_of(name).releases
@@ -470,7 +471,6 @@ def asks_as_declared(facts: Feasibility, cell: Cell, lock: Lock) -> bool:
 
 
 def _lines(inputs: Inputs) -> tuple[tuple[str, ...], ...]:
-    """What of a lock's inputs follows from declarations."""
     return inputs.requirements, inputs.overrides, inputs.excludes, inputs.constraints
 
 
@@ -556,14 +556,12 @@ def _lower_end(specifiers: Iterable[SpecifierSet]) -> Version | None:
 def _lowest(facts: Feasibility, cell: Cell, base: Inputs, others: list[str]) -> Inputs:
     release, python = _subject(facts, cell, base), cell.on(facts.matrix.interpreters.name).version
     axis = facts.matrix.subject_axis
-    extras = f"[{','.join(axis.extras)}]" if axis.extras else ""
-    subject = f"{axis.package}{extras}=={release.version}"
+    subject = _with_extras(axis.package, axis.extras)
+    floors = floor_lines(facts.requirements(release.version, python))
     return msgspec.structs.replace(
         base,
-        requirements=tuple(sorted({subject, *others})),
-        floors=tuple(
-            sorted({*base.floors, *floor_lines(facts.requirements(release.version, python))})
-        ),
+        requirements=tuple(sorted({f"{subject}=={release.version}", *others})),
+        floors=tuple(sorted({*base.floors, *floors})),
     )
 
 
@@ -610,9 +608,9 @@ def asked_lines(
     for asked in facts.requirements(release.version, python):
         relaxation = relaxations.get(asked.name)
         if relaxation is None or relaxation.to != NOTHING:
-            extras = f"[{','.join(asked.extras)}]" if asked.extras else ""
             bound = asked.specifier if relaxation is None else relaxation.specifier
-            lines.append(asked.name + extras + (f" @ {asked.url}" if asked.url else str(bound)))
+            name = _with_extras(asked.name, asked.extras)
+            lines.append(name + (f" @ {asked.url}" if asked.url else str(bound)))
     return tuple(lines)
 
 
@@ -637,7 +635,7 @@ def _subject(facts: Feasibility, cell: Cell, base: Inputs) -> Release:
 
 def pinned(axis: PackageAxis, cell: Cell) -> str:
     version = cell.on(axis.name).version
-    name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
+    name = _with_extras(axis.package, axis.extras)
     return f"{name}=={version}" if axis.select.is_exact(version) else f"{name}=={version}.*"
 
 

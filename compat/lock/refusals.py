@@ -243,7 +243,6 @@ def last_words(text: str) -> str:
 
 
 def _story(text: str, start: str) -> str:
-    """The telling part of the output: from the first error on, margins and box-drawing gone."""
     match = re.search(start, text)
     lines = text[match.start() if match else 0 :].splitlines()
     return " ".join(" ".join(line.strip(" │╰├─▶\u00d7\t") for line in lines).split())

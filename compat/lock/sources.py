@@ -12,14 +12,13 @@ from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from compat.declare.parsing import minor_series
 from compat.index.release import Artifact, Published, Release, ReleaseSource, releases_of
 from compat.lock.lockfile import Inputs, Pin, Refusal
 from compat.lock.refusals import needs_builds
-from compat.plan.platform import accepted_tags
+from compat.plan.platform import accepted_tags, admits
 from compat.value import Value
 
 Build = Callable[[Inputs, Pin], Published | Refusal]
@@ -104,7 +103,6 @@ def for_want_of_builds(
 
 
 def _source_release(name: str, release: Release, inputs: Inputs) -> SourceRelease | None:
-    """The release as the inputs' date shows it; None where it has a wheel or no source."""
     files = _shown(name, release, inputs)
     sources = [artifact for artifact in files if not (artifact.is_wheel or artifact.yanked)]
     if not sources or any(fits_cell(artifact, inputs) for artifact in files):
@@ -130,9 +128,8 @@ def shelved(releases: Sequence[SourceRelease], folder: Path) -> None:
         lines += (f"Requires-Dist: {_one_line(text)}" for text in release.asks.requires_dist)
         with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as wheel:
             wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")
-            wheel.writestr(
-                f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
-            )
+            tag = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+            wheel.writestr(f"{info}/WHEEL", tag)
             wheel.writestr(f"{info}/RECORD", "")
 
 
@@ -141,11 +138,6 @@ def _one_line(text: str) -> str:
 
 
 def fits_cell(artifact: Artifact, inputs: Inputs) -> bool:
-    series = Version(minor_series(inputs.python))
-    asked: SpecifierSet = artifact.requires_python or SpecifierSet()
-    return (
-        artifact.is_wheel
-        and not artifact.yanked
-        and asked.contains(inputs.python, prereleases=True)
-        and not accepted_tags(series, inputs.platform).isdisjoint(artifact.tags)
-    )
+    tags = accepted_tags(Version(minor_series(inputs.python)), inputs.platform)
+    is_taken = admits(artifact.requires_python, inputs.python) and not artifact.yanked
+    return is_taken and not tags.isdisjoint(artifact.tags)

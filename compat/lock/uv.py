@@ -250,7 +250,8 @@ def index_arguments(settings: IndexSettings, further: str = "") -> list[str]:
 
 def refused(subject: str, stderr: str) -> Refusal:
     """Return uv's refusal; raise IndexUnreachable or ToolFailed when it reports trouble."""
-    errors = _errors(stderr)
+    # From the first error on: a warning before it may mention a network without cause.
+    errors = stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]
     refusal = None if any(sign in errors for sign in NETWORK_SIGNS) else refusal_of_uv(stderr)
     if refusal is not None:
         return refusal
@@ -268,21 +269,13 @@ def moment_text(moment: datetime.datetime) -> str:
 def _dates(inputs: Inputs) -> list[str]:
     if inputs.as_of is None:
         return []
-    return [
-        f"--exclude-newer={moment_text(inputs.as_of)}",
-        *(
-            f"--exclude-newer-package={cutoff.package}="
-            + ("false" if cutoff.until is None else moment_text(cutoff.until))
-            for cutoff in inputs.cutoffs
-        ),
-    ]
+    untils = {
+        c.package: "false" if c.until is None else moment_text(c.until) for c in inputs.cutoffs
+    }
+    own = (f"--exclude-newer-package={package}={until}" for package, until in untils.items())
+    return [f"--exclude-newer={moment_text(inputs.as_of)}", *own]
 
 
 def _listed(folder: Path, name: str, lines: tuple[str, ...]) -> str:
     (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return name
-
-
-def _errors(stderr: str) -> str:
-    """What follows the first error: a warning before it may mention a network without cause."""
-    return stderr[max(stderr.find("error:"), stderr.find("\u00d7 "), 0) :]

@@ -162,7 +162,6 @@ class Builder:
         self._known: dict[str, Published | Refusal] = {}
 
     def __call__(self, inputs: Inputs, pin: Pin) -> Published | Refusal:
-        """Each order is built once."""
         order = Order(pin=pin, python=inputs.python, as_of=inputs.as_of)
         if order.key not in self._known:
             self._known[order.key] = self._asked(order, inputs.cell)

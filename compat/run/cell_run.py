@@ -14,17 +14,18 @@ from compat.files import remove_tree
 from compat.plan.platform import python_name
 from compat.run import incell
 from compat.run.bytecode import BytecodeStore
+from compat.run.classify import missing_module
 from compat.run.events import (
     EVENTS,
     LARGEST,
     SuiteReport,
+    read_bytes,
     read_modules,
     read_probe,
     read_report,
     with_failed_files,
 )
 from compat.run.evidence import Evidence, Installed, Raised
-from compat.run.foreign import read_bytes
 from compat.run.installation import Installation, own_copies
 from compat.run.installed import (
     Distribution,
@@ -38,7 +39,6 @@ from compat.run.interpreter import processor_level
 from compat.run.job import Bench, Job
 from compat.run.postpone import postpone_in
 from compat.run.steps import Enter, StepRunner
-from compat.run.suitefault import missing_module
 from compat.run.suitefiles import (
     SuiteCore,
     left_out_plugins,
@@ -96,7 +96,6 @@ class CellRun:
 
     @property
     def _own_environments(self) -> tuple[Environment, ...]:
-        """Those that no other cell uses; what is shared has its bytecode."""
         return tuple(
             each for each in self._environments if self.cell in (each.cell, each.cell.parent)
         )
@@ -343,7 +342,6 @@ class CellRun:
         return read_report(events)
 
     def _variables(self) -> dict[str, str]:
-        """All that a cell sees: nothing of the caller's own."""
         home = self.cell / "home"
         base = {
             "PATH": f"{self.cell}/venv/bin:{self.cell}/plugin/bin:/usr/bin:/bin",

@@ -1,9 +1,11 @@
-"""Builds the wheel of a checkout once with the project's own build back end (PEP 517), in the
-isolation of every other build; once for each Python where the wheel is not for all.
-"""
+"""A checkout: a copy of its source as git has it, and the wheels that are built of it."""
 
+import ast
 import hashlib
+import re
+import shutil
 import stat
+import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import InvalidVersion, Version
 from uv import find_uv_bin
 
+from compat.declare.suite import is_collected
 from compat.errors import BuildFailed, IndexUnreachable, ToolFailed, UsageError, one_line
 from compat.index.metadata import published_in
 from compat.index.release import Published
@@ -22,9 +25,232 @@ from compat.lock.uv import NETWORK_SIGNS, index_arguments
 from compat.plan.platform import accepted_tags, admits
 from compat.run.builds import Workshop, build_room
 from compat.run.evidence import Ended
-from compat.run.source_tree import SourceCopy, copied_source
 from compat.run.supervise import run_limited
 from compat.value import Value
+
+# A clone of a large repository takes minutes; one that hangs must not hold a job for hours.
+_GIT_SECONDS = 900
+_URL = re.compile(
+    r"git\+(?P<url>(?:https?|ssh|file)://[^@#\s]*(?:@[^@#/\s]*/[^@#\s]*)?)"
+    r"(?:@(?P<revision>[A-Za-z0-9_][^@#\s]*))?(?:#subdirectory=(?P<folder>[^#\s]+))?"
+)
+_PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")
+_LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "node_modules")
+_ARCHIVES = (".tar.gz", ".zip")
+
+
+class SourceCopy(Value, frozen=True, kw_only=True):
+    """The copy of a source: the folder or file to build, and what git says of it.
+
+    `commit` is empty outside of git; `is_changed` says that the files differ from it. `readable`
+    are folders that git needs beside the copy, as it borrows the history.
+    """
+
+    path: Path
+    commit: str = ""
+    is_changed: bool = False
+    readable: tuple[Path, ...] = ()
+
+
+def copied_source(source: str, place: Path, environ: Mapping[str, str]) -> SourceCopy:
+    """Copy a source into a folder that does not exist yet: a project's folder, a wheel, a source
+    distribution, or `git+https://HOST/REPOSITORY@REVISION#subdirectory=FOLDER`.
+
+    Raises UsageError for what is none of these, ToolFailed where git cannot fetch it.
+    """
+    if source.startswith("git+"):
+        return _cloned(source, place, environ)
+    path = Path(source)
+    if path.is_file() and path.name.endswith((".whl", *_ARCHIVES)):
+        place.mkdir(parents=True)
+        return SourceCopy(path=Path(shutil.copyfile(path, place / path.name)))
+    if not path.is_dir():
+        hint = "a project's folder, a wheel, a .tar.gz, or git+https://..."
+        raise UsageError.of("there is no such source to build", path=source, hint=hint)
+    _refuse_without_project(path, source)
+    if (copy := _in_git(path.resolve(), place, environ)) is not None:
+        return copy
+    shutil.copytree(path, place, symlinks=True, ignore=_LEFT_OUT)
+    return SourceCopy(path=place)
+
+
+def _refuse_without_project(folder: Path, source: str) -> None:
+    if not any((folder / name).is_file() for name in _PROJECT):
+        raise UsageError.of(
+            "holds no project that can be built: neither pyproject.toml nor setup.py",
+            path=without_credentials(source),
+            hint="--subject-from FOLDER names the project's own folder",
+        )
+
+
+def _in_git(folder: Path, place: Path, environ: Mapping[str, str]) -> SourceCopy | None:
+    top_text = _answer(folder, environ, "rev-parse", "--show-toplevel")
+    if not top_text or not _files(folder, environ):
+        return None
+    top = Path(top_text)
+    commit = _answer(folder, environ, "rev-parse", "--verify", "--quiet", "HEAD")
+    readable: tuple[Path, ...] = ()
+    if commit:
+        # A shared clone borrows the objects: it takes no time, and cannot write to them. What
+        # stands in the repository's settings (tokens, commands) stays there.
+        _git(top, environ, "clone", "--quiet", "--shared", "--no-checkout", "--", top, place)
+        # Version tools compare the files with the index.
+        _git(place, environ, "read-tree", "HEAD")
+        common = _answer(top, environ, "rev-parse", "--git-common-dir")
+        readable = ((top / common).resolve() / "objects",)
+    _copy_files(top, place, environ)
+    # What compat itself writes there is no change of the project.
+    own = ":(top,exclude)matrices"
+    is_changed = bool(_answer(folder, environ, "status", "--porcelain", "--", ".", own))
+    inside = folder.relative_to(top.resolve())
+    return SourceCopy(path=place / inside, commit=commit, is_changed=is_changed, readable=readable)
+
+
+def _files(folder: Path, environ: Mapping[str, str]) -> list[str]:
+    listed = _answer(
+        folder, environ, "ls-files", "-z", "--cached", "--others", "--exclude-standard"
+    )
+    return sorted({name for name in listed.split("\0") if name})
+
+
+def _copy_files(top: Path, place: Path, environ: Mapping[str, str]) -> None:
+    for name in _files(top, environ):
+        source, target = top / name, place / name
+        if source.is_dir() and not source.is_symlink():
+            if _answer(source, environ, "rev-parse", "--show-prefix") == "":
+                _copy_files(source, target, environ)  # a submodule
+        elif source.is_symlink() or source.is_file():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _cloned(source: str, place: Path, environ: Mapping[str, str]) -> SourceCopy:
+    shown, match = without_credentials(source), _URL.fullmatch(source)
+    if match is None:
+        hint = "git+https://HOST/REPOSITORY@REVISION#subdirectory=FOLDER"
+        raise UsageError.of("is not an address that git can clone here", path=shown, hint=hint)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    _git(place.parent, environ, "clone", "--quiet", "--", match["url"], place)
+    if match["revision"]:
+        _git(place, environ, "checkout", "--quiet", "--detach", match["revision"])
+    folder = (place / (match["folder"] or ".")).resolve()
+    if not folder.is_relative_to(place.resolve()):
+        raise UsageError.of("its subdirectory lies outside of the repository", path=shown)
+    _refuse_without_project(folder, source)
+    return SourceCopy(path=folder, commit=_answer(place, environ, "rev-parse", "HEAD"))
+
+
+def _answer(folder: Path, environ: Mapping[str, str], *words: str) -> str:
+    try:
+        done = _run(folder, environ, *words)
+    except ToolFailed:
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+def newer_tests(
+    repository: Path, name: str, version: Version, contents: Mapping[str, bytes]
+) -> tuple[str, ...]:
+    """Return the tests, and the files of tests, that the tag of a release does not have as they are
+    now: what they ask may be newer than the release. `contents` are the files by their path.
+
+    Nothing is known, so none is returned, where git has no such tag, or none of them is as it was.
+    """
+    tag = next(
+        (
+            tag
+            for tag in _answer(repository, {}, "tag").splitlines()
+            if _is_tag_of(tag, name, version)
+        ),
+        "",
+    )
+    if not tag:
+        return ()
+    # Each line is: mode, type, digest, a tab, path.
+    lines = _answer(repository, {}, "ls-tree", "-r", tag).splitlines()
+    listed = (line.split(None, 3) for line in lines)
+    then = {parts[3]: parts[2] for parts in listed if len(parts) == 4}
+    newer: list[str] = []
+    collected = (path for path in contents if is_collected(path))
+    tests = {p: contents[p] for p in collected if not p.endswith("conftest.py")}
+    for path, content in tests.items():
+        blob = b"blob %d\0" % len(content) + content
+        if then.get(path) != hashlib.sha1(blob, usedforsecurity=False).hexdigest():
+            earlier = _run(repository, {}, "show", f"{tag}:./{path}") if path in then else None
+            text = content.decode(errors="replace")
+            newer += changed_tests(path, text, earlier.stdout if earlier else None)
+    return () if len(newer) == len(tests) and newer == list(tests) else tuple(newer)
+
+
+def changed_tests(path: str, now: str, then: str | None) -> list[str]:
+    """Return the ids of the tests of a file that were not the same; the file itself where it was
+    not there, or where something besides its tests differs.
+    """
+    try:
+        before, after = _parts(then or ""), _parts(now)
+    except (SyntaxError, ValueError, RecursionError):
+        return [path]
+    if then is None or before.get("") != after[""]:
+        return [path]
+    return [f"{path}::{test}" for test, code in after.items() if before.get(test) != code]
+
+
+def _parts(text: str) -> dict[str, str]:
+    """Of each test by its id, and under no name all other code."""
+    parts = {"": ""}
+    for node in ast.parse(text).body:
+        tests, above = [node], ""
+        if isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
+            tests, above = [inner for inner in node.body if _test_name(inner)], f"{node.name}::"
+            node.body = [inner for inner in node.body if inner not in tests]
+        parts |= {f"{above}{name}": ast.dump(t) for t in tests if (name := _test_name(t))}
+        parts[""] += "" if _test_name(node) else ast.dump(node)
+    return parts
+
+
+def _test_name(node: ast.stmt) -> str:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return ""
+    return node.name if node.name.startswith("test") else ""
+
+
+def _is_tag_of(tag: str, name: str, version: Version) -> bool:
+    """Whether a tag is that of a release: `v1.0`, `1.0`, `name-1.0`, `release-1.0`."""
+    match = re.fullmatch(r"(?P<what>[A-Za-z][\w.-]*?)?[-_/@]?[vV]?(?P<version>\d[\w.+-]*)", tag)
+    what = canonicalize_name(match["what"] or "") if match else ""
+    if match is None or what not in ("", "v", "release", "rel", canonicalize_name(name)):
+        return False
+    try:
+        return Version(match["version"].replace("_", ".")) == version
+    except InvalidVersion:
+        return False
+
+
+def _git(folder: Path, environ: Mapping[str, str], *words: str | Path) -> None:
+    done = _run(folder, environ, *map(str, words))
+    if done.returncode:
+        lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+        why = re.sub(r"//[^/\s]*@", "//", lines[-1]) if lines else f"code {done.returncode}"
+        raise ToolFailed.of(f"git {words[0]} failed: {why}")
+
+
+def _run(
+    folder: Path, environ: Mapping[str, str], *words: str
+) -> "subprocess.CompletedProcess[str]":
+    # Where it would ask for a password there is nobody to answer.
+    own = {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    own |= {"GIT_ALLOW_PROTOCOL": "http:https:ssh:file"}
+    try:
+        return subprocess.run(
+            ["git", *words], cwd=folder, env={**environ, **own}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, errors="surrogateescape", timeout=_GIT_SECONDS,
+            check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise ToolFailed.of(f"git {words[0]} did not end within {_GIT_SECONDS} seconds") from error
+    except OSError as error:
+        raise ToolFailed.of("git cannot be started", hint="install git") from error
+
 
 _MOST_BYTES = 2**30  # PyPI takes files of at most 100 MB, on request of at most 1 GB
 _DIGITS = 12

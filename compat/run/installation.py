@@ -209,7 +209,6 @@ class Installation:
         return self.steps.run("install", cached, variables, network=False, instead=command)
 
     def _source_pins(self) -> list[Pin]:
-        """The pins to build: the lock found no wheel for them, and people named their builds."""
         named, lock = set(map(parse_release, self.job.builds)), self.job.lock
         forced = lock.inputs.injected_pin if lock.inputs.install_as_python is not None else None
         return [

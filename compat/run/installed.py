@@ -28,9 +28,9 @@ from packaging.version import InvalidVersion, Version
 from compat import files
 from compat.files import remove_tree
 from compat.lock.lockfile import Pin
-from compat.run.disk import MIB
+from compat.run.events import open_plain, read_bytes
 from compat.run.evidence import Installed
-from compat.run.foreign import open_plain, read_bytes
+from compat.run.meter import MIB
 
 _MOST_METADATA = 4 << 20
 _MOST_RECORD = 64 << 20
@@ -588,7 +588,6 @@ def _imported_as(path: str, folders: Collection[str]) -> str:
 
 
 def _is_copy(path: Path, copy: Path) -> bool:
-    """Whether a file is as its copy; a link is by what it names."""
     if path.is_symlink() or copy.is_symlink():
         both = path.is_symlink() and copy.is_symlink()
         return both and os.readlink(path) == os.readlink(copy)

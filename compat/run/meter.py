@@ -1,18 +1,416 @@
-"""What a process tree takes while it runs, and the first limit that it breaks."""
+"""The memory, processes and disk that a command uses, counted by looking, and limited by a control
+group of the kernel where one was delegated to us.
+"""
 
 import contextlib
+import functools
+import itertools
+import math
 import os
 import re
 import signal
+import stat
 import string
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
-from compat.run.cgroup import Group, tasks
-from compat.run.disk import IN_MEMORY, MIB, Disk
 from compat.run.evidence import DeadChild, EndedBy, Isolation, Limits, MemoryMeans
 from compat.run.isolation import Room, in_memory
-from compat.run.processes import Known, Process, family
+from compat.run.processes import Known, Process, family, process
+from compat.value import Value
+
+MIB = 1 << 20
+# How the kernel names a file that takes memory and no disk.
+IN_MEMORY = ("/memfd:", "/dev/shm/")
+# In /proc/PID/maps: address and inode of a file without a name that takes a disk. The kernel's own
+# files in memory are on device 0:1.
+_MAPPED = re.compile(
+    rb"^([\da-f]+-[\da-f]+) \S+ \S+ (?!00:01 )\S+ (\d+) +/(?!dev/shm/).* \(deleted\)$", re.MULTILINE
+)
+# Below this the machine's own work is in danger, records included.
+FLOOR_BYTES = 256 * MIB
+# Folders are walked at least this often, as what others free may hide what is taken here.
+_WALK_SECONDS = 5.0
+# But a walk may take this share of the time; a folder of 100,000 files takes a second.
+_WALK_SHARE = 0.02
+# Files carry the time of the last tick of the kernel's clock, so new ones may seem a little older
+# than they are.
+_CLOCK_SECONDS = 1.0
+# A file without content takes no block, but one of a number of files that a disk can hold.
+_EMPTY_BYTES = 4096
+# So much of a log is moved at once.
+_CHUNK = 1 << 20
+_GONE = (FileNotFoundError, NotADirectoryError, ProcessLookupError)
+
+
+class Disk:
+    """Watches folders. Others use the disk too, so the free space, cheap to ask for, only says when
+    to walk them.
+    """
+
+    def __init__(
+        self, folders: Iterable[Path], most_mb: int, *, log: int = -1, links: bool = False
+    ) -> None:
+        """With `links` no code of a package runs, and old files get further links."""
+        self.folders, self.log, self.links = tuple(folders), log, links
+        self.most = most_mb * MIB
+        self.began = time.time() - _CLOCK_SECONDS
+        self.highest = self._free()
+        self.grown, self.hides = 0, False
+        self.cost = 0.0
+        self.walked = time.monotonic()
+        self.walk: threading.Thread | None = None
+
+    def is_full(self, pids: Sequence[int] = ()) -> bool:
+        """Return whether the folders, the log, and files without a name that these processes hold
+        grew by more than the limit, or hardly anything is free; waits for no walk.
+
+        Where something cannot be looked at, all that the disk lost counts.
+        """
+        free = self._free()
+        self.highest = max(self.highest, free)
+        if free < 0:
+            return True
+        since = time.monotonic() - self.walked
+        is_due = self.highest - free > self.most or since > _WALK_SECONDS
+        if is_due and since >= self.cost / _WALK_SHARE and not (self.walk and self.walk.is_alive()):
+            self.walk = threading.Thread(target=self._walk, args=(pids,), daemon=True)
+            self.walk.start()
+            # Most walks are short, and then the answer need not wait for the next look.
+            self.walk.join(0.1)
+        # Blocks, see fallocate(2). Not in the walk, which may outlast the log's descriptor.
+        log = os.fstat(self.log).st_blocks * 512 if self.log >= 0 else 0
+        return max(self.grown + log, self.highest - free if self.hides else 0) > self.most
+
+    def _walk(self, pids: Sequence[int]) -> None:
+        begin, hidden = time.monotonic(), list[OSError]()
+        self.grown = taken(self.folders, self.began, hidden, self.links) + _nameless(pids, hidden)
+        self.hides = any(not isinstance(fault, _GONE) for fault in hidden)
+        self.walked, self.cost = time.monotonic(), time.monotonic() - begin
+
+    def _free(self) -> float:
+        """Return the bytes that are free above the floor; a small disk has a lower floor."""
+        free = []
+        for folder in self.folders:
+            try:
+                volume = os.statvfs(folder)
+            except OSError:
+                continue
+            free.append(
+                volume.f_bavail * volume.f_frsize
+                - min(FLOOR_BYTES, volume.f_blocks * volume.f_frsize // 20)
+            )
+        return min(free, default=math.inf)
+
+
+def taken(folders: Iterable[Path], since: float, hidden: list[OSError], links: bool) -> int:
+    """Return the bytes on disk of the files below the folders that were made or changed since a
+    time.
+
+    A file that is also linked from elsewhere, as uv links a wheel's files from its cache, takes
+    nothing here; nor, with `links`, does an old one that only was linked once more. Code of a
+    package could date back what it writes.
+    """
+    total = 0
+    met: dict[tuple[int, int], int] = {}
+    for status in (file for file in _files(folders, hidden) if file.st_ctime >= since):
+        if status.st_nlink > 1 and not stat.S_ISDIR(status.st_mode):
+            if links and status.st_mtime < since:
+                continue
+            key = (status.st_dev, status.st_ino)
+            met[key] = met.get(key, 0) + 1
+            if met[key] != status.st_nlink:
+                continue
+        total += status.st_blocks * 512 or _EMPTY_BYTES
+    return total
+
+
+def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
+    """Return the bytes on disk of the files without a name that the processes have open or mapped.
+
+    The links of what is mapped are followed for root alone, see proc(5).
+    """
+    sizes: dict[tuple[int, int], int] = {}
+    for pid in pids:
+        waiting = [f"/proc/{pid}/maps", f"/proc/{pid}/fd"]
+        while waiting:
+            path = waiting.pop()
+            try:
+                if path.endswith("/fd"):
+                    waiting += (f"{path}/{name}" for name in os.listdir(path))
+                elif path.endswith("/maps"):
+                    with open(path, "rb") as file:
+                        mapped = _MAPPED.findall(file.read())
+                    known = {inode for _, inode in sizes}
+                    places = {int(i): address.decode() for address, i in mapped}
+                    waiting += (f"/proc/{pid}/map_files/{places[i]}" for i in places.keys() - known)
+                else:
+                    status = os.stat(path)
+                    if not status.st_nlink and stat.S_ISREG(status.st_mode):
+                        is_memory = os.readlink(path).startswith(IN_MEMORY)
+                        size = 0 if is_memory else status.st_blocks * 512
+                        sizes[status.st_dev, status.st_ino] = size
+            except OSError as fault:
+                hidden.append(fault)
+    return sum(sizes.values())
+
+
+def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_result]:
+    """Yield files and folders below the folders; note what cannot be looked at: a folder without
+    rights, a path that is too long.
+    """
+    waiting = [os.fspath(folder) for folder in folders]
+    while waiting:
+        try:
+            with os.scandir(waiting.pop()) as entries:
+                for entry in entries:
+                    try:
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                        yield entry.stat(follow_symlinks=False)
+                    except OSError as fault:
+                        hidden.append(fault)
+        except OSError as fault:
+            hidden.append(fault)
+
+
+def open_log(path: Path) -> int:
+    """Return a descriptor of the empty log.
+
+    It only appends, so processes that share it do not overwrite each other.
+    """
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    return os.open(path, flags, 0o644)
+
+
+def cut_log(log: int, most: int) -> None:
+    """Keep the head and the tail of a log of more than `most` bytes, and between them a line that
+    says what is gone.
+
+    Works within the file and by pieces: on a full disk, and whatever its size.
+    """
+    whole = os.fstat(log).st_size
+    if whole <= most:
+        return
+    line = f"\n... {whole - most} bytes cut ...\n".encode()
+    head = max((most - len(line)) // 2, 0)
+    tail = max(most - len(line) - head, 0)
+    # A descriptor that only appends would append what is written to a place in the middle, see
+    # pwrite(2).
+    log = os.open(f"/proc/self/fd/{log}", os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.pwrite(log, line[:most], head)
+        for begin in range(0, tail, _CHUNK):
+            piece = os.pread(log, min(_CHUNK, tail - begin), whole - tail + begin)
+            os.pwrite(log, piece, head + len(line) + begin)
+        os.ftruncate(log, min(most, head + len(line) + tail))
+    finally:
+        os.close(log)
+
+
+_ROOT = Path("/sys/fs/cgroup")
+_CONTROLLERS = ("pids", "memory")
+# The kernel counts threads, and a numeric library starts some for each processor: of a cell with
+# 500 processes none should be refused before the supervisor has seen that they are too many.
+_TASKS_PER_PROCESS = 4
+_SUPERVISOR = "compat-supervisor"
+_NAME = re.compile(r"compat-(\d+)-(\d+)-\d+")
+_NUMBERS = itertools.count()
+# A group is busy until the kernel has taken apart the last of its processes.
+_EMPTY_SECONDS = 2.0
+# What the kernel reports, in which file of a group, under which key (cgroup v2 and v1), and what it
+# means.
+_REPORTS: tuple[tuple[str, str, EndedBy], ...] = (
+    ("memory.events", "oom_kill", "memory"),
+    ("memory.oom_control", "oom_kill", "memory"),
+    ("pids.events", "max", "processes"),
+)
+
+
+class Home(Value, frozen=True):
+    """A folder in which this process may make groups, and the controllers that they have."""
+
+    folder: Path
+    controllers: tuple[str, ...]
+
+
+class Group:
+    """Without a home there is none, and nothing is limited by it."""
+
+    def __init__(self, limits: Limits, homes: tuple[Home, ...]) -> None:
+        self.controllers = {controller for home in homes for controller in home.controllers}
+        self.folders: list[Path] = []
+        self.handles: list[int] = []
+        try:
+            for home in homes:
+                folder = home.folder / f"compat-{_myself()}-{next(_NUMBERS)}"
+                folder.mkdir()
+                self.folders.append(folder)
+                _limit(folder, home.controllers, limits)
+                # Whoever writes to it enters, and is asked for no right of its own: opened here,
+                # used by the keeper.
+                self.handles.append(os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC))
+        except BaseException:
+            self.close()
+            raise
+
+    def broken(self) -> EndedBy | None:
+        for folder in self.folders:
+            for name, key, by in _REPORTS:
+                if _counted(folder / name, key):
+                    return by
+        return None
+
+    def close(self) -> None:
+        for handle in self.handles:
+            os.close(handle)
+        self.handles.clear()
+        deadline = time.monotonic() + _EMPTY_SECONDS
+        for folder in self.folders:
+            while not _removed(folder) and time.monotonic() < deadline:
+                time.sleep(0.005)
+        self.folders.clear()
+
+
+def tasks(limits: Limits) -> int:
+    return limits.processes * _TASKS_PER_PROCESS
+
+
+@functools.cache
+def group_homes() -> tuple[Home, ...]:
+    """Return where this process may make groups, after removing those of processes that are gone.
+
+    Only where that is ours to do: below a group that was delegated to us, or at the root of a
+    hierarchy. In another's group its manager is the only one to make groups
+    (https://systemd.io/CGROUP_DELEGATION, "single-writer rule").
+    """
+    homes = tuple(homes_of(_ROOT, Path("/proc/self/cgroup").read_text(encoding="utf-8")))
+    for home in homes:
+        remove_dead_groups(home.folder)
+    return homes
+
+
+def homes_of(root: Path, memberships: str) -> list[Home]:
+    """`memberships` is the text of /proc/PID/cgroup, see cgroups(7)."""
+    homes: list[Home] = []
+    missing = list(_CONTROLLERS)
+    # Version 2 comes last in the file and is to be preferred.
+    for line in reversed(memberships.splitlines()):
+        number, controllers, path = line.split(":", 2)
+        folder = root
+        if number != "0":
+            has = tuple(name for name in controllers.split(",") if name in missing)
+            folder = root / controllers if path == "/" else Path()
+        else:
+            mount = root if (root / "cgroup.controllers").exists() else root / "unified"
+            folder = _delegated(mount, path)
+            has = _enabled(folder, missing) if folder != Path() else ()
+        if (
+            has
+            and folder != Path()
+            and os.access(folder, os.W_OK)
+            and os.access(folder / "cgroup.procs", os.W_OK)
+        ):
+            homes.append(Home(folder=folder, controllers=has))
+            missing = [name for name in missing if name not in has]
+    return homes
+
+
+def remove_dead_groups(home: Path) -> int:
+    count = 0
+    for folder in home.glob("compat-*"):
+        match = _NAME.fullmatch(folder.name)
+        owner = process(int(match[1])) if match else None
+        if match and (owner is None or owner.born != int(match[2])):
+            count += _removed(folder)
+    return count
+
+
+def _myself() -> str:
+    # With its beginning, a later process with the same id is another.
+    own = process(os.getpid())
+    return f"{os.getpid()}-{own.born if own else 0}"
+
+
+def _delegated(mount: Path, path: str) -> Path:
+    """The nearest folder from ours upwards that was delegated to us, or the root of what we see;
+    else an empty path.
+    """
+    if path == "/":
+        return mount
+    below = [part for part in path.split("/") if part]
+    for depth in range(len(below), 0, -1):
+        folder = mount.joinpath(*below[:depth])
+        with contextlib.suppress(OSError):
+            # systemd marks what it delegated (since version 251).
+            if os.getxattr(folder, "user.delegate") == b"1":
+                return folder
+    return Path()
+
+
+def _enabled(folder: Path, wanted: list[str]) -> tuple[str, ...]:
+    control = folder / "cgroup.subtree_control"
+    try:
+        available = (folder / "cgroup.controllers").read_text(encoding="utf-8").split()
+        names = tuple(name for name in wanted if name in available)
+        if set(names) <= set(control.read_text(encoding="utf-8").split()):
+            return names
+        try:
+            _write(control, " ".join(f"+{name}" for name in names))
+        except OSError:
+            # A group with processes of its own can have no limited groups below it: they move into
+            # one.
+            leaf = folder / _SUPERVISOR
+            leaf.mkdir(exist_ok=True)
+            for pid in (folder / "cgroup.procs").read_text(encoding="utf-8").split():
+                _write(leaf / "cgroup.procs", pid)
+            _write(control, " ".join(f"+{name}" for name in names))
+    except OSError:
+        return ()
+    return names
+
+
+def _limit(folder: Path, controllers: tuple[str, ...], limits: Limits) -> None:
+    if "pids" in controllers:
+        _write(folder / "pids.max", str(tasks(limits)))
+    if "memory" not in controllers:
+        return
+    most = str(limits.memory_mb * MIB)
+    if (folder / "memory.limit_in_bytes").exists():
+        _write(folder / "memory.limit_in_bytes", most)
+        swap = folder / "memory.memsw.limit_in_bytes", most
+    else:
+        _write(folder / "memory.max", most)
+        swap = folder / "memory.swap.max", "0"
+    # A kernel that does not account for swap has no such file.
+    if swap[0].exists():
+        _write(*swap)
+
+
+def _counted(path: Path, key: str) -> int:
+    try:
+        lines = path.read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.split()[0] == key), 0)
+
+
+def _write(path: Path, text: str) -> None:
+    with path.open("w", encoding="ascii") as file:
+        file.write(text)
+
+
+def _removed(folder: Path) -> bool:
+    try:
+        folder.rmdir()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return True
+
 
 # The first seconds decide most: import faults, runaway loops. Later a slower look costs less than 1
 # % of a processor.

@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 
 from compat.files import write
-from compat.run.foreign import read_bytes
+from compat.run.events import read_bytes
 
 STATEMENT = "from __future__ import annotations"
 _MOST_BYTES = 2_000_000

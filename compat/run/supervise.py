@@ -14,11 +14,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from compat.run import cgroup, keeper, processes
-from compat.run.disk import MIB, cut_log, open_log
+from compat.run import keeper, processes
 from compat.run.evidence import DeadChild, Ended, EndedBy, Isolation, Limits
 from compat.run.isolation import HIGHEST_FIRST, Inside, Room, made_up, tool, wrapped
-from compat.run.meter import Meter
+from compat.run.meter import MIB, Group, Meter, cut_log, group_homes, open_log, tasks
 
 _LOG = logging.getLogger(__name__)
 # What the keeper needs to kill its tree, before it is killed with it.
@@ -67,7 +66,7 @@ def run_limited(
     """
     log = open_log(room.log)
     try:
-        group = cgroup.Group(limits, cgroup.group_homes())
+        group = Group(limits, group_homes())
         try:
             meter = Meter(level, log, room, limits, group)
             tree = _Tree()
@@ -90,7 +89,7 @@ def run_limited(
         os.close(log)
 
 
-def _bounds(limits: Limits, level: Isolation, group: cgroup.Group) -> str:
+def _bounds(limits: Limits, level: Isolation, group: Group) -> str:
     """Return what the keeper sees to: seconds, the command's priority, RLIMIT_NPROC (0 for none),
     MiB of shared memory, groups to enter.
 
@@ -99,9 +98,9 @@ def _bounds(limits: Limits, level: Isolation, group: cgroup.Group) -> str:
     """
     kernel = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
     is_counted = level in ("L3", "L2") and os.getuid() != 0 and kernel >= (5, 14)
-    tasks = cgroup.tasks(limits) + _MARGIN if is_counted and "pids" not in group.controllers else 0
+    most = tasks(limits) + _MARGIN if is_counted and "pids" not in group.controllers else 0
     priority = os.getpriority(os.PRIO_PROCESS, 0)
-    bounds = (limits.wall_seconds, priority, tasks, limits.memory_mb, *group.handles)
+    bounds = (limits.wall_seconds, priority, most, limits.memory_mb, *group.handles)
     return ":".join(map(str, bounds))
 
 

@@ -162,12 +162,8 @@ def _without_pairs(changes: list[str], tried: Tried) -> list[str]:
 
 def _split(changes: list[str], parts: int) -> list[list[str]]:
     size, longer = divmod(len(changes), parts)
-    chunks, start = [], 0
-    for part in range(parts):
-        end = start + size + (part < longer)
-        chunks.append(changes[start:end])
-        start = end
-    return chunks
+    starts = [part * size + min(part, longer) for part in range(parts + 1)]
+    return [changes[start:end] for start, end in pairwise(starts)]
 
 
 # ---- between which two days a working world became a broken one
@@ -279,7 +275,7 @@ class FailureRates(Value, frozen=True, kw_only=True):
     @property
     def is_told_apart(self) -> bool:
         """Whether the bad end fails so much more often that other environments can be judged."""
-        good, bad = (fails / sum(pair) for pair in (self._good, self._bad) for fails in pair[:1])
+        good, bad = (pair[0] / sum(pair) for pair in (self._good, self._bad))
         return bad - good >= LEAST_DIFFERENCE
 
     def decision(self, fails: Sequence[bool]) -> bool | None:
@@ -387,8 +383,7 @@ class Laboratory(Protocol):
     """What a search can have done, and what is known already."""
 
     @property
-    def asks(self) -> Asks:
-        """What tells the requirements of a release."""
+    def asks(self) -> Asks: ...
 
     @property
     def runner(self) -> frozenset[str]:
@@ -412,8 +407,7 @@ class Laboratory(Protocol):
         that is yanked.
         """
 
-    def yanked(self, package: str) -> Sequence[Version]:
-        """Return the yanked releases of a package, oldest first."""
+    def yanked(self, package: str) -> Sequence[Version]: ...
 
 
 class Trials:
@@ -539,7 +533,6 @@ class Trials:
 
 
 def _own(goods: Sequence[Record], bads: Sequence[Record]) -> list[Failed]:
-    """What the bad end shows more often than the good end does, and that in less than half."""
     shares = {
         symptom: [_count(runs, symptom) / len(runs) for runs in (goods, bads)]
         for symptom in dict.fromkeys(symptom for run in bads for symptom in symptoms(run))
@@ -608,7 +601,6 @@ class LockPair:
         return self.run_anyway(changes)
 
     def run_anyway(self, changes: frozenset[str]) -> Trial:
-        """Return the same, whatever the metadata says: it may forbid what would run."""
         return self._trials.of(self._mixed(changes), self._described(changes))
 
     def culprits(self, first: Sequence[Sequence[str]]) -> Culprits:
@@ -704,7 +696,6 @@ class LockPair:
 
 
 def _versions(names: Sequence[str], exchanges: Mapping[str, Exchange], side: str) -> str:
-    """The packages with their versions at one end; more than a few are counted."""
     if len(names) > 3:
         return f"{len(names)} packages exchanged"
     versions = {name: getattr(exchanges[name], side) for name in names}
@@ -840,7 +831,9 @@ class _CauseSearch:
     def cause(self, failure: Failed) -> BlamedCause | str:
         pair = whole = self._whole
         first, days = [[name] for name in self._suspects()], None
-        if self._is_dated and "fails" not in map(whole.run_anyway, map(frozenset, first)):
+        is_dated = self._is_first and self._laboratory.dates is not None
+        is_dated = is_dated and len(whole.exchanges) > FEW
+        if is_dated and "fails" not in map(whole.run_anyway, map(frozenset, first)):
             good, bad = self._near_days()
             names = f"what resolved on {good.on:%Y-%m-%d}", f"what resolved on {bad.on:%Y-%m-%d}"
             near = LockPair(good.lock, bad.lock, self._laboratory, self.trials, names)
@@ -885,11 +878,6 @@ class _CauseSearch:
         records = self._laboratory.results(self._bad)
         names = [name for record in records for name in record.involved]
         return list(dict.fromkeys(carrier[n] for n in names if n in carrier))[:MOST_SUSPECTS]
-
-    @property
-    def _is_dated(self) -> bool:
-        is_dated = self._is_first and self._laboratory.dates is not None
-        return is_dated and len(self._whole.exchanges) > FEW
 
     def _near_days(self) -> tuple[DatedLock, DatedLock]:
         laboratory = self._laboratory

@@ -149,7 +149,6 @@ class BoundarySearch:
 
     @property
     def _to_try(self) -> list[int]:
-        """The positions that may be tried: not where the network failed too often."""
         return [i for i in self._open if self._faults[i] <= RETRIES]
 
     @property

@@ -11,7 +11,7 @@ whole suite may answer what lies between it and a neighbour that came to the sam
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal
 
 from packaging.version import Version
@@ -91,7 +91,6 @@ class Exploration:
 
     @property
     def run_kind(self) -> ProbeKind | None:
-        """What a locked cell without an answer runs; None where nothing may run."""
         return next(iter(self._run_kinds), None)
 
     def next(self) -> ExploreProbe | None:
@@ -132,24 +131,23 @@ class Exploration:
         self.known(cell, is_refused=True)
         others = [other for other in inferred if self._is_open(other)]
         self._refusals += 1
-        self._reach.update({_difference(cell, other) for other in others})
-        for answered in (cell, *others):
-            if self._is_open(answered):
-                self._answer(answered)
+        self._reach.update({difference(cell, other) for other in others})
+        self.set_aside((cell, *others))
 
     def ran(self, cell: Cell, kind: ProbeKind, inferred: Iterable[Cell] = ()) -> None:
-        for answered in (cell, *inferred):
-            if self._is_open(answered):
-                self._answer(answered)
+        self.set_aside((cell, *inferred))
         self._busy.pop(cell.id, None)
         if kind == "smoke":
             self._smoked[cell.id] = cell
 
     def set_aside(self, cells: Iterable[Cell]) -> None:
-        """Take that cells get no answer here, so that they are not tried again."""
-        for cell in cells:
-            if self._is_open(cell):
-                self._answer(cell)
+        """Take that cells get an answer, or none here, so that they are not tried again."""
+        for cell in filter(self._is_open, cells):
+            for waiting in (self._unlocked, self._locked, self._busy):
+                waiting.pop(cell.id, None)
+            if cell.id in self._counted:
+                self._counted.remove(cell.id)
+                self._open.subtract(self._groups(cell))
 
     @property
     def unlocked(self) -> tuple[Cell, ...]:
@@ -157,7 +155,6 @@ class Exploration:
 
     @property
     def is_running_left(self) -> bool:
-        """Whether cells wait for a run."""
         return bool(self._run_kinds and (self._locked or self._smoked))
 
     def _in_time(self, probe: ExploreProbe | None, left: float) -> ExploreProbe | None:
@@ -173,13 +170,6 @@ class Exploration:
 
     def _is_open(self, cell: Cell) -> bool:
         return any(cell.id in cells for cells in (self._unlocked, self._locked, self._busy))
-
-    def _answer(self, cell: Cell) -> None:
-        for cells in (self._unlocked, self._locked, self._busy):
-            cells.pop(cell.id, None)
-        if cell.id in self._counted:
-            self._counted.remove(cell.id)
-            self._open.subtract(self._groups(cell))
 
     def _best_lock(self) -> ExploreProbe | None:
         if "lock" not in self._kinds or not self._unlocked:
@@ -248,24 +238,18 @@ class Exploration:
         """The groups of cells that a cell is one of: those that share its recipe and differ from
         it, if at all, in certain axes; never in all.
         """
-        groups = self._groups_of.get(cell.id)
-        if groups is None:
-            groups = self._groups_of[cell.id] = tuple(self._made(cell))
-        return groups
-
-    def _made(self, cell: Cell) -> Iterator[Group]:
-        axes = [coordinate.axis for coordinate in cell.coordinates]
-        for size in range(1, len(axes)):
-            for free in itertools.combinations(axes, size):
-                held = tuple(
-                    None if coordinate.axis in free else coordinate.version
-                    for coordinate in cell.coordinates
-                )
-                number = self._numbers.setdefault((held, cell.recipe), len(self._numbers))
-                yield frozenset(free), number
+        if cell.id not in self._groups_of:
+            axes, groups = [coordinate.axis for coordinate in cell.coordinates], list[Group]()
+            for size in range(1, len(axes)):
+                for free in itertools.combinations(axes, size):
+                    held = tuple(None if c.axis in free else c.version for c in cell.coordinates)
+                    number = self._numbers.setdefault((held, cell.recipe), len(self._numbers))
+                    groups.append((frozenset(free), number))
+            self._groups_of[cell.id] = tuple(groups)
+        return self._groups_of[cell.id]
 
 
-def _difference(cell: Cell, other: Cell) -> frozenset[str]:
+def difference(cell: Cell, other: Cell) -> frozenset[str]:
     pairs = zip(cell.coordinates, other.coordinates, strict=True)
     return frozenset(mine.axis for mine, its in pairs if mine.version != its.version)
 
@@ -311,7 +295,9 @@ class RunReach:
                 self._silent.add(cell_id)
                 if entry.runs:
                     self._blocked.add(cell_id)
-        self._lines = Lines(known, self._tested.get, self._is_even)
+        self._lines = Lines(
+            known, self._tested.get, lambda cell: cell in self._open or cell in self._silent
+        )
         self._worth: dict[str, tuple[float, float]] = {}
         self._agreed = self._compared = 0
         for entry in known.known:
@@ -364,9 +350,6 @@ class RunReach:
         self.answered([cell])
         self._silent.add(cell.id)
         self._blocked.add(cell.id)
-
-    def _is_even(self, cell_id: str) -> bool:
-        return cell_id in self._open or cell_id in self._silent
 
     def _forget(self, cell: Cell) -> None:
         for line in self._lines.through(cell):

@@ -19,6 +19,7 @@ from functools import cache
 import msgspec
 from packaging.version import Version
 
+from compat.declare.parsing import minor_series
 from compat.index.release import Artifact, Package, Release
 from compat.lock.demands import (
     Demands,
@@ -39,6 +40,7 @@ from compat.results.learnt import LOCKED, PlainAnswer, answer_of
 from compat.results.record import involved_in_refusal
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import Cause, Failed, is_spurious
+from compat.search.exploration import difference
 from compat.value import Value
 
 # How many of the shapes of known clauses are tried before all facts of a cell are asked about: each
@@ -70,7 +72,6 @@ class Probed(Value, frozen=True, kw_only=True):
 
     @property
     def is_locked(self) -> bool:
-        """Whether the cell can be locked."""
         return self.answer is not None and self.answer.outcome == LOCKED
 
     @property
@@ -112,12 +113,10 @@ class RefusalLearner:
 
     @property
     def clauses(self) -> tuple[Clause, ...]:
-        """All that is known now."""
         with self._guard:
             return self._book.clauses
 
     def forget(self, clauses: Iterable[Clause]) -> None:
-        """Remove clauses that were disproved."""
         with self._guard:
             self._book = self._book.without(clauses)
 
@@ -355,11 +354,8 @@ class CellProber:
 
 
 class _Counted:
-    """A locker whose questions are counted."""
-
     def __init__(self, locker: Locker) -> None:
-        self._locker = locker
-        self.questions = 0
+        self._locker, self.questions = locker, 0
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
         self.questions += 1
@@ -382,6 +378,7 @@ def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClaus
     """
     clauses: dict[tuple[str, str], FileClause] = {}
     listed: dict[str, dict[str, str]] = {}
+    series = dict.fromkeys(map(minor_series, sorted(snapshot.matrix.interpreters.patches)))
 
     def contents(release: Release, entry: Answer) -> dict[str, str]:
         artifact = _wheel(snapshot, release, entry)
@@ -410,7 +407,7 @@ def file_clauses(snapshot: Snapshot, contents_of: ContentsOf) -> tuple[FileClaus
             path=path,
             sha256=digest,
             releases=tuple(releases),
-            pythons=_up_to(snapshot, python),
+            pythons=tuple(name for name in series if Version(name) <= python),
             outcome=str(failed),
             cell=entry.cell.id,
             works=works.cell.id,
@@ -431,29 +428,19 @@ def _failing(snapshot: Snapshot) -> Iterator[tuple[Answer, Failed, Answer]]:
             continue
         if failed.cause not in _OF_PYTHON or ":" not in failed.place:
             continue
-        newer = (other for other in tested if _differs_in_newer(entry, other, axis))
-        works = next((o for o in newer if o.kind in ("works", "partial")), None)
+        works = next(
+            (
+                other
+                for other in tested
+                if other.kind in ("works", "partial")
+                and other.cell.recipe == entry.cell.recipe
+                and difference(entry.cell, other.cell) == {axis}
+                and entry.cell.on(axis).version < other.cell.on(axis).version
+            ),
+            None,
+        )
         if works is not None:
             yield entry, failed, works
-
-
-def _differs_in_newer(entry: Answer, other: Answer, axis: str) -> bool:
-    if entry.cell.recipe != other.cell.recipe:
-        return False
-    differs = [
-        (mine, theirs)
-        for mine, theirs in zip(entry.cell.coordinates, other.cell.coordinates, strict=True)
-        if mine.version != theirs.version
-    ]
-    return len(differs) == 1 and all(
-        mine.axis == axis and mine.version < theirs.version for mine, theirs in differs
-    )
-
-
-def _up_to(snapshot: Snapshot, python: Version) -> tuple[str, ...]:
-    series = sorted(snapshot.matrix.interpreters.patches)
-    names = dict.fromkeys(f"{patch.major}.{patch.minor}" for patch in series)
-    return tuple(name for name in names if Version(name) <= python)
 
 
 def _wheel(snapshot: Snapshot, release: Release, entry: Answer) -> Artifact | None:

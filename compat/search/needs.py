@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
-from packaging.version import InvalidVersion, Version
+from packaging.version import Version
 
 from compat.errors import DeclarationError
 from compat.files import read_if_there
@@ -41,6 +41,7 @@ _GENERIC = "builtin generic type annotation "
 _VARIABLE = "variable annotations"
 _OPEN = "`...` among the arguments of `typing.Callable`"
 _FALLBACKS = frozenset(("ImportError", "ModuleNotFoundError", "AttributeError", "NameError"))
+_ASKS = {"version_info", "hexversion", "TYPE_CHECKING", "hasattr"}
 _REFUSES = "a version check that refuses older Pythons"
 _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Lt: operator.lt,
@@ -123,22 +124,14 @@ def _needs(text: str) -> tuple[Need, ...]:
     findings.update(_open_callables(tree, never, evaluated))
     guarded = _guarded_lines(tree)
     guards = (Need(line=n, needs=s, feature=_REFUSES, kind="guard") for n, s in _guards(tree.body))
-    return tuple(
-        sorted(
-            (
-                *guards,
-                *(
-                    Need(
-                        line=line,
-                        needs=needs,
-                        feature=feature.replace(_GENERIC, "builtin generic type "),
-                        kind="guarded" if line in guarded else kind,
-                    )
-                    for line, needs, feature, kind in findings
-                ),
-            )
+    others = (
+        Need(
+            line=line, needs=needs, feature=feature.replace(_GENERIC, "builtin generic type "),
+            kind="guarded" if line in guarded else kind,
         )
-    )
+        for line, needs, feature, kind in findings
+    )  # fmt: skip
+    return tuple(sorted((*guards, *others)))
 
 
 def _guards(body: list[ast.stmt]) -> Iterator[tuple[int, Series]]:
@@ -247,13 +240,12 @@ def _open_callables(
             and next(_names(node.value), "") == "Callable"
             and isinstance(node.slice, ast.Tuple)
             and isinstance(node.slice.elts[0], ast.List)
-            and any(_is_ellipsis(element) for element in node.slice.elts[0].elts)
+            and any(
+                isinstance(element, ast.Constant) and element.value is ...
+                for element in node.slice.elts[0].elts
+            )
         ):
             yield node.lineno, (3, 9), _OPEN, "annotation" if id(node) in annotated else "type"
-
-
-def _is_ellipsis(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is ...
 
 
 def _annotations(tree: ast.Module) -> tuple[list[ast.expr], list[ast.expr]]:
@@ -303,22 +295,16 @@ def _guarded_lines(tree: ast.Module) -> set[int]:
     # a `try` that has a fallback for what is missing.
     lines: set[int] = set()
     for node in ast.walk(tree):
-        is_guard = (isinstance(node, ast.If | ast.IfExp) and _asks_version(node.test)) or (
-            isinstance(node, ast.Try) and any(map(_falls_back, node.handlers))
-        )
+        is_guard = False
+        if isinstance(node, ast.If | ast.IfExp):
+            is_guard = bool(_ASKS & set(_names(node.test)))
+        elif isinstance(node, ast.Try):
+            kinds = [handler.type for handler in node.handlers]
+            is_guard = any(kind is None or _FALLBACKS & set(_names(kind)) for kind in kinds)
         if is_guard:
             assert isinstance(node, ast.stmt | ast.expr), "a guard is one of these"
             lines.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
     return lines
-
-
-def _asks_version(test: ast.expr) -> bool:
-    names = set(_names(test))
-    return bool(names & {"version_info", "hexversion", "TYPE_CHECKING", "hasattr"})
-
-
-def _falls_back(handler: ast.ExceptHandler) -> bool:
-    return handler.type is None or bool(set(_names(handler.type)) & _FALLBACKS)
 
 
 def _names(node: ast.expr) -> Iterator[str]:
@@ -442,7 +428,7 @@ class NeedsReader:
     """Reads what modules need; a content that many releases share is read once."""
 
     def __init__(self) -> None:
-        self._read: dict[bytes, tuple[Need, ...] | Unreadable] = {}
+        self._needs_of = functools.cache(needs_of)
 
     def release_needs(
         self, release: Version, wheel: str, modules: Mapping[str, bytes]
@@ -450,7 +436,7 @@ class NeedsReader:
         places: dict[tuple[NeedKind, Series], list[NeedPlace]] = defaultdict(list)
         unread = 0
         for path, source in sorted(modules.items()):
-            needs = self._needs(source)
+            needs = self._needs_of(source)
             if isinstance(needs, Unreadable):
                 unread += 1
                 continue
@@ -478,18 +464,13 @@ class NeedsReader:
     def files_to_postpone(self, modules: Mapping[str, bytes], python: Version) -> tuple[str, ...]:
         paths = []
         for path, source in sorted(modules.items()):
-            needs = self._needs(source)
+            needs = self._needs_of(source)
             if not isinstance(needs, Unreadable) and any(
                 need.kind == "annotation" and need.needs > (python.major, python.minor)
                 for need in needs
             ):
                 paths.append(path)
         return tuple(paths)
-
-    def _needs(self, source: bytes) -> tuple[Need, ...] | Unreadable:
-        if source not in self._read:
-            self._read[source] = needs_of(source)
-        return self._read[source]
 
 
 def changed_run(
@@ -529,7 +510,14 @@ def decode_needs(text: str, source: str) -> Needs:
         if len(text) > _MOST_BYTES:
             raise ValueError(f"it is larger than {_MOST_BYTES} bytes")
         needs = msgspec.json.decode(text, type=Needs)
-        _refuse_unsound(needs)
+        # What the types cannot say; an InvalidVersion is a ValueError, too.
+        releases, cells = [r.release for r in needs.releases], [run.cell for run in needs.changed]
+        if len(set(releases)) < len(releases) or len(set(cells)) < len(cells):
+            raise ValueError("a release or a cell stands there twice")
+        for release in (*releases, *(run.release for run in needs.changed)):
+            Version(release)
+        for run in needs.changed:
+            parse_outcome(run.outcome)
     except (ValueError, RecursionError) as fault:
         hint = "compat find reason MATRIX python --all --write makes it anew once it is deleted"
         raise DeclarationError.of(f"has no needs: {fault}", path=source, hint=hint) from fault
@@ -541,18 +529,3 @@ def kept_needs(folder: Path) -> Needs:
     text = read_if_there(folder / NEEDS)
     source = f"matrices/{folder.name}/{NEEDS}"
     return Needs() if text is None else decode_needs(text.decode(errors="replace"), source)
-
-
-def _refuse_unsound(needs: Needs) -> None:
-    """Raise ValueError for what the types cannot say."""
-    releases = [needs_of_release.release for needs_of_release in needs.releases]
-    cells = [run.cell for run in needs.changed]
-    if len(set(releases)) < len(releases) or len(set(cells)) < len(cells):
-        raise ValueError("a release or a cell stands there twice")
-    try:
-        for text in (*releases, *(run.release for run in needs.changed)):
-            Version(text)
-    except InvalidVersion as fault:
-        raise ValueError(str(fault)) from fault
-    for run in needs.changed:
-        parse_outcome(run.outcome)

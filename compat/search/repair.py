@@ -102,21 +102,18 @@ def repaired_cell(
     pins = ", ".join(f"{m.package} {m.version}" for m in moved)
     because = f"compat repair: {asked.because}"
     proof = f"; with {pins} it can be locked" if pins else ""
-    relaxations = (
-        *forced,
-        *(
-            Relaxation(package=m.package, to=f"=={m.version}", everywhere=not m.published)
-            for m in moved
-        ),
+    pinned = (
+        Relaxation(package=m.package, to=f"=={m.version}", everywhere=not m.published)
+        for m in moved
     )
+    relaxations = (*forced, *pinned)
+    reason = f"{because[: 590 - len(proof)]}{proof}"
     return Repair(
         cell=cell.id,
         refusal=asked.because,
         lock=answer,
         moved=moved,
-        rule=_rule(facts, cell, relaxations, f"{because[: 590 - len(proof)]}{proof}")
-        if relaxations
-        else None,
+        rule=_rule(facts, cell, relaxations, reason) if relaxations else None,
         refuted=tuple(passed_over),
     )
 
@@ -126,7 +123,6 @@ def _with(facts: Feasibility, **changes: object) -> Feasibility:
 
 
 def _forced(facts: Feasibility, cell: Cell) -> Iterator[Relaxation]:
-    """What the cell's own versions make give way in any case."""
     matrix = facts.matrix
     for axis in matrix.packages:
         if axis is not matrix.subject_axis and facts.moved(cell, axis.name):
@@ -139,7 +135,6 @@ def _forced(facts: Feasibility, cell: Cell) -> Iterator[Relaxation]:
 def _moved(
     facts: Feasibility, cell: Cell, lock: Lock, package_of: Callable[[str], Package]
 ) -> Iterator[MovedPackage]:
-    """What the lock does not take as published, or not as of the cell's date."""
     pins = lock.versions
     axes = {axis.normalised_name for axis in facts.matrix.packages}
     subject = pins[facts.matrix.subject_axis.normalised_name]
@@ -168,7 +163,6 @@ def _moved(
 def _rule(
     facts: Feasibility, cell: Cell, relaxations: tuple[Relaxation, ...], because: str
 ) -> Rule:
-    """The rule that changes this one combination."""
     exact = {axis.name: axis.select.is_exact for axis in facts.matrix.packages}
 
     def at(axis: str, version: Version) -> SpecifierSet:

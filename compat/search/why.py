@@ -10,6 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.declare.matrix import PackageAxis
+from compat.declare.parsing import minor_series
 from compat.index.release import Release, lowest_python
 from compat.plan.requirements import parsed
 from compat.results.answer import Answer, Kind, representative
@@ -106,7 +107,7 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
     published = None if release is None else release.published
     requires = None if published is None else published.requires_python
     read = None if release is None else needs.of(release.version)
-    oldest = min((_series(v) for v in matrix.interpreters.patches), default=_ANY)
+    oldest = min((Version(minor_series(v)) for v in matrix.interpreters.patches), default=_ANY)
     axis = matrix.interpreters.name
     entries = _tested(snapshot, version)
     working = [e for e in entries if e.kind in ("works", "partial")]
@@ -114,7 +115,8 @@ def python_floor(snapshot: Snapshot, needs: Needs, version: Version) -> PythonFl
     bounds = _bounds(release, requires, read, works_on)
     floor = max([oldest, *bounds.values(), *([] if works_on is None else [works_on])])
     below = _below(snapshot, entries, axis, floor)
-    if works_on == floor and below and _is_of_dependency(below[0]):
+    nearest = below[0].outcome if below and not below[0].is_by_rule else ""
+    if works_on == floor and nearest and _is_unobtainable(parse_outcome(nearest)):
         bounds["dependency"] = floor
     highest = max(bounds.values(), default=_ANY)
     keepers = tuple(k for k in KEEPERS if bounds.get(k) == highest) if highest > oldest else ()
@@ -180,17 +182,13 @@ def _bounds(
             bounds[kind] = lowest
     declared = None if requires is None else _lower(requires)
     if declared is not None:
-        bounds["declared"] = _series(declared)
+        bounds["declared"] = Version(minor_series(declared))
     return bounds
 
 
 def _lower(specifiers: SpecifierSet) -> Version | None:
     versions = [Version(s.version.removesuffix(".*")) for s in specifiers if s.operator in _LOWER]
     return max(versions, default=None)
-
-
-def _series(version: Version) -> Version:
-    return Version(f"{version.major}.{version.minor}")
 
 
 def _tested(snapshot: Snapshot, version: Version) -> list[Answer]:
@@ -226,11 +224,6 @@ def _cell_below(snapshot: Snapshot, entry: Answer, version: Version) -> CellBelo
         failing=tuple(c for c in entry.capabilities if c.id in failing),
         is_by_rule=is_by_rule,
     )
-
-
-def _is_of_dependency(cell: CellBelow) -> bool:
-    outcome = parse_outcome(cell.outcome) if cell.outcome else None
-    return not cell.is_by_rule and _is_unobtainable(outcome)
 
 
 def _is_unobtainable(outcome: Outcome | None) -> bool:

@@ -17,7 +17,7 @@ from support.zoo import Animal, Repository, pytest_and_its_needs, serve, wheel
 from compat.cli.show import answer_lines
 from compat.declare.load import load
 from compat.results.record import Capability
-from compat.run.placed_suite import placed_suite
+from compat.run.suitefiles import placed_suite
 
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow

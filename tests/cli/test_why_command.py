@@ -70,6 +70,15 @@ def test_a_release_says_what_keeps_its_python(run: Run, demo_index: FakeIndex, c
     assert "runs nothing" in ran.err
 
 
+@pytest.mark.parametrize("words", [["python"], ["dep"], ["python", "--write"]])
+def test_without_a_kept_catalogue_it_says_how_to_get_one(
+    run: Run, demo_index: FakeIndex, words: list[str]
+) -> None:
+    ran = run("find", "reason", "demo", *words)
+    assert (ran.code, ran.out) == (2, "")
+    assert "compat matrix discover demo --write" in ran.err
+
+
 def test_the_lines_are_named_and_need_neither_index_nor_run(
     run: Run, demo_index: FakeIndex
 ) -> None:

@@ -251,8 +251,7 @@ def test_a_scheduler_that_is_killed_and_started_anew_loses_nothing(flock: Flock)
 def test_a_connection_that_dask_has_made_anew_counts_as_lost(flock: Flock) -> None:
     # Seen with Dask 2026.8: the client dials again by itself, and the new scheduler does not know
     # to whom to hand on what workers say.
-    from compat.fleet.cluster import Cluster, cluster_address
-    from compat.fleet.remote import ClusterLost
+    from compat.fleet.cluster import Cluster, ClusterLost, cluster_address
 
     port = free_port()
     scheduler = flock.begin("fleet", "cluster", "--workers", "0", "--port", f"{port}")

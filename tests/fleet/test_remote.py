@@ -13,9 +13,8 @@ import pytest
 from test_local import Told, broken, evidence, job
 
 from compat.errors import CompatError
-from compat.fleet import remote
-from compat.fleet.local import BREAKER
-from compat.fleet.remote import (
+from compat.fleet import cluster
+from compat.fleet.cluster import (
     MOST_STARTS,
     CellOrder,
     ClusterHostile,
@@ -27,6 +26,7 @@ from compat.fleet.remote import (
     resources_for,
     unpacked,
 )
+from compat.fleet.local import BREAKER
 from compat.results.judged import JudgedRun
 from compat.run.evidence import Evidence
 from compat.run.job import Job
@@ -108,8 +108,8 @@ def plain(cell: str) -> Job:
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote, "_LOOK_SECONDS", 0.005)
-    monkeypatch.setattr(remote, "_LATE_SECONDS", 0.02)
+    monkeypatch.setattr(cluster, "_LOOK_SECONDS", 0.005)
+    monkeypatch.setattr(cluster, "_LATE_SECONDS", 0.02)
 
 
 def run(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from support.fake_index import FakeIndex
 
-from compat.index.transport import ResponseLimits
+from compat.index.metadata import ResponseLimits
 
 
 @pytest.fixture(autouse=True)

@@ -23,9 +23,9 @@ from support.fake_index import (
 )
 
 from compat.errors import IndexUnreachable
+from compat.index.metadata import THREAD_NAME, ResponseLimits
 from compat.index.pypi import PyPISource
 from compat.index.settings import IndexSettings
-from compat.index.transport import THREAD_NAME, ResponseLimits
 
 GOOD = [File("thing-1.0-py3-none-any.whl")]
 

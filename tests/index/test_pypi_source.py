@@ -22,10 +22,10 @@ from support.fake_index import (
 )
 
 from compat.errors import IndexUnreachable
+from compat.index.metadata import ResponseLimits
 from compat.index.pypi import PyPISource
 from compat.index.release import Package
 from compat.index.settings import IndexSettings
-from compat.index.transport import ResponseLimits
 
 UTC = datetime.timezone.utc
 SHA = "ab" * 32

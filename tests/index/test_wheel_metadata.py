@@ -21,10 +21,10 @@ from support.fake_index import (
 )
 
 from compat.errors import IndexUnreachable
+from compat.index.metadata import ResponseLimits
 from compat.index.pypi import PyPISource
 from compat.index.release import Artifact, Published
 from compat.index.settings import IndexSettings
-from compat.index.transport import ResponseLimits
 
 NAME = "thing-1.0-py3-none-any.whl"
 PATH = f"/files/{NAME}"

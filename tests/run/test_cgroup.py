@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from compat.run import cgroup
-from compat.run.cgroup import Group, Home, homes_of, remove_dead_groups
+from compat.run import meter
 from compat.run.evidence import Limits
+from compat.run.meter import Group, Home, homes_of, remove_dead_groups
 
 LIMITS = Limits(
     wall_seconds=1, silence_seconds=1, memory_mb=100, processes=10, output_mb=1, disk_mb=1
@@ -125,7 +125,7 @@ def test_what_the_kernel_killed_or_refused_is_told_by_its_limit(
 
 
 def test_groups_of_the_dead_are_swept_and_those_of_the_living_stay(tmp_path: Path) -> None:
-    mine = tmp_path / f"compat-{cgroup._myself()}-0"
+    mine = tmp_path / f"compat-{meter._myself()}-0"
     for folder in (
         mine,
         tmp_path / "compat-4194305-1-0",

@@ -42,15 +42,59 @@ def test_what_is_no_outcome_is_refused(text: str) -> None:
         parse_outcome(text)
 
 
-@pytest.mark.parametrize(
-    "table", [EXCEPTIONS, INSTALL, DEATHS], ids=["exceptions", "install", "deaths"]
-)
+# In the order of the signatures: the thing that each names, and what was really said.
+EXAMPLES = {
+    EXCEPTIONS: r"""
+Demo Extras | ImportError: This version of Demo Extras requires Demo version >= 2.12; Detected an installation of version 2.9.3. Please upgrade Demo to proceed.
+Python | RuntimeError: demo only supports Python versions 3.9 or later.
+demolib | RuntimeError: demolib is version 0.1.55, but this version of demo requires version 0.1.76.
+jax | ModuleNotFoundError: No module named 'jax'
+numpy | ValueError: numpy.dtype size changed, may indicate binary incompatibility. Expected 96 from C header, got 88 from PyObject
+numpy | RuntimeError: module compiled against ABI version 0x1000009 but this version of numpy is 0x2000000
+numpy | ImportError: numpy.core.multiarray failed to import
+numpy | ImportError: A module that was compiled using NumPy 1.x cannot be run in
+demo_text | ImportError: /cell/lib/python3.9/site-packages/demo_text/ops/_kernel.so: undefined symbol: _ZN4demo6StringE
+libkernel | ImportError: /opt/demo/libkernel.so.2: undefined symbol: _ZN4demo6StringE
+werkzeug.urls.url_quote | ImportError: cannot import name 'url_quote' from 'werkzeug.urls' (/cell/werkzeug/urls.py)
+url_quote | ImportError: cannot import name 'url_quote' from '<unknown module name>' (unknown location)
+numpy.bool | AttributeError: module 'numpy' has no attribute 'bool'
+bool | AttributeError: This demo has no attribute 'bool'
+np.float_ | AttributeError: `np.float_` was removed in the NumPy 2.0 release. Use `np.float64` instead.
+libcudart.so.11.0 | ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory
+ | SyntaxError: invalid syntax
+ | TypeError: 'type' object is not subscriptable
+ | SystemExit: 0
+ | MemoryError: x
+ | OSError: [Errno 28] No space left on device: '/tmp/x'
+ | AssertionError: 3 != 4
+""",  # noqa: E501
+    INSTALL: r"""
+demo==1.0 | error: Failed to install: demo-1.0-py3-none-any.whl (demo==1.0)\n  cause: Wheel version does not match filename (2.0 != 1.0), which indicates a malformed wheel.
+six==1.16.0 | error: Failed to download `six==1.16.0`\n  cause: Hash mismatch for `six==1.16.0`
+ | ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.
+ | error: Request failed after 3 retries\n  cause: Failed to fetch: <url>
+ | error: failed to write: No space left on device (os error 28)
+absl-py==0.9.0 | error: Failed to build `absl-py==0.9.0`\n  cause: The build backend returned an error
+demo==1.0 | Because the current Python version (3.8.18) does not satisfy Python>=3.9 and demo==1.0 depends on Python>=3.9
+demo==1.0 | Because demo==1.0 has no usable wheels and you require demo==1.0, we can conclude that
+demo==1.0 | Because there is no version of demo==1.0 and you require demo==1.0
+""",  # noqa: E501
+    DEATHS: r"""
+Cannot recover from stack overflow. | Fatal Python error: Cannot recover from stack overflow.
+ | Fatal Python error: Segmentation fault
+ | Fatal Python error: Aborted
+ | Fatal Python error: Illegal instruction
+""",
+}
+
+
+@pytest.mark.parametrize("table", EXAMPLES, ids=["exceptions", "install", "deaths"])
 def test_each_signature_is_the_first_to_match_its_own_example(table: tuple[Signature, ...]) -> None:
-    for signature in table:
-        assert match_signature(table, signature.example) == (
-            signature.cause,
-            signature.subject,
-        ), signature.example
+    examples = (line.partition("| ") for line in EXAMPLES[table].strip("\n").split("\n"))
+    for signature, (subject, _, text) in zip(table, examples, strict=True):
+        assert signature.pattern.search(text.replace(r"\n", "\n"))
+        found = match_signature(table, text.replace(r"\n", "\n"))
+        assert found == (signature.cause, subject.rstrip()), text
 
 
 REAL = [

@@ -11,9 +11,9 @@ from support import hostile
 from support.hostile import CONTAINED, EACH_LEVEL, PATH, PLENTY, Place
 
 from compat.files import remove_tree
-from compat.run import cgroup, meter, processes
-from compat.run.disk import Disk, taken
+from compat.run import meter, processes
 from compat.run.evidence import DeadChild, Isolation
+from compat.run.meter import Disk, taken
 from compat.run.supervise import levels, run_limited
 
 
@@ -456,14 +456,14 @@ class TestDisk:
         found = os.statvfs(tmp_path)
         nearly_full = (*found[:3], 1, 1, *found[5:10])
         monkeypatch.setattr(
-            "compat.run.disk.os.statvfs", lambda folder: os.statvfs_result(nearly_full)
+            "compat.run.meter.os.statvfs", lambda folder: os.statvfs_result(nearly_full)
         )
         assert disk.is_full()
 
     def test_what_others_free_does_not_hide_what_is_taken(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("compat.run.disk._WALK_SECONDS", 0)
+        monkeypatch.setattr("compat.run.meter._WALK_SECONDS", 0)
         monkeypatch.setattr(Disk, "_free", lambda disk: 1e12)
         disk = Disk([tmp_path], 1)
         (tmp_path / "big").write_bytes(bytes(2 << 20))
@@ -478,8 +478,8 @@ class TestDisk:
     ) -> None:
         ended, faults = threading.Event(), list[threading.ExceptHookArgs]()
         monkeypatch.setattr("threading.excepthook", faults.append)
-        monkeypatch.setattr("compat.run.disk._WALK_SECONDS", -1)
-        monkeypatch.setattr("compat.run.disk.taken", lambda *given: ended.wait(60) and 0)
+        monkeypatch.setattr("compat.run.meter._WALK_SECONDS", -1)
+        monkeypatch.setattr("compat.run.meter.taken", lambda *given: ended.wait(60) and 0)
         with (tmp_path / "log").open("wb") as log:
             disk = Disk([tmp_path], 50, log=log.fileno())
             assert not disk.is_full()
@@ -540,12 +540,12 @@ class TestProcesses:
         self, place: Place, means: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         is_group = means == "group"
-        if is_group and not any("pids" in home.controllers for home in cgroup.group_homes()):
+        if is_group and not any("pids" in home.controllers for home in meter.group_homes()):
             pytest.skip("this machine gives no control group for processes")
         if not is_group:
             if os.getuid() == 0 or place.level not in hostile.NAMESPACED:
                 pytest.skip("the kernel counts no processes of root, and others' by namespace")
-            monkeypatch.setattr(cgroup, "group_homes", lambda: ())
+            monkeypatch.setattr(meter, "group_homes", lambda: ())
         monkeypatch.setattr(meter.Meter, "_looked", lambda self: None)
         monkeypatch.setattr(meter.Meter, "broken", lambda self: None)
         ended = place.run(

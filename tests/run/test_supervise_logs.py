@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.run.disk import cut_log, open_log
+from compat.run.meter import cut_log, open_log
 
 
 @pytest.fixture

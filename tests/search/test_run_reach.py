@@ -233,3 +233,24 @@ def test_a_run_that_ended_without_a_verdict_runs_no_longer() -> None:
     ended.blocked(cells(of)[LAST])
     last_but_one = cells(of)[LAST - 1]
     assert explorer._reach.answers(last_but_one) == ended.answers(last_but_one)
+
+
+def test_a_lesson_is_asked_beside_every_cell_and_not_in_the_place_of_one() -> None:
+    of = known({})
+    asked: list[str] = []
+
+    def ask(cell: Cell) -> LockAnswer:
+        asked.append(cell.id)
+        return LockAnswer("no")
+
+    steps = ExploreSteps(
+        ask=ask,
+        inferred=lambda cell: None,
+        run=lambda cell, tier: pytest.fail("no cell is run here"),
+        can_run=lambda cell: False,
+        audit=lambda entry: pytest.fail("nothing is inferred here"),
+    )
+    limits = ExploreLimits(seconds=600, workers=0)
+    lessons = [cells(of)[3]]
+    Explorer(of, steps, limits, lambda: 0.0, threading.Event(), (), lessons).explore(lambda: None)
+    assert {*asked} == {*of.by_id}
