@@ -4,7 +4,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 from compat import pipeline, questions
-from compat.advise.lifted import lifted
 from compat.cli.arguments import Exit, given, option
 from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
 from compat.cli.options import (
@@ -22,6 +21,7 @@ from compat.lock.lockfile import Refusal
 from compat.lock.mixed import drift
 from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible, facts_for, lockable_cells, runnable_cells
+from compat.results.lifted import lifted
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
 from compat.value import Value

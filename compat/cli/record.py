@@ -357,7 +357,7 @@ class _Intake:
         """
         workspace, taken = self.workspace, list[PlainAnswer]()
         questions = plain_questions(workspace.feasibility)
-        planned = {q.cell.id: q.cell for q in questions if q.cell is not None}
+        planned = {cell.id: cell for _, cell, _ in questions if cell is not None}
 
         handed_over = decode_answers(files.read(path).decode(errors="replace"), path.name)
         unplanned, known = "is not a plain install of this matrix", workspace.learnt.plain

@@ -36,12 +36,13 @@ from compat.results.answer import (
     EvidenceKind,
     Kind,
     KnownRefusal,
-    RunOverview,
+    Reason,
     Score,
 )
 from compat.results.clauses import Clause, Disproof, FileClause
 from compat.results.judge import EvaluationContext
 from compat.results.learnt import PlainAnswer
+from compat.results.lifted import Lifted
 from compat.results.record import Capability, Record
 from compat.results.record_files import DayFile, RecordFiles
 from compat.results.runs import CellRuns, History, Run
@@ -101,12 +102,12 @@ class Sources(NamedTuple):
 
 class Before(NamedTuple):
     """What still holds of the answers before: the fates of the plan, None where they do not, the
-    answers of cells with runs that count, and whether a lock keeps every published requirement.
+    answers of cells with runs that count, and those of cells whose lock is the same.
     """
 
     fates: tuple[Fate, ...] | None = None
     entries: Mapping[str, Answer] = {}
-    unchanged: Mapping[str, bool] = {}
+    locked: Mapping[str, Answer] = {}
 
 
 class AnswerTable:
@@ -368,9 +369,9 @@ class AnswerTable:
         )
         locks = msgspec.msgpack.decode(state["locks"], type=dict[str, str])
         alike = {cell for cell, lock in sources.locks.items() if locks.get(cell) == lock}
-        unchanged = {e.cell.id: e.is_unchanged for e in entries if e.cell.id in alike}
+        locked = {e.cell.id: e for e in entries if e.cell.id in alike}
         if state.get("judging") != sources.judging:
-            return Before(fates, {}, unchanged)
+            return Before(fates, {}, locked)
         touched = {cell for (cell,) in self.execute("SELECT cell FROM touched")}
         touched |= (sources.locks.keys() | locks.keys()) - alike
         names = [name for name, _ in self._axes]
@@ -385,7 +386,7 @@ class AnswerTable:
             for e in entries
             if e.latest is not None and e.cell.coordinates[column].text not in releases
         }
-        return Before(fates, judged, unchanged)
+        return Before(fates, judged, locked)
 
     def _told_state(self, name: str) -> bytes:
         ((value,),) = self.execute("SELECT value FROM state WHERE name = ?", name)
@@ -428,18 +429,29 @@ _LIKE: dict[str, Any] = {
     "faults": tuple[CapabilityFault, ...],
     "score": Score,
     "helpers": tuple[Capability, ...],
+    "lifted": tuple[Lifted, ...] | None,
+    "untried": tuple[str, ...],
 }
 _OWN: dict[str, Any] = {
     "lock_digest": str | None,
-    "is_unchanged": bool,
     "refusal": KnownRefusal | None,
-    "overview": RunOverview | None,
     "since": datetime.date | None,
     "latest": datetime.date | None,
     "stale": bool,
     "changing": tuple[str, ...],
     "blocked_by": str,
     "reasons": tuple[str, ...],
+    "first": datetime.datetime | None,
+    "newest": datetime.date | None,
+    "due": Reason | None,
+    "outdated": tuple[str, ...],
+    "asks_as_today": bool,
+    "tested": int,
+    "days": int,
+    "isolation": Isolation,
+    "is_of_today": bool,
+    "locked": tuple[str, ...],
+    "outside": int,
 }
 _Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_OWN.values())]  # type: ignore[misc]
 

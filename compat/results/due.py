@@ -11,20 +11,10 @@ from packaging.version import Version
 
 from compat.plan.cell import Cell, axis_coordinates
 from compat.plan.plan import Infeasible
-from compat.results.answer import Answer
+from compat.results.answer import Answer, Reason
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
-Reason = Literal[
-    "never-run",
-    "lock-changed",
-    "suite-changed",
-    "flaky",
-    "spurious-last",
-    "stale",
-    "smoke-only",
-    "asked",
-]
 Place = Literal["proposal", "floor", "new-release", "elsewhere"]
 # Each from the most informative on; a changed lock and a changed suite are equally so.
 REASONS: tuple[Reason, ...] = get_args(Reason)
@@ -32,9 +22,6 @@ PLACES: tuple[Place, ...] = get_args(Place)
 _RANK: dict[Reason, int] = {reason: number for number, reason in enumerate(REASONS)} | {
     "suite-changed": 1
 }
-# A flaky cell is asked again each week: often enough to learn how often it fails, and time is left
-# for others.
-AGAIN_DAYS = 7
 
 
 class Due(StrictValue, frozen=True, kw_only=True):
@@ -110,30 +97,14 @@ def due_of(
     cell: str, known: Answer | None, day: datetime.date, place: Place = "elsewhere"
 ) -> Due | None:
     """Return whether a cell is worth a run on that day, and why; None where it is not."""
-    overview = None if known is None else known.overview
-    if known is None or overview is None:
+    if known is None or known.newest is None:
         blocked_by = "" if known is None else known.blocked_by
         return Due(cell=cell, reason="never-run", place=place, blocked_by=blocked_by)
-    reason: Reason | None = None
-    if known.lock_digest is not None and not overview.is_of_lock:
-        reason = "lock-changed"
-    elif not overview.is_of_suite:
-        reason = "suite-changed"
-    elif not overview.settled:
-        reason = "spurious-last"
-    elif (day - overview.newest).days >= AGAIN_DAYS and known.kind == "flaky":
-        reason = "flaky"
-    elif overview.outdated:
-        reason = "stale"
-    elif not overview.is_whole:
-        reason = "smoke-only"
     # Proposals want runs on different days, so one of today answers.
-    elif place == "proposal" and overview.newest < day:
-        reason = "asked"
-    if reason is None:
-        return None
-    last, blocked_by = overview.newest, known.blocked_by
-    return Due(cell=cell, reason=reason, last=last, place=place, blocked_by=blocked_by)
+    waits = place == "proposal" and known.newest < day
+    reason: Reason | None = known.due or ("asked" if waits else None)
+    last, blocked_by = known.newest, known.blocked_by
+    return reason and Due(cell=cell, reason=reason, last=last, place=place, blocked_by=blocked_by)
 
 
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
@@ -142,7 +113,8 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     """
     # The coordinates of each package axis that came out after the first run of the matrix: they
     # came since.
-    began = min((_began(entry) for entry in snapshot.known if entry.runs), default=None)
+    ran = (entry for entry in snapshot.known if entry.runs)
+    began = min((e.first or min(run.started for run in e.runs) for e in ran), default=None)
     arrived, newest, subject = (
         {
             axis.name: frozenset(
@@ -208,9 +180,3 @@ def _asks_about(
     return version[subject] == newest and any(
         version[axis] in versions for axis, versions in arrived.items()
     )
-
-
-def _began(entry: Answer) -> datetime.datetime:
-    if entry.overview is not None:
-        return entry.overview.first
-    return min(run.started for run in entry.runs)

@@ -1,5 +1,5 @@
-"""What is known of cells of which nothing ran: what a resolver said of them, what follows from the
-clauses that they contain, and what tested neighbours that agree let expect.
+"""What is known of cells beside their runs: what a resolver said of them, what follows from the
+clauses that they contain, what their locks say, and what tested neighbours that agree let expect.
 
 That is an expectation, no proof: such a cell stays `unknown`, so that it stands behind every tested
 one and moves nothing.
@@ -7,17 +7,24 @@ one and moves nothing.
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
+from types import MappingProxyType
 
 import msgspec
+from packaging.version import Version
 
+from compat.declare.matrix import InterpreterAxis
+from compat.errors import DeclarationError
 from compat.lock.demands import Demands, Facts
+from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, axis_coordinates, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.results.answer import Answer, KnownRefusal
 from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
 from compat.results.judge import holds, judged_again
 from compat.results.learnt import LOCKED, PlainAnswer
+from compat.results.lifted import lifted
 from compat.results.record import third_package
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_spurious
@@ -61,6 +68,52 @@ def with_answers(
     after = known.mapped(answered)
     after.plain, after.disproofs = on_day, disproofs
     return with_expectations(after)
+
+
+def with_locks(
+    known: Snapshot,
+    lock_of: Callable[[str], Lock | None],
+    versions_of: Callable[[str], Mapping[str, Version]] | None = None,
+    before: Mapping[str, Answer] = MappingProxyType({}),
+) -> Snapshot:
+    """Return the snapshot with what the locks of its cells say. Of a cell in `before` its lock is
+    not read again; one that cannot be read says nothing. `versions_of` returns the versions of the
+    axes in the lock of a cell, where that is quicker than to read the lock.
+    """
+    axes = known.matrix.axes
+    packages = ["" if isinstance(a, InterpreterAxis) else a.normalised_name for a in axes]
+    current = {id(e.capabilities): e.capabilities for e in known.known if e.asks_as_today}
+    todays = frozenset(c.id for capabilities in current.values() for c in capabilities)
+
+    def marked(entry: Answer) -> Answer:
+        if entry.lock_digest is None:
+            return entry
+        same, changed = before.get(entry.id), None
+        if same is not None:
+            locked, changed = same.locked, same.lifted
+        else:
+            locked = ()
+            with suppress(DeclarationError):
+                is_asked = entry.cell.recipe == "relaxed" and (entry.planned or entry.is_proof)
+                lock = lock_of(entry.id) if is_asked or versions_of is None else None
+                if lock is not None and is_asked and lock.inputs.injected_pin is not None:
+                    changed = lifted(known.feasibility, entry.cell, lock)
+                pins = lock.versions if lock else versions_of(entry.id) if versions_of else {}
+                locked = tuple(str(pins.get(package, "")) for package in packages)
+        untried: tuple[str, ...] = ()
+        if entry.is_proof and (entry.evidence == "smoke" or not entry.is_of_today):
+            untried = tuple(sorted(todays.difference(c.id for c in entry.capabilities)))
+        # Of what the release itself asks; what only other packages ask of an axis is not in it.
+        outside = sum(
+            len({"Python", *packages}.intersection(each.packages))
+            for each in changed or ()
+            if each.published
+        )
+        return msgspec.structs.replace(
+            entry, locked=locked, lifted=changed, outside=outside, untried=untried
+        )
+
+    return known.mapped(marked)
 
 
 class Consequences:

@@ -31,8 +31,7 @@ from compat.results.answer import (
     EvidenceKind,
     Kind,
     KnownRefusal,
-    ProvingRuns,
-    RunOverview,
+    Reason,
     Score,
     blame_of,
 )
@@ -54,6 +53,9 @@ from compat.value import StrictValue
 
 _EVIDENCE: dict[Tier, EvidenceKind] = {"full": "tested", "smoke": "smoke"}
 FRESH_DAYS = 90
+# A flaky cell is asked again each week: often enough to learn how often it fails, and time is left
+# for others.
+AGAIN_DAYS = 7
 CORE_ALONE = "only the core of the suite was run"
 
 
@@ -103,15 +105,17 @@ def judge(
         lock_digest=lock_digest,
         planned=planned,
         history=history,
-        overview=_overview(history, present, lock_digest) if history.runs else None,
     )
     counted, asked = history.counted, asked_about(cell.id, present)
+    outdated = _outdated(history, present, lock_digest) if history.ordered else ()
+    if history.ordered:
+        known = replace(known, first=history.ordered[0].started, newest=_day(history.ordered[-1]))
     if not counted:
-        return _untested(known, asked)
+        due = _due(known, outdated, present) if known.first else None
+        return _untested(replace(known, due=due), asked)
     group, since = _newest_group(counted, asked, present)
-    outdated = _outdated(history, present, lock_digest)
     ruled_out = () if obstacle is None else (f"the plan rules it out now: {obstacle.because}",)
-    return replace(
+    known = replace(
         known,
         kind=group.kind,
         evidence="none" if group.kind == "unknown" else _EVIDENCE[group.tier],
@@ -126,6 +130,24 @@ def judge(
         score=group.score,
         helpers=tuple(c for c in group.newest.capabilities if c.id in present.helpers),
         reasons=(*group.reasons, *outdated, *ruled_out),
+        outdated=outdated,
+        asks_as_today=not is_other_suite(counted[-1].run, present.suite_digest),
+        due=_due(known, outdated, present, group.kind),
+    )
+    if counted[-1].run.lock_digest != lock_digest:
+        return known
+    tier = history.deciding[-1].run.tier
+    runs = [
+        each.run
+        for each in counted
+        if each.run.lock_digest == lock_digest and tier in ("smoke", each.run.tier)
+    ]
+    return replace(
+        known,
+        tested=len(runs),
+        days=len(set(map(_day, runs))),
+        isolation=runs[-1].isolation,
+        is_of_today=not is_other_suite(runs[-1], present.suite_digest),
     )
 
 
@@ -205,40 +227,28 @@ def _outdated(
     return tuple(reasons)
 
 
-def _overview(
-    history: History, present: EvaluationContext, lock_digest: str | None
-) -> RunOverview | None:
-    if not history.ordered:
-        return None
-    counted, last = history.counted, history.ordered[-1]
-    # Runs with the same results share one object.
-    distinct = {id(c.run.capabilities): c.run.capabilities for c in counted}.values()
-    proof: ProvingRuns | None = None
-    if counted and counted[-1].run.lock_digest == lock_digest:
-        tier = history.deciding[-1].run.tier
-        runs = [
-            each.run
-            for each in counted
-            if each.run.lock_digest == lock_digest and tier in ("smoke", each.run.tier)
-        ]
-        proof = ProvingRuns(
-            count=len(runs),
-            days=len({run.started.date() for run in runs}),
-            isolation=runs[-1].isolation,
-            is_of_today=not is_other_suite(runs[-1], present.suite_digest),
-        )
-    return RunOverview(
-        first=history.ordered[0].started,
-        newest=last.started.date(),
-        is_of_lock=last.lock_digest == lock_digest,
-        is_of_suite=not is_other_suite(last, present.suite_digest),
-        settled=(bool(counted) and counted[-1].run is last) or all(map(is_lasting, last.outcomes)),
-        outdated=_outdated(history, present, lock_digest),
-        is_whole=is_whole(history.deciding[-1].run if counted else last),
-        asks_as_today=bool(counted) and not is_other_suite(counted[-1].run, present.suite_digest),
-        has_failures=any(c.status == "no" for capabilities in distinct for c in capabilities),
-        proof=proof,
-    )
+def _due(
+    known: Answer, outdated: tuple[str, ...], present: EvaluationContext, kind: Kind = "unknown"
+) -> Reason | None:
+    """Why a cell that ran is worth another run; None where the same again would say the same."""
+    history, last = known.history, known.history.ordered[-1]
+    counted = history.counted
+    is_settled = (bool(counted) and counted[-1].run is last) or all(map(is_lasting, last.outcomes))
+    if known.lock_digest not in (None, last.lock_digest):
+        return "lock-changed"
+    if is_other_suite(last, present.suite_digest):
+        return "suite-changed"
+    if not is_settled:
+        return "spurious-last"
+    if kind == "flaky" and (present.day - _day(last)).days >= AGAIN_DAYS:
+        return "flaky"
+    if outdated:
+        return "stale"
+    return None if is_whole(history.deciding[-1].run if counted else last) else "smoke-only"
+
+
+def _day(run: Ran) -> datetime.date:
+    return run.started.date()
 
 
 def _newest_group(

@@ -19,7 +19,7 @@ from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
 from compat.results.answer import Answer, Kind
 from compat.results.clauses import Disproof
-from compat.results.installs import Install, InstallQuestion, plain_questions
+from compat.results.installs import Install, plain_questions
 from compat.results.judge import (
     Attribution,
     EvaluationContext,
@@ -37,8 +37,6 @@ from compat.value import Value
 
 T = TypeVar("T")
 PlatformInstalls = Callable[[], tuple[Install, ...]]
-# The versions of the axes' packages, by normalised name, in the lock of a cell.
-LockedVersions = Callable[[str], Mapping[str, Version]]
 
 
 class UntriedCell(Value, frozen=True, array_like=True):
@@ -73,7 +71,6 @@ class Snapshot:
         self._before = before
         self._derived: dict[Hashable, Any] = {}
         self._platforms: PlatformInstalls = tuple
-        self.versions: LockedVersions = lambda cell: {}
 
     @cached_property
     def entries(self) -> tuple[Answer, ...]:
@@ -92,8 +89,8 @@ class Snapshot:
     def disproofs(self) -> tuple[Disproof, ...]:
         return () if self._before is None else self._before.disproofs
 
-    def with_platforms(self, installs: PlatformInstalls, versions: LockedVersions) -> "Snapshot":
-        self._platforms, self.versions = installs, versions
+    def with_platforms(self, installs: PlatformInstalls) -> "Snapshot":
+        self._platforms = installs
         return self
 
     @cached_property
@@ -156,9 +153,13 @@ class Snapshot:
         return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
 
     @cached_property
-    def plain_questions(self) -> tuple[InstallQuestion, ...]:
-        asked = tuple[InstallQuestion, ...]
-        return self.kept("questions", asked, lambda: plain_questions(self.feasibility))
+    def plain_questions(self) -> tuple[Install, ...]:
+        """The plain installs, with what the metadata of each release says of them."""
+
+        def asked() -> tuple[Install, ...]:
+            return tuple(install for install, _, _ in plain_questions(self.feasibility))
+
+        return self.kept("questions", tuple[Install, ...], asked)
 
     @cached_property
     def feasibility(self) -> Feasibility:
@@ -275,7 +276,11 @@ def snapshot(
     alone.lanes = tuple(all_of((fate_of(facts_for(f, c), c) for f, c in in_lanes), lanes))
 
     def attributed(known: Answer) -> Answer:
-        if known.id in judged or known.overview is None or not known.overview.has_failures:
+        if known.id in judged or known.first is None:
+            return known
+        # Runs with the same results share one object.
+        told = {id(each.run.capabilities): each.run.capabilities for each in known.counted}.values()
+        if not any(c.status == "no" for capabilities in told for c in capabilities):
             return known
         return judged_again(known, alone.attribution.context(known.cell, present))
 
