@@ -10,7 +10,7 @@ all axes together; that order).
 """
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from compat.advise.answer import Advisor, as_published
 from compat.advise.request import GOALS, Goal, exactly, label
@@ -121,55 +121,15 @@ def advise_rows(
     it.
     """
     snapshot, positions = advisor.snapshot, advisor.ranks.positions
-    # Each sentence once, by number.
-    sentences: dict[str, int] = {}
+    sentences: dict[str, int] = {}  # each once, by number
 
     def number(text: str) -> int:
         return sentences.setdefault(text, len(sentences))
 
-    # Most proofs have the same capabilities, and then they are one object.
-    told = {id(proof.capabilities): proof.capabilities for proof in advisor.proofs}
-    asked = {c.id for every in told.values() for c in every if c.status in ("yes", "no")}
+    distinct = {id(proof.capabilities): proof.capabilities for proof in advisor.proofs}.values()
+    asked = {c.id for every in distinct for c in every if c.status in ("yes", "no")}
     capabilities = sorted(asked)
-    numbers = {name: place for place, name in enumerate(capabilities)}
-    able = {key: {c.id for c in every if c.status == "yes"} for key, every in told.items()}
-    lacks = {
-        key: tuple(place for name, place in numbers.items() if name not in passing)
-        for key, passing in able.items()
-    }
-
-    def row(proof: Answer) -> AdviceRow:
-        assert proof.latest is not None, "what is proven ran"
-        said = words(proof)
-        uv, pip = (tuple(map(number, steps)) for steps in lines(proof))
-        return AdviceRow(
-            id=proof.id,
-            at=tuple(positions[c.axis][c.version] for c in proof.cell.coordinates),
-            recipe=proof.cell.recipe,
-            verdict=proof.kind,
-            words=number(said.verdict),
-            score=number(proof.score.words),
-            failing=tuple(map(number, said.failing)),
-            tier=proof.tier,
-            outside=proof.outside,
-            changed=proof.changed,
-            versions=tuple(str(proof.version(c.axis)) for c in proof.cell.coordinates),
-            fails=tuple(numbers[name] for name in proof.fails),
-            faults=tuple(numbers[name] for name in proof.failing_here),
-            lacks=lacks[id(proof.capabilities)],
-            tested=proof.tested,
-            days=proof.days,
-            last=proof.latest,
-            isolation=proof.isolation,
-            stale=tuple(map(number, proof.outdated)),
-            lifted=tuple(number(lifted.sentence) for lifted in proof.lifted or ()),
-            published=number(as_published(snapshot, proof.cell).sentence),
-            uv=uv,
-            pip=pip,
-            rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
-        )
-
-    ordered = sorted(advisor.proofs, key=lambda proof: advisor.ranks.of(proof, "best"))
+    rows = _rows(advisor, capabilities, number, lines, words)
     return AdviceTable(
         matrix=snapshot.matrix.name,
         subject=snapshot.matrix.subject,
@@ -189,6 +149,52 @@ def advise_rows(
             for axis in snapshot.matrix.axes
         ),
         capabilities=tuple(capabilities),
-        rows=tuple(map(row, ordered)),
+        rows=tuple(rows),
         sentences=tuple(sentences),
     )
+
+
+def _rows(
+    advisor: Advisor,
+    capabilities: list[str],
+    number: Callable[[str], int],
+    lines: Callable[[Answer], ShellLines],
+    words: Callable[[Answer], ProofWords],
+) -> Iterator[AdviceRow]:
+    snapshot, ranks = advisor.snapshot, advisor.ranks
+    numbers = {name: place for place, name in enumerate(capabilities)}
+    # Most proofs have the same capabilities, and then they are one object.
+    lacks: dict[int, tuple[int, ...]] = {}
+    for proof in sorted(advisor.proofs, key=lambda proof: ranks.of(proof, "best")):
+        assert proof.latest is not None, "what is proven ran"
+        same, pw = id(proof.capabilities), words(proof)
+        if same not in lacks:
+            passing = {c.id for c in proof.capabilities if c.status == "yes"}
+            lacks[same] = tuple(n for name, n in numbers.items() if name not in passing)
+        uv, pip = (tuple(map(number, steps)) for steps in lines(proof))
+        yield AdviceRow(
+            id=proof.id,
+            at=tuple(ranks.positions[c.axis][c.version] for c in proof.cell.coordinates),
+            recipe=proof.cell.recipe,
+            verdict=proof.kind,
+            words=number(pw.verdict),
+            score=number(proof.score.words),
+            failing=tuple(map(number, pw.failing)),
+            tier=proof.tier,
+            outside=proof.outside,
+            changed=proof.changed,
+            versions=tuple(str(proof.version(c.axis)) for c in proof.cell.coordinates),
+            fails=tuple(numbers[name] for name in proof.fails),
+            faults=tuple(numbers[name] for name in proof.failing_here),
+            lacks=lacks[same],
+            tested=proof.tested,
+            days=proof.days,
+            last=proof.latest,
+            isolation=proof.isolation,
+            stale=tuple(map(number, proof.outdated)),
+            lifted=tuple(number(lifted.sentence) for lifted in proof.lifted or ()),
+            published=number(as_published(snapshot, proof.cell).sentence),
+            uv=uv,
+            pip=pip,
+            rank=Rank(**{goal: ranks.of(proof, goal) for goal in GOALS}),
+        )

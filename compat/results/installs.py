@@ -357,9 +357,9 @@ def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[In
             continue
         lacking, because = _without_file(facts, question.release, cell, obstacle)
         if lacking:
-            told = _of_metadata(install, "no-wheel", replace(obstacle, because=because), lacking)
+            without = _of_metadata(install, "no-wheel", replace(obstacle, because=because), lacking)
             version, pythons = newest.of(lacking)
-            yield replace(told, lacking=lacking, newest=version, newest_pythons=pythons)
+            yield replace(without, lacking=lacking, newest=version, newest_pythons=pythons)
             continue
         # A release is named by itself; a Python, or a package that is not available, once for all
         # releases.

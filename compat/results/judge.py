@@ -134,13 +134,16 @@ def judge(
         asks_as_today=not is_other_suite(counted[-1].run, present.suite_digest),
         due=_due(known, outdated, present, group.kind),
     )
-    if counted[-1].run.lock_digest != lock_digest:
-        return known
-    tier = history.deciding[-1].run.tier
+    return known if counted[-1].run.lock_digest != lock_digest else _on_lock(known, present)
+
+
+def _on_lock(known: Answer, present: EvaluationContext) -> Answer:
+    """The answer with what the runs on the lock that the cell has now prove."""
+    tier = known.history.deciding[-1].run.tier
     runs = [
         each.run
-        for each in counted
-        if each.run.lock_digest == lock_digest and tier in ("smoke", each.run.tier)
+        for each in known.counted
+        if each.run.lock_digest == known.lock_digest and tier in ("smoke", each.run.tier)
     ]
     return replace(
         known,

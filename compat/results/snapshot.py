@@ -279,8 +279,10 @@ def snapshot(
         if known.id in judged or known.first is None:
             return known
         # Runs with the same results share one object.
-        told = {id(each.run.capabilities): each.run.capabilities for each in known.counted}.values()
-        if not any(c.status == "no" for capabilities in told for c in capabilities):
+        every = {
+            id(each.run.capabilities): each.run.capabilities for each in known.counted
+        }.values()
+        if not any(c.status == "no" for capabilities in every for c in capabilities):
             return known
         return judged_again(known, alone.attribution.context(known.cell, present))
 
