@@ -109,7 +109,6 @@ def discovered(workspace: Workspace, keep: bool) -> Discovered:
 
 
 def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Plan:
-    """Plan: give every cell its fate. Raises NothingToDo when the matrix has no cells."""
     from compat.plan.plan import refuse_empty
 
     refuse_empty(workspace.matrix, workspace.catalogue)
@@ -132,7 +131,6 @@ def chosen(
 
 
 def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    """Due: choose the cells that are due and fit into a budget of time, in shards."""
     from compat.fleet.choices import run_plan
 
     return run_plan(workspace, budget, options)
@@ -182,7 +180,6 @@ def failed_imports(
 def _given_up_near(
     workspace: Workspace, facts: Feasibility, cell: Cell
 ) -> Iterator[frozenset[str]]:
-    """What the locks of the two nearest relaxed cells gave up, first of the same release."""
     from compat.lock.recipe import given_up
 
     places = {(c.axis, c.version): n for known in facts.coordinates.values()
@@ -233,9 +230,8 @@ def run(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> BatchResult:
-    """Run: lock each cell that has no lock of what is declared now, run it, and record it.
-
-    Where cells run below L3, records that appear meanwhile and are not of this run are set aside.
+    """Run: lock each cell that has no lock of what is declared now, run it, and record it. Where
+    cells run below L3, records that appear meanwhile and are not of this run are set aside.
     """
     from compat.fleet.batch import Batch
     from compat.results.intake import SET_ASIDE, StoreWatch
@@ -271,9 +267,8 @@ def run_postponed(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> BatchResult:
-    """Run: run a cell with the annotations of these files of the subject postponed.
-
-    Nothing of it is stored: its record is that of a changed copy and says nothing of the release.
+    """Run: run a cell with the annotations of these files of the subject postponed. Nothing of it
+    is stored: its record is that of a changed copy and says nothing of the release.
     """
     from compat.fleet.batch import Batch, RunOptions
     from compat.results.judged import record_of
@@ -309,9 +304,8 @@ def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResu
 def recorded(
     workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
 ) -> Record:
-    """Record: make one record of what the attempts at a cell came to, and store it.
-
-    Raises RecordError for a changed copy: it says nothing of the release.
+    """Record: make one record of what the attempts at a cell came to, and store it. Raises
+    RecordError for a changed copy: it says nothing of the release.
     """
     from compat.results.judged import record_of
 
@@ -323,7 +317,6 @@ def recorded(
 
 
 def recorded_refusal(workspace: Workspace, cell: str, refusal: Refusal, machine: Machine) -> Record:
-    """Record: store that a cell could not be locked, so that nothing could be run."""
     from compat.results.judged import RefusedCell, record_of_refusal
 
     failed = Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
@@ -369,9 +362,8 @@ def proposed(
 ) -> ProposedMoves:
     """Propose: find the moves of minimum versions that policy, releases and records allow on that
     day, and the versions that the matrix could be extended by; and what the open ones make of the
-    matrix and of the target files. Writes nothing.
-
-    Lines of the `folders` that still mention what a move leaves are named.
+    matrix and of the target files. Writes nothing. Lines of the `folders` that still mention what a
+    move leaves are named.
     """
     from compat.policy.propose import proposals, proposed_extensions
     from compat.rewrite.ranges import RepositoryFile
@@ -440,10 +432,9 @@ def edition_of(
 def published(
     make: Callable[[], Edition], matrices: Path, out: Path, sources: Iterable[object] = ()
 ) -> Written:
-    """Publish: write the site into a folder; what is as before is left alone.
-
-    The edition is made only where something changed: the matrices' files, or what else it is made
-    from, `sources`, such as the day.
+    """Publish: write the site into a folder; what is as before is left alone. The edition is made
+    only where something changed: the matrices' files, or what else it is made from, `sources`, such
+    as the day.
     """
     from compat.site.publication import write_site
     from compat.site.writer import URLS
@@ -466,7 +457,6 @@ def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
 
 
 def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -> str:
-    """Return a library's own file after moves; `left` hears what was left alone, and why."""
     from compat.rewrite.file import nearest_floor, rewritten
     from compat.rewrite.ranges import Unsatisfiable
 

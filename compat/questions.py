@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 
 def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repair:
-    """Lock: find what has to give way so that a cell can be locked."""
     from compat.search.repair import repaired_cell
 
     def refuted(lock: Lock, moved: frozenset[str]) -> tuple[str, Version, str] | None:
@@ -85,9 +84,6 @@ def tried(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> JudgedRun | None:
-    """Run: run the suite's core, or the suite where it has none, with a lock that is not the
-    matrix's own, without a record.
-    """
     from compat.fleet.batch import run_unrecorded
 
     return run_unrecorded(workspace, cell, lock, machine, cancel, reporter)
@@ -114,7 +110,6 @@ def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
 
 
 def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
-    """Run: find what makes one cell or lock fail where another works."""
     from compat.search.blame import Blame, SearchStopped, blame
 
     try:
@@ -126,7 +121,6 @@ def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
 
 
 def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) -> None:
-    """Record: keep what was verified, so that an environment with those releases is known."""
     from compat.results.learnt import BlamedReleases, KeptBlame, keep_blames
 
     bad = laboratory.bad
@@ -163,7 +157,6 @@ def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) 
 def changed_apis(
     laboratory: LockLaboratory, answer: Blame, variables: Iterable[tuple[str, str]]
 ) -> dict[str, ApiChange]:
-    """Run: say of each package that is to blame what its sources tell of the failure, by name."""
     changes: dict[str, ApiChange] = {}
     for cause in answer.causes:
         text = f"{cause.failure.thing} {cause.message}"
@@ -175,7 +168,6 @@ def changed_apis(
 
 
 def prober(workspace: Workspace, learner: RefusalLearner, locker: Locker) -> CellProber:
-    """Lock: make what asks about cells, and tells of others what it heard. It keeps nothing."""
     from compat.search.learning import CellProber
 
     facts = workspace.facts_of(workspace.kept_or_asked)
@@ -190,9 +182,8 @@ def prober(workspace: Workspace, learner: RefusalLearner, locker: Locker) -> Cel
 def audited(
     workspace: Workspace, cell: Cell, locker: Locker, learner: RefusalLearner
 ) -> tuple[AuditedCell, PlainAnswer]:
-    """Lock: ask in earnest about a cell that clauses say cannot be locked. Keeps nothing.
-
-    Where the resolver speaks of a missing build first, the clauses' own facts are asked about.
+    """Lock: ask in earnest about a cell that clauses say cannot be locked. Keeps nothing. Where the
+    resolver speaks of a missing build first, the clauses' own facts are asked about.
     """
     from compat.results.learnt import AuditedCell
 
@@ -211,7 +202,6 @@ def audited(
 
 
 def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
-    """Record: find which releases have the very files in which a run failed at import."""
     from compat.search.learning import file_clauses
 
     package = workspace.source.package(workspace.matrix.subject_axis.normalised_name)
@@ -228,9 +218,8 @@ def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
 def settled(
     workspace: Workspace, locked: Iterable[str] = ()
 ) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
-    """Record: remove what a lock or a run has disproved; return it, and which cells fell.
-
-    Of cells that were `locked` today it is kept where that was known to be impossible.
+    """Record: remove what a lock or a run has disproved; return it, and which cells fell. Of cells
+    that were `locked` today it is kept where that was known to be impossible.
     """
     from compat.results.learnt import keep_clauses, keep_probes
 

@@ -168,9 +168,8 @@ class Workspace:
 
     @cached_property
     def kept_catalogue(self) -> Catalogue | None:
-        """The catalogue that is kept beside the matrix; None when there is none.
-
-        Raises DeclarationError when it was written before the matrix got one of its axes.
+        """The catalogue that is kept beside the matrix; None when there is none. Raises
+        DeclarationError when it was written before the matrix got one of its axes.
         """
         text, path = self._catalogue_text, f"matrices/{self.name}/{CATALOGUE}"
         if text is None:
@@ -179,9 +178,8 @@ class Workspace:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What the index has of the matrix's packages now.
-
-        What the subject pins is taken from the kept catalogue where there is one.
+        """What the index has of the matrix's packages now. What the subject pins is taken from the
+        kept catalogue where there is one.
         """
         required = None if self.kept_catalogue is None else self.kept_catalogue.required
         return self._noted(discover(self.matrix, self.source, required))
@@ -261,7 +259,6 @@ class Workspace:
         return self.store.records(cell)
 
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
-        """Yield the records of a cell on a lock, or on any, newest first; each is read in turn."""
         ours = self.store.of_files(cell, self._table.files_on(cell, lock_digest))
         return (record for record in ours if lock_digest in (None, record.lock_digest))
 
@@ -313,7 +310,6 @@ class Workspace:
         return with_locks(answered, self.lock, locks.versions, before.locked)
 
     def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        """Return what `make` makes of the matrix, catalogue and sources, or its cached bytes."""
         return self._files.of(kind, (*self._own_sources, *sources), make)
 
     @property
@@ -323,7 +319,6 @@ class Workspace:
 
     @cached_property
     def known(self) -> Snapshot:
-        """What is known of the cells with locks or runs, and of the quick ones. Asks no index."""
         return self._known(self.known_ids())
 
     def shown_ids(self) -> tuple[str, ...]:

@@ -41,9 +41,6 @@ def lacking(proof: Answer, request: Request) -> tuple[str, ...]:
 
 
 def is_goal_met(proof: Answer, request: Request) -> bool:
-    """Return whether the goal of a request admits a combination: `published` takes none whose lock
-    changes what is published.
-    """
     return request.goal != "published" or not proof.lifted
 
 
@@ -119,7 +116,6 @@ class Ranks:
         self._ranks: dict[Goal, dict[int, int]] = {}
 
     def of(self, proof: Answer, goal: Goal) -> int:
-        """Return the place of a proof among all, 0 for the best, whether or not it works wholly."""
         ranks = self._ranks.get(goal)
         if ranks is None:
             ordered = sorted(self._proofs, key=partial(self._key, goal))
@@ -188,10 +184,8 @@ class Ranks:
         asked: Mapping[str, Collection[Version]],
     ) -> tuple[object, ...]:
         """Return how far a proof is from a request: whether its pins are refused, needs it lacks,
-        wants it `missed`, coordinates off, its order.
-
-        `asked` has the coordinates that are wanted of each axis. Where none is, the steps to where
-        what is wanted would stand count.
+        wants it `missed`, coordinates off, its order. `asked` has the coordinates that are wanted
+        of each axis. Where none is, the steps to where what is wanted would stand count.
         """
         steps: float = 0
         for want in missed:
@@ -224,15 +218,12 @@ def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
 
 
 def _order(matrix: Matrix) -> tuple[str, ...]:
-    """The subject's axis, then those of its companions."""
     subject = matrix.subject
     return subject, *(axis.name for axis in matrix.packages if axis.name != subject)
 
 
 def _alternatives(matrix: Matrix, best: Answer, others: Sequence[Answer]) -> list[Answer]:
-    """Up to two others that are better in something, each in another respect; then the next
-    best.
-    """
+    """Up to two others that are better in something, each in another respect; then the next best."""
     chosen: list[Answer] = []
     offered: set[str] = set()
     for other in others:
@@ -302,10 +293,8 @@ def tested(proof: Answer) -> str:
 
 
 def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
-    """Yield why nothing that meets a request is proven.
-
-    Runs speak first, then what metadata and rules say of the cells as published, then what was
-    never run.
+    """Yield why nothing that meets a request is proven. Runs speak first, then what metadata and
+    rules say of the cells as published, then what was never run.
     """
     known, subject = positions(snapshot), snapshot.matrix.subject
     asked = wanted_coordinates(request, known, snapshot.catalogue)
@@ -355,7 +344,6 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
 
 
 def _failure(snapshot: Snapshot, entry: Answer, request: Request) -> str:
-    """Why a tested combination does not do."""
     if entry.kind not in ("works", "partial"):
         issue = snapshot.explained(entry)
         because = f" ({issue.because})" if issue is not None else ""
@@ -394,7 +382,6 @@ class Card(Value, frozen=True):
 
 
 def asked_pins(lock: Lock, request: Request) -> dict[str, Version]:
-    """Return which versions the lock installs of the packages on no axis that are asked about."""
     locked = {pin.name: pin.version for pin in lock.library_pins}
     return {name: locked[name] for name, _ in request.packages if name in locked}
 
@@ -448,7 +435,6 @@ class Advisor:
         return Ranks(self.snapshot, self.proofs)
 
     def matching(self, request: Request) -> list[Answer]:
-        """Return the proofs that meet a request, in the order of the plan."""
         sets = [self._meeting(want) for want in request.wants]
         sets += map(self._working, request.needs)
         if request.goal == "published":
@@ -459,7 +445,6 @@ class Advisor:
         return [self.proofs[number] for number in sorted(first.intersection(*others))]
 
     def candidates(self, request: Request) -> Iterator[tuple[Answer, tuple[Want, ...]]]:
-        """Yield every proof with the wants of a request that it does not meet."""
         by_want = [(want, self._meeting(want)) for want in request.wants]
         for number, proof in enumerate(self.proofs):
             yield proof, tuple(want for want, meeting in by_want if number not in meeting)
@@ -536,7 +521,6 @@ class Advisor:
         }
 
     def _with_other_pins(self, fitting: list[Answer], request: Request) -> Unproven:
-        """The answer where everything fits but packages that are on no axis."""
         others = {proof.id: self._other_pins(proof, request) for proof in fitting}
         nearest = min(
             fitting, key=lambda each: (len(others[each.id]), self.ranks.order(each, request))
@@ -583,9 +567,7 @@ class Advisor:
             yield f"without {need}"
 
     def refusal(self, want: Want) -> str:
-        """Return why something else is offered than is wanted of one axis: `3.12 is not
-        supported`.
-        """
+        """Return why something else is offered than is wanted of one axis: `3.12 is not supported`."""
         text = str(want.specifier)
         exact = text.removeprefix("==") if text.count(",") == 0 else text
         if self._meeting(want):

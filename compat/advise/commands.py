@@ -42,7 +42,6 @@ class Whereabouts(Value, frozen=True):
 
     @property
     def is_address(self) -> bool:
-        """Whether it must be fetched."""
         return "://" in self.lock
 
 
@@ -151,9 +150,6 @@ def in_two_steps(inputs: Inputs) -> bool:
 
 
 def parts(lock: Lock) -> tuple[str, str]:
-    """Return the two requirements files of a lock: everything but the given subject, and that
-    alone.
-    """
     injected = "" if lock.inputs.injected_pin is None else lock.inputs.injected_pin.name
     texts = [(pin.name == injected, encode_pin(pin)) for pin in lock.pins]
     rest, subject = (
@@ -184,9 +180,6 @@ def _pip_install(inputs: Inputs) -> str:
 
 
 def _pyproject(lock: Lock) -> Iterator[str]:
-    """What uv must know of a project: the one Python and platform of the lock, and what replaces
-    the requirements that the lock does not keep.
-    """
     architecture = lock.inputs.platform.partition("-")[0]
     yield "[project]"
     yield f'requires-python = "=={series(lock.inputs)}.*"'

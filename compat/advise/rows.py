@@ -117,9 +117,6 @@ def advise_rows(
     lines: Callable[[Answer], ShellLines],
     words: Callable[[Answer], ProofWords],
 ) -> AdviceTable:
-    """Return the table of a matrix; `lines` installs a combination, `words` are what pages call
-    it.
-    """
     snapshot, positions = advisor.snapshot, advisor.ranks.positions
     sentences: dict[str, int] = {}  # each once, by number
 

@@ -78,10 +78,9 @@ class Plan(Value, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Return the plan of all cells: each place under each recipe that asks its own there.
-
-    With `here`, the interpreter series that this machine has, a cell whose interpreter is missing
-    is infeasible too.
+    """Return the plan of all cells: each place under each recipe that asks its own there. With
+    `here`, the interpreter series that this machine has, a cell whose interpreter is missing is
+    infeasible too.
     """
     facts = Feasibility(matrix, catalogue)
     fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
@@ -95,10 +94,6 @@ def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None =
 
 
 def every_cell(facts: Feasibility) -> Iterator[Cell]:
-    """Yield every cell once: places in axis order, at each place the recipes.
-
-    Where no rule relaxes anything, `relaxed` would ask what `dated` asks, so there is no such cell.
-    """
     for place in product(facts.matrix, facts.catalogue):
         for recipe in RECIPES:
             cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe=recipe)
@@ -118,10 +113,6 @@ def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = No
 
 
 def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
-    """Return, by recipe, how many cells have which fate.
-
-    A fate is `feasible`, or the kind of the obstacle.
-    """
     table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
     for fate in fates:
         table[fate.cell.recipe][
@@ -182,9 +173,8 @@ class Extension(Value, frozen=True, kw_only=True):
 
 
 def extensions(facts: Feasibility) -> Iterator[Extension]:
-    """Yield every version that the axes beside the subject could be extended by, oldest first.
-
-    Of a package this is its newest series alone, as moving the upper bound takes in all before it.
+    """Yield every version that the axes beside the subject could be extended by, oldest first. Of a
+    package this is its newest series alone, as moving the upper bound takes in all before it.
     """
     newest = facts.newest
     if set(newest) < {axis.name for axis in facts.matrix.axes}:
@@ -483,14 +473,10 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
 
 
 def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells that ids and globs name, each once.
-
-    They stand in the order of the patterns, then of the plan. A glob names cells of lanes only
-    where it has a `+`.
-
-    Raises UsageError for an id outside the product, and for a glob that matches nothing;
-    NothingToDo when the matrix has no cells at all, EmptyLane when globs name lanes alone that have
-    none.
+    """Return the cells that ids and globs name, each once. They stand in the order of the patterns,
+    then of the plan. A glob names cells of lanes only where it has a `+`. Raises UsageError for an
+    id outside the product, and for a glob that matches nothing; NothingToDo when the matrix has no
+    cells at all, EmptyLane when globs name lanes alone that have none.
     """
     return _named(facts, patterns, planned_cell)
 
@@ -621,7 +607,6 @@ def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
 
 
 def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
-    """Return what was asked and found, question by question; the last line is the fate."""
     matrix = facts.matrix
     python = (
         f"Python {cell.on(matrix.interpreters.name).version}: as {facts.patch(cell)} on"

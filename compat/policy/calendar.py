@@ -103,10 +103,9 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
 
 
 def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
-    """Return the schedule of a matrix from that day on; without a policy nothing moves.
-
-    Of the moves that are due it has the newest that the calendar allows, and below it the best that
-    runs support. Of packages only what has come out is known, of Python also what upstream plans.
+    """Return the schedule of a matrix from that day on; without a policy nothing moves. Of the
+    moves that are due it has the newest that the calendar allows, and below it the best that runs
+    support. Of packages only what has come out is known, of Python also what upstream plans.
     """
     until = months_later(day, 12 * years)
     evaluation = evaluation_on(snapshot, day)

@@ -47,9 +47,8 @@ class CapabilityFault(StrictValue, frozen=True, kw_only=True):
 
 
 def blame_of(capability: Capability, faults: Iterable[CapabilityFault]) -> Blame:
-    """Return whose fault a failing capability is: the first that is about it and how it fails.
-
-    What a machine can be at fault for is no known fault of a release.
+    """Return whose fault a failing capability is: the first that is about it and how it fails. What
+    a machine can be at fault for is no known fault of a release.
     """
     failed = capability.failed
     about = (f for f in faults if f.id == capability.id)
@@ -382,9 +381,6 @@ def verdict_clause(verdict: Answer) -> str:
 
 
 def by_evidence(name: str, verdict: Answer) -> str:
-    """Return the name of a state as the verdict's evidence shows it: that of a run of the core
-    alone has a name of its own.
-    """
     is_smoke = verdict.evidence == "smoke" and name in SMOKE_STATES
     return f"{name}-smoke" if is_smoke else name
 
@@ -411,10 +407,6 @@ _RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
 
 
 def representative(entries: Iterable[Answer]) -> Answer:
-    """Return the cell that represents the entries: those of one place, or of a release's places.
-
-    Raises ValueError without any entry.
-    """
     places: dict[str, list[Answer]] = {}
     for entry in entries:
         places.setdefault(entry.cell.place, []).append(entry)
@@ -422,10 +414,6 @@ def representative(entries: Iterable[Answer]) -> Answer:
 
 
 def representative_of_release(entries: Iterable[Answer]) -> Answer:
-    """Return the cell that represents a release, of all its cells or of those that can answer.
-
-    Raises ValueError without any entry.
-    """
     every = tuple(entries)
     is_whole = any(
         entry.evidence == "tested" and entry.kind in ("works", "partial") for entry in every

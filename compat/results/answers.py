@@ -159,7 +159,6 @@ class AnswerTable:
             self._answers = answered
 
     def ask(self, read: Callable[[], T]) -> T:
-        """Return what `read` reads; where the file is damaged, all is made anew first."""
         with self._turn:
             try:
                 return read()
@@ -259,7 +258,6 @@ class AnswerTable:
         return [path for path in (self._path, *reversed(beside)) if _changed_at(path)]
 
     def _renew(self) -> None:
-        """Throw away what is there."""
         self._connection.close()
         self._forget()
         for path in self._files:
@@ -578,7 +576,6 @@ class StoredSnapshot(Snapshot):
         return LazyMapping(lambda: (e.id for e in (*self.entries, *self.lanes)), one)
 
     def _read(self, where: str, *values: object) -> tuple[Answer, ...]:
-        """The entries of those rows; of a cell that was read before, the same object."""
         entries = self._reader.entries(where, *values)
         every = []
         for entry in entries:
@@ -697,9 +694,6 @@ def _with_answers(
     state: Mapping[str, bytes],
     derived: Mapping[str, bytes],
 ) -> None:
-    """Put the answers into the table, in the place of those before and of all that follows from
-    these.
-    """
     axes = [(axis.name, axis.short) for axis in known.matrix.axes]
     columns = dict(zip([name for name, _ in axes], _columns(axes), strict=True))
     declared = ", ".join(f"{column} TEXT NOT NULL" for column in columns.values())

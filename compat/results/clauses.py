@@ -114,9 +114,8 @@ class ClauseBook:
             self._by_rarest[rarest].append((frozenset(clause.facts), clause))
 
     def answer(self, sets: Iterable[Facts], python: str) -> tuple[Clause, ...]:
-        """Return a clause for each of these sets of facts; none where one of them has no clause.
-
-        A cell has a set for each release of the subject that a resolver could take.
+        """Return a clause for each of these sets of facts; none where one of them has no clause. A
+        cell has a set for each release of the subject that a resolver could take.
         """
         answers = [self._of(facts, python) for facts in sets]
         clauses = tuple(clause for clause in answers if clause is not None)
@@ -150,9 +149,8 @@ class ClauseBook:
 
 
 def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
-    """Return the clauses sorted by their facts; those of the same facts and outcome as one.
-
-    What it says of cell, day and words is of the one that was learnt first.
+    """Return the clauses sorted by their facts; those of the same facts and outcome as one. What it
+    says of cell, day and words is of the one that was learnt first.
     """
     alike: dict[tuple[tuple[str, ...], str], list[Clause]] = defaultdict(list)
     for clause in clauses:
@@ -184,9 +182,6 @@ class _KeptText(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
-    """Return the text of the clauses of a matrix: one a line, sorted by their facts, and by file
-    and digest.
-    """
     files = sorted(clauses.files, key=_file_key)
     head = {
         "format": CLAUSES_FORMAT,
@@ -203,9 +198,8 @@ def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
 def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
     """Return the clauses of the text; without conflicts where they were learnt for another
     platform, or with fewer builds from source. A package that a rule has come to replace since was
-    as asked when they were learnt.
-
-    Raises DeclarationError, naming `source`, when the text has something else.
+    as asked when they were learnt. Raises DeclarationError, naming `source`, when the text has
+    something else.
     """
     with refused(source, "clauses"):
         document = msgspec.json.decode(text, type=_KeptText)
@@ -245,7 +239,6 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
 
 @contextmanager
 def refused(source: str, what: str, command: str = "run MATRIX --budget 20m") -> Iterator[None]:
-    """Raise DeclarationError, naming the file, where its text has something else than `what`."""
     try:
         yield
     except (ValueError, RecursionError) as fault:

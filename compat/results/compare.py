@@ -65,12 +65,9 @@ class Change(StrictValue, frozen=True, kw_only=True):
 
 
 def compare(before: Answer | None, after: Answer | None) -> Change:
-    """Return the change from one verdict of a cell to the next.
-
-    None stands for a cell that is not in the plan.
-
-    Two partial verdicts are told apart by their capabilities, and two that work by what fails in
-    every combination of the release. Raises ValueError for verdicts of two cells.
+    """Return the change from one verdict of a cell to the next. None stands for a cell that is not
+    in the plan. Two partial verdicts are told apart by their capabilities, and two that work by
+    what fails in every combination of the release. Raises ValueError for verdicts of two cells.
     """
     cells = {verdict.id for verdict in (before, after) if verdict is not None}
     if len(cells) > 1:
@@ -95,7 +92,6 @@ def _failing(verdict: Answer | None) -> set[str]:
 
 
 def _ceased(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
-    """The capabilities that were `yes` before and are known to be something else after."""
     # Equal capabilities are one object in the index.
     if before is None or after is None or before.capabilities is after.capabilities:
         return ()
@@ -154,7 +150,6 @@ class CellDifference(StrictValue, frozen=True, kw_only=True):
 def cell_difference(
     before: Answer, after: Answer, moved: tuple[str, ...] = (), obstacle: str = ""
 ) -> CellDifference:
-    """Return what became of a place; `obstacle` says why the checkout cannot be installed there."""
     changed = _capabilities(before, after)
     return CellDifference(
         cell=after.id,
@@ -274,7 +269,6 @@ class LaneReport(StrictValue, frozen=True, kw_only=True):
 
 
 def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
-    """Return what is known of the lanes of a matrix; `lock_of` gives the lock of a cell."""
     pairs = [(entry, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
     return LaneReport(
         cells=tuple(row for _, row in pairs),

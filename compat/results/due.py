@@ -52,13 +52,10 @@ class Agenda(StrictValue, frozen=True, kw_only=True):
 
 
 def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
-    """Return the agenda of a matrix.
-
-    It looks at the cells with locks or runs, the quick ones, and the untested ones near a floor, of
-    a new release, or in a lane of the newest release.
-
-    `proposed` are cells for which proposals wait. A cell with a lock is never ruled out: that it
-    was locked shows more than the plan knows.
+    """Return the agenda of a matrix. It looks at the cells with locks or runs, the quick ones, and
+    the untested ones near a floor, of a new release, or in a lane of the newest release. `proposed`
+    are cells for which proposals wait. A cell with a lock is never ruled out: that it was locked
+    shows more than the plan knows.
     """
     feasible = dict(_places(snapshot))
     where = dict(_places_in_lanes(snapshot)) | feasible | dict.fromkeys(proposed, "proposal")
@@ -89,14 +86,12 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
 
 
 def due_order(entry: Due) -> tuple[int, int, str]:
-    """Return what due cells are sorted by: place, reason, then id; the most informative first."""
     return PLACES.index(entry.place), _RANK[entry.reason], entry.cell
 
 
 def due_of(
     cell: str, known: Answer | None, day: datetime.date, place: Place = "elsewhere"
 ) -> Due | None:
-    """Return whether a cell is worth a run on that day, and why; None where it is not."""
     if known is None or known.newest is None:
         blocked_by = "" if known is None else known.blocked_by
         return Due(cell=cell, reason="never-run", place=place, blocked_by=blocked_by)

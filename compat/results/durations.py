@@ -44,7 +44,6 @@ class Durations:
         return self._all is None
 
     def of(self, cell: Cell) -> float | None:
-        """Return how many seconds a run of the cell is expected to take; None when none ran yet."""
         if cell in self._own:
             return self._own[cell]
         near = [seconds for key in _beside(cell) for seconds in self._beside.get(key, ())]
@@ -70,11 +69,9 @@ def by_step(seconds: float, like: StepSeconds) -> StepSeconds | None:
 def seconds_left(
     running: Iterable[float | None], waiting: Iterable[float | None], workers: int
 ) -> float | None:
-    """Return the seconds until all is done: what is left of each cell that runs, and what each
-    that waits will take; None when that is unknown of any.
-
-    A cell that runs longer than expected has nothing left that anybody knows of; its time is never
-    taken off the others'.
+    """Return the seconds until all is done: what is left of each cell that runs, and what each that
+    waits will take; None when that is unknown of any. A cell that runs longer than expected has
+    nothing left that anybody knows of; its time is never taken off the others'.
     """
     parts: list[float] = []
     for seconds in (*running, *waiting):

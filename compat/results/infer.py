@@ -172,9 +172,6 @@ class Consequences:
 
 
 def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
-    """Return the cells that have no answer any more because clauses of these are disproved,
-    sorted.
-    """
     every = Consequences(known.feasibility, clauses)
     standing = every.without(known.disproofs)
     return tuple(
@@ -192,9 +189,8 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
 def _known(
     entry: Answer, answer: PlainAnswer | None, standing: Consequences | None
 ) -> KnownRefusal | None:
-    """What is known of a cell: what a resolver said of it, else what follows.
-
-    A refusal that says something about our builds alone, such as one for want of a build, is none.
+    """What is known of a cell: what a resolver said of it, else what follows. A refusal that says
+    something about our builds alone, such as one for want of a build, is none.
     """
     asked = None if answer is None else answer.refusal
     if answer is not None and asked is not None and not is_spurious(asked):
@@ -211,7 +207,6 @@ def _is_open(entry: Answer) -> bool:
 def _contained(
     known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
 ) -> _Contained:
-    """The clauses that known cells contain, whatever these came to; of most that is none."""
     locked = sorted(cell for cell, answer in answers.items() if answer.outcome == LOCKED)
     beside = (entry for cell in locked if (entry := known.by_id.get(cell)) is not None)
     planned = {e.cell.id: e.cell for e in (*known.known, *beside) if e.planned}
@@ -238,7 +233,6 @@ def _disproofs(
 
 
 def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
-    """The day of each run of a lock that counts, and the number of the stage that it reached."""
     return [
         (counted.run.started.date(), max(map(_stage, counted.outcomes)))
         for counted in entry.counted
@@ -247,9 +241,7 @@ def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
 
 
 def _stage(outcome: Outcome) -> int:
-    """The number of the stage in which a run failed; of one that passed, one more than there
-    are.
-    """
+    """The number of the stage in which a run failed; of one that passed, one more than there are."""
     return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
 
 

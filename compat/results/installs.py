@@ -134,7 +134,6 @@ class InstallGroup:
 
     @property
     def releases(self) -> dict[str, tuple[str, ...]]:
-        """The releases by Python, oldest first."""
         releases: dict[str, tuple[str, ...]] = {}
         for install in self.installs:
             releases[install.python] = (*releases.get(install.python, ()), install.release)
@@ -158,7 +157,6 @@ class InstallGroup:
 
 
 def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
-    """Return the plain installs by answer, for each platform."""
     groups: dict[tuple[str, InstallState, str], list[Install]] = {}
     for install in installs:
         # What ran is an answer of its own; how it failed stands on its page.
@@ -176,9 +174,7 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
 
 
 def on_platforms(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
-    """Return the best result of each release on each other platform, on all Pythons that have
-    it.
-    """
+    """Return the best result of each release on each other platform, on all Pythons that have it."""
     groups: dict[tuple[str, str], list[Install]] = {}
     for install in installs:
         groups.setdefault((install.release, install.platform), []).append(install)
@@ -199,9 +195,8 @@ def newest_on(
 
 def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, Obstacle | None]]:
     """Yield the install of each release on each Python of the matrix, oldest first, with its cell,
-    or why there is none.
-
-    What the plan knows of packages deeper in the tree is left aside: that is what is asked.
+    or why there is none. What the plan knows of packages deeper in the tree is left aside: that is
+    what is asked.
     """
     subject, python = facts.matrix.subject, facts.matrix.interpreters.name
     others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
@@ -240,7 +235,6 @@ def plain_installs(snapshot: Snapshot) -> tuple[Install, ...]:
 
 
 def plain_install(snapshot: Snapshot, cell: str) -> Install | None:
-    """Return the plain install that a fresh cell stands for, if it does for one."""
     by_cell = snapshot.once("questions", lambda: {i.cell: i for i in snapshot.plain_questions})
     question = by_cell.get(cell) if cell else None
     return None if question is None else _known_install(snapshot, question)
@@ -315,10 +309,9 @@ def platform_facts(
     elsewhere: Sequence[Package] | None,
     platform: PlatformName,
 ) -> Feasibility:
-    """Return what rules and catalogue say about cells of another platform.
-
-    `elsewhere` has the wheels for other platforms of what the subject pins; without it nothing is
-    known of those packages, and nothing is ruled out for want of them.
+    """Return what rules and catalogue say about cells of another platform. `elsewhere` has the
+    wheels for other platforms of what the subject pins; without it nothing is known of those
+    packages, and nothing is ruled out for want of them.
     """
     further = {
         (package.name, release.version): release.artifacts
@@ -340,7 +333,6 @@ def platform_facts(
 
 
 def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[Install]:
-    """Yield what metadata says of the plain installs of another platform."""
     newest = _NewestFiles(facts)
     for question, cell, unasked in plain_questions(facts):
         install = Install(
@@ -371,11 +363,10 @@ def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[In
 def _without_file(
     facts: Feasibility, release: str, cell: Cell | None, obstacle: Obstacle
 ) -> tuple[str, str]:
-    """The package whose files do not fit, and why; empty where something else is in the way.
-
-    Of a package that the index lacks altogether an obstacle names no Python. Of a coordinate beside
-    the subject the sentence tells which release asks for it: its cell has the newest coordinate
-    that the release admits where none of them has a file.
+    """The package whose files do not fit, and why; empty where something else is in the way. Of a
+    package that the index lacks altogether an obstacle names no Python. Of a coordinate beside the
+    subject the sentence tells which release asks for it: its cell has the newest coordinate that
+    the release admits where none of them has a file.
     """
     subject, because = facts.matrix.subject_axis, obstacle.because
     if obstacle.kind != "no-artifact" or len(obstacle.between) < 2:
@@ -427,7 +418,6 @@ def with_platform_answers(
     installs: Iterable[Install], answers: Mapping[str, PlainAnswer]
 ) -> Iterator[Install]:
     """Yield the installs of a platform with what a resolver said where metadata leaves it open.
-
     Metadata is newer than an answer that it contradicts: it is read each time that the index is.
     """
     for install in installs:

@@ -88,9 +88,8 @@ def judge(
     planned: bool = True,
 ) -> Answer:
     """Return what is known of a cell by its runs, in whatever order they come, and where none of
-    them counts by the plan's `obstacle` and by `refusal`. `lock_digest` is that of its lock now.
-
-    A run that says nothing about the versions, one of another cell and one from the future change
+    them counts by the plan's `obstacle` and by `refusal`. `lock_digest` is that of its lock now. A
+    run that says nothing about the versions, one of another cell and one from the future change
     nothing. In a whole snapshot the other cells of its release say whose fault a failure is: they
     are in `present`.
     """
@@ -138,7 +137,6 @@ def judge(
 
 
 def _on_lock(known: Answer, present: EvaluationContext) -> Answer:
-    """The answer with what the runs on the lock that the cell has now prove."""
     tier = known.history.deciding[-1].run.tier
     runs = [
         each.run
@@ -157,7 +155,6 @@ def _on_lock(known: Answer, present: EvaluationContext) -> Answer:
 def judged_again(
     known: Answer, present: EvaluationContext, refusal: KnownRefusal | None = None
 ) -> Answer:
-    """Return an answer as it is with another context, or with a refusal."""
     return judge(
         known.cell,
         known.history,
@@ -170,11 +167,10 @@ def judged_again(
 
 
 def asked_about(cell: str, present: EvaluationContext) -> frozenset[str]:
-    """Return the packages by which alone a cell can be broken; empty where any can.
-
-    A relaxed cell asks whether the subject works with its coordinates once other packages may move,
-    so it is no answer that one of those others fails or conflicts. Fresh and dated cells ask about
-    the published requirements.
+    """Return the packages by which alone a cell can be broken; empty where any can. A relaxed cell
+    asks whether the subject works with its coordinates once other packages may move, so it is no
+    answer that one of those others fails or conflicts. Fresh and dated cells ask about the
+    published requirements.
     """
     return present.asked if cell.endswith("+relaxed") else frozenset()
 
@@ -210,9 +206,8 @@ def _untested(known: Answer, asked: frozenset[str]) -> Answer:
 def _outdated(
     history: History, present: EvaluationContext, lock_digest: str | None
 ) -> tuple[str, ...]:
-    """Why the newest run that counts no longer answers today's question; empty when it does.
-
-    Where none counts, the newest.
+    """Why the newest run that counts no longer answers today's question; empty when it does. Where
+    none counts, the newest.
     """
     run, reasons = (history.deciding[-1].run if history.counted else history.ordered[-1]), []
     if lock_digest is not None and run.lock_digest != lock_digest:
@@ -257,9 +252,6 @@ def _day(run: Ran) -> datetime.date:
 def _newest_group(
     counted: Sequence[Counted], asked: frozenset[str], present: EvaluationContext
 ) -> tuple[RunGroup, datetime.date]:
-    """The group of the newest run, and the day from which on every run left the cell with the kind
-    that it has now.
-    """
     groups: defaultdict[tuple[str, str], RunGroup] = defaultdict(
         lambda: RunGroup(asked, present.helpers, present.faults)
     )
@@ -300,7 +292,6 @@ class RunGroup:
         self._said: tuple[tuple[Capability, ...], tuple[Outcome, ...], Tier] | None = None
 
     def add(self, run: Ran, outcomes: Iterable[Outcome]) -> None:
-        """Add a run, with those of its outcomes that say something about the versions."""
         outcomes = tuple(outcomes)
         # Whether the run says what the one before it said, word for word: nightly runs do, and then
         # nothing follows but that it is newer. Equal capabilities are one object in the index.
@@ -385,7 +376,6 @@ class RunGroup:
 
     @property
     def outcome(self) -> Outcome:
-        """What the newest run came to; where runs disagree, the newest failure."""
         # That a run of the core alone failed is told only where it contradicts the whole suite.
         ends = self._every if len(self._reached) > 1 else self.outcomes
         failures = [outcome for outcome in ends if isinstance(outcome, Failed)]
@@ -507,10 +497,9 @@ class Attribution:
     @cached_property
     def refuting(self) -> dict[int, tuple[Cell, ...]]:
         """The cells that refute a `[[known]]` entry about a capability, by the entry's number: it
-        works there, where the entry says that it fails.
-
-        An entry that says that it fails in every combination of a release is refuted by any cell of
-        its range. A capability that came and went refutes nothing.
+        works there, where the entry says that it fails. An entry that says that it fails in every
+        combination of a release is refuted by any cell of its range. A capability that came and
+        went refutes nothing.
         """
         refuting = {
             number: tuple(
@@ -582,9 +571,8 @@ _CLAIMS = {
 
 def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
     """Yield a finding for each entry about a capability that a cell of its own range refutes; the
-    first cell is named, one with a fresh result before a stale one.
-
-    A capability that came and went in a cell refutes nothing there.
+    first cell is named, one with a fresh result before a stale one. A capability that came and went
+    in a cell refutes nothing there.
     """
     cells = {each.cell: each for each in answers if not each.cell.unread}
     for number, refuting in Attribution(matrix, cells.values()).refuting.items():

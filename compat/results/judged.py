@@ -38,7 +38,6 @@ _RAISED = "E  "
 
 def around_first_error(log: str, before: int, after: int) -> str:
     """Return so many lines of a log before and after its first real error, and no server's noise.
-
     In a report of pytest that is the first exception below the heading of its failures, and nothing
     above that heading is returned. A log without an error is cut at its end.
     """
@@ -87,7 +86,6 @@ def judged(evidence: Evidence) -> JudgedRun:
 def record_of(
     attempts: Sequence[JudgedRun], tool: str, run_url: str = "", redacted: Redact = redacted
 ) -> Record:
-    """Return the record of one run of a cell; its facts are those of the attempt that decides."""
     outcomes = [_redacted_outcome(attempt.outcome, redacted) for attempt in attempts]
     outcome = decisive(outcomes)
     runs = [attempt.evidence for attempt in attempts]
@@ -159,10 +157,6 @@ def record_of_refusal(
 
 
 def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
-    """Return the log around the first error, redacted, at most 4 KiB.
-
-    It is empty when the run passed.
-    """
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
     first = evidence.imported or next(iter(evidence.collect_errors), None)

@@ -47,9 +47,6 @@ class Lifted(Value, frozen=True):
 
 
 def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:
-    """Return what the cell's lock does not keep of its subject's published requirements; nothing
-    unless relaxed.
-    """
     singles = sorted(
         [*_python(facts, cell, lock), *_packages(facts, cell, lock)],
         key=lambda one: (one.packages[0] != "Python", one.rule, one.instead, one.packages),

@@ -161,7 +161,6 @@ _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 
 def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ()) -> str:
     """Return the text without what is a machine's own or a secret; doing it again changes nothing.
-
     A path of a machine keeps its part from `site-packages/`, the suite or the standard library on,
     else its last name; a URL loses its host, user and query. Other words with slashes (routes, MIME
     types, regular expressions) stay as they are. `places` are the machine's own folders: below `/`

@@ -126,7 +126,6 @@ class Snapshot:
 
     @cached_property
     def untried(self) -> tuple[UntriedCell, ...]:
-        """What is known of the planned cells without a lock or a run that no fact rules out."""
         return tuple(
             UntriedCell(e.cell.id, e.kind, e.expected)
             for e in self.entries
@@ -135,7 +134,6 @@ class Snapshot:
 
     @cached_property
     def ruled_out(self) -> int:
-        """How many planned cells a fact rules out, tested ones included."""
         return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Answer]:
@@ -146,9 +144,6 @@ class Snapshot:
         )
 
     def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
-        """Yield the planned cells with one of the versions on the axis that no fact rules out, in
-        the order of the plan.
-        """
         entries = self.having({axis: versions})
         return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
 
@@ -184,9 +179,8 @@ class Snapshot:
         return iter(self.once(("known", axis), by_version).get(version, ()))
 
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
-        """Return what later rooms derive from this snapshot under a key; it is derived only once.
-
-        A snapshot never changes, so neither does what follows from it.
+        """Return what later rooms derive from this snapshot under a key; it is derived only once. A
+        snapshot never changes, so neither does what follows from it.
         """
         if key not in self._derived:
             self._derived[key] = derive()
@@ -199,11 +193,9 @@ class Snapshot:
 
     def explained(self, entry: Answer, capability: Capability | None = None) -> KnownIssue | None:
         """Return the declared explanation of why the cell, or one capability of it, is not green;
-        the first that fits.
-
-        A capability's explanation names the capability; a cell's names the outcome alone, or else
-        the capability by which it fell. One that a cell refutes explains nothing. Of a cell on
-        which no run counts it is what its newest run came to.
+        the first that fits. A capability's explanation names the capability; a cell's names the
+        outcome alone, or else the capability by which it fell. One that a cell refutes explains
+        nothing. Of a cell on which no run counts it is what its newest run came to.
         """
         outcome: Outcome | None = entry.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:
@@ -221,9 +213,8 @@ class Snapshot:
 
     def cautions(self, entry: Answer) -> tuple[str, ...]:
         """Return what is declared about outcomes that this cell may still come to: on another
-        machine, or, of one that nobody tried, at all.
-
-        An entry without conditions speaks of no cell in particular.
+        machine, or, of one that nobody tried, at all. An entry without conditions speaks of no cell
+        in particular.
         """
         if entry.obstacle is not None and not entry.is_tested:
             return ()
@@ -246,9 +237,8 @@ def snapshot(
     judged: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
     """Return the snapshot of a matrix: the fates of its plan; by cell id the digests of its locks
-    and its runs, and the entries with runs that count which still hold.
-
-    A run of a cell whose id the matrix cannot read is left out: its axes have changed.
+    and its runs, and the entries with runs that count which still hold. A run of a cell whose id
+    the matrix cannot read is left out: its axes have changed.
     """
 
     def made(cell: Cell, obstacle: Obstacle | None = None, *, planned: bool) -> Answer:

@@ -31,10 +31,6 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
     others: tuple[Answer, ...] = ()
 
     def capability(self, name: str) -> Capability | None:
-        """Return what a capability came to in the representative cell.
-
-        A helper's test counts as one; None when it was not asked.
-        """
         return _capability(self.entry, name)
 
     def sign(self, name: str) -> str:
@@ -50,10 +46,6 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
 
 
 def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
-    """Return a column for each release that a run reached the suite of, oldest first.
-
-    Each has its representative cell among those that reached the suite.
-    """
     by_version: dict[Version, list[Answer]] = {}
     for entry in snapshot.known:
         if entry.is_tested:
@@ -73,10 +65,6 @@ def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
 
 
 def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
-    """Return the table; rows stand in the suite's order.
-
-    With it come its legend, where other cells differ, and the explanations.
-    """
     shown = columns(snapshot)
     if not shown:
         return "No cell has reached the suite yet.\n"
