@@ -223,7 +223,7 @@ def _order(matrix: Matrix) -> tuple[str, ...]:
 
 
 def _alternatives(matrix: Matrix, best: Answer, others: Sequence[Answer]) -> list[Answer]:
-    """Up to two others that are better in something, each in another respect; then the next best."""
+    """Two others that are better in something, each in another respect, or the next best."""
     chosen: list[Answer] = []
     offered: set[str] = set()
     for other in others:
@@ -567,7 +567,7 @@ class Advisor:
             yield f"without {need}"
 
     def refusal(self, want: Want) -> str:
-        """Return why something else is offered than is wanted of one axis: `3.12 is not supported`."""
+        """Return why something else is offered than is wanted: `3.12 is not supported`."""
         text = str(want.specifier)
         exact = text.removeprefix("==") if text.count(",") == 0 else text
         if self._meeting(want):

@@ -208,14 +208,14 @@ class AnswerTable:
         asked = "INSERT OR REPLACE INTO derived VALUES (?, ?)"
         self._change(lambda connection: connection.execute(asked, (kind, _sealed(body))))
 
-    def shared(self, number: int, form: Any) -> Any:
+    def shared(self, number: int, name: str) -> Any:
         """Return what stands under that number; the same number is the same object."""
-        known = self._shared.get((number, form))
+        known = self._shared.get((number, name))
         if known is None:
             rows = self.execute("SELECT body FROM shared WHERE id = ?", number)
             if not rows:
                 raise sqlite3.DatabaseError("a shared row is lacking")
-            known = self._shared[number, form] = _decoder(form).decode(_sound(rows[0][0]))
+            known = self._shared[number, name] = _decoder(_SHARED[name]).decode(_sound(rows[0][0]))
         return known
 
     def _located(self, cell: str) -> list[tuple[Run, int]]:
@@ -231,7 +231,7 @@ class AnswerTable:
         return self._connection.execute(asked, values).fetchall()
 
     def _forget(self) -> None:
-        self._shared: dict[tuple[int, Any], Any] = {}
+        self._shared: dict[tuple[int, str], Any] = {}
 
     def _opened(self) -> sqlite3.Connection:
         """The file, else that of another day, from which the runs and the plan are taken; else an
@@ -509,10 +509,10 @@ class AnswerReader:
             evidence=evidence,
             outcome=outcome if isinstance(outcome, Failed) else passed,
             expected=expected,
-            obstacle=None if obstacle is None else shared(obstacle, Obstacle),
+            obstacle=None if obstacle is None else shared(obstacle, "obstacle"),
             planned=bool(planned),
             history=History(self._runs.get(cell_id, ()), self._day),
-            **{name: shared(n, form) for (name, form), n in zip(_LIKE.items(), row, strict=False)},
+            **{name: shared(n, name) for name, n in zip(_LIKE, row, strict=False)},
             **dict(zip(_OWN, row[len(_LIKE) :], strict=True)),
         )
 
@@ -599,8 +599,8 @@ class StoredSnapshot(Snapshot):
         ((count,),) = self._table.rows(f"SELECT count(*) FROM answers WHERE {where}")
         return int(count)
 
-    def having(self, versions: Mapping[str, Any]) -> Iterator[Answer]:
-        conditions, values = ["lane = 0"], []
+    def having(self, versions: Mapping[str, Any], where: str = "lane = 0") -> Iterator[Answer]:
+        conditions, values = [where], []
         for axis, wanted in versions.items():
             # By version: 2.14 equals 2.14.0, and only one of them stands in the table.
             texts = [text for text, version in self._versions(axis) if version in wanted]
@@ -609,7 +609,7 @@ class StoredSnapshot(Snapshot):
         return iter(self._read(" AND ".join(conditions), *values))
 
     def known_on(self, axis: str, version: Version) -> Iterator[Answer]:
-        return (e for e in self.having({axis: (version,)}) if e.runs or e.lock_digest is not None)
+        return self.having({axis: (version,)}, "known = 1 AND lane = 0")
 
     def _versions(self, axis: str) -> list[tuple[str, Version]]:
         asked = f"SELECT DISTINCT {self._columns[axis]} FROM answers"
@@ -750,6 +750,7 @@ _RunBody = tuple[
 ]
 _Told = tuple[tuple[Capability, ...], tuple[str, ...]]
 _Names = tuple[tuple[str, str, str], ...]
+_SHARED: dict[str, Any] = {**_LIKE, "obstacle": Obstacle, "told": _Told, "names": _Names}
 _Disproofs = list[tuple[Clause | None, FileClause | None, str, datetime.date]]
 
 
@@ -771,10 +772,10 @@ def _encoded_run(record: Record, shared: _Numbers) -> bytes:
     return msgspec.msgpack.encode(body)
 
 
-def _run(cell: str, data: bytes, shared: Callable[[int, Any], Any]) -> Run:
+def _run(cell: str, data: bytes, shared: Callable[[int, str], Any]) -> Run:
     body: _RunBody = _decoder(_RunBody).decode(data)
     started, seconds, lock_digest, suite_digest, isolation, tier, outcome, outcomes = body[:8]
-    capabilities, involved = shared(body[8], _Told)
+    capabilities, involved = shared(body[8], "told")
     return Run(
         cell=cell,
         started=started,
@@ -787,7 +788,7 @@ def _run(cell: str, data: bytes, shared: Callable[[int, Any], Any]) -> Run:
         tier=tier,
         capabilities=capabilities,
         involved=involved,
-        names=shared(body[9], _Names),
+        names=shared(body[9], "names"),
         values=body[10],
     )
 

@@ -16,7 +16,6 @@ from packaging.version import Version
 
 from compat.declare.matrix import InterpreterAxis
 from compat.errors import DeclarationError
-from compat.lock.demands import Demands, Facts
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, axis_coordinates, readable_cell
 from compat.plan.feasible import Feasibility
@@ -121,6 +120,8 @@ class Consequences:
 
     def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
         self.clauses = clauses
+        from compat.lock.demands import Demands
+
         self._facts = facts
         self._book = ClauseBook(clauses.conflicts)
         self._demands = Demands(facts)
@@ -158,7 +159,7 @@ class Consequences:
         conflicts = self._book.contained(self._sets(cell), self._python(cell))
         return tuple(conflicts), tuple(f for f in self.clauses.files if self._holds(f, cell))
 
-    def _sets(self, cell: Cell) -> tuple[Facts, ...]:
+    def _sets(self, cell: Cell) -> tuple[frozenset[str], ...]:
         return self._demands.of(cell) if self._book.clauses else ()
 
     def _python(self, cell: Cell) -> str:
@@ -241,7 +242,7 @@ def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
 
 
 def _stage(outcome: Outcome) -> int:
-    """The number of the stage in which a run failed; of one that passed, one more than there are."""
+    """The number of the stage in which a run failed, one more than there are where it passed."""
     return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
 
 

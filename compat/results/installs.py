@@ -174,7 +174,7 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
 
 
 def on_platforms(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
-    """Return the best result of each release on each other platform, on all Pythons that have it."""
+    """Return the best result of each release on each other platform, with the Pythons."""
     groups: dict[tuple[str, str], list[Install]] = {}
     for install in installs:
         groups.setdefault((install.release, install.platform), []).append(install)
