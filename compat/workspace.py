@@ -324,7 +324,7 @@ class Workspace:
     def shown_ids(self) -> tuple[str, ...]:
         if self.kept_catalogue is None:
             return self.known_ids()
-        expected = (cell.cell for cell in self.snapshot.untried if cell.expected is not None)
+        expected = (cell for cell, _, kind in self.snapshot.untried if kind is not None)
         return tuple(sorted({*self.known_ids(), *expected}))
 
     @cached_property

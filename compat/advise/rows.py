@@ -101,13 +101,8 @@ class AdviceTable(Value, frozen=True):
     rows: tuple[AdviceRow, ...]
 
 
-class ProofWords(Value, frozen=True):
-    """What pages call a proven combination: its verdict, and each capability that fails."""
-
-    verdict: str
-    failing: tuple[str, ...]
-
-
+# What pages call a proven combination: its verdict, and each capability that fails.
+ProofWords = tuple[str, tuple[str, ...]]
 # The lines that install something, with uv and with pip.
 ShellLines = tuple[tuple[str, ...], tuple[str, ...]]
 
@@ -164,7 +159,7 @@ def _rows(
     lacks: dict[int, tuple[int, ...]] = {}
     for proof in sorted(advisor.proofs, key=lambda proof: ranks.of(proof, "best")):
         assert proof.latest is not None, "what is proven ran"
-        same, pw = id(proof.capabilities), words(proof)
+        same, (verdict, failing) = id(proof.capabilities), words(proof)
         if same not in lacks:
             passing = {c.id for c in proof.capabilities if c.status == "yes"}
             lacks[same] = tuple(n for name, n in numbers.items() if name not in passing)
@@ -174,9 +169,9 @@ def _rows(
             at=tuple(ranks.positions[c.axis][c.version] for c in proof.cell.coordinates),
             recipe=proof.cell.recipe,
             verdict=proof.kind,
-            words=number(pw.verdict),
+            words=number(verdict),
             score=number(proof.score.words),
-            failing=tuple(map(number, pw.failing)),
+            failing=tuple(map(number, failing)),
             tier=proof.tier,
             outside=proof.outside,
             changed=proof.changed,

@@ -112,7 +112,6 @@ def ask_platforms(
     """Ask about what is named, else about all that metadata leaves open: first what was never
     asked, newest release first, then the oldest answers.
     """
-    from compat import questions
 
     every, matrix = installs_on(workspace, platforms), workspace.matrix
     meant = [install for install in every if install.is_open]
@@ -139,7 +138,7 @@ def ask_platforms(
     def ask(install: Install) -> Asked:
         assert install.platform, "this one is of another platform"
         own = facts[install.platform]
-        return questions.asked_elsewhere(workspace, own, install, resolver, without_places)
+        return pipeline.asked_elsewhere(workspace, own, install, resolver, without_places)
 
     def keep(install: Install, asked: Asked) -> None:
         assert install.platform

@@ -134,15 +134,15 @@ def record_command(
         raise Exit(_LearntIntake(workspace).learnt(learnt))
     if source is not None:
         raise Exit(_Intake(workspace).records(source, plan, made_by, level))
-    result = pipeline.rejudged(workspace, without_places)
-    for record in result.suite_faults:
+    changed, suite_faults = pipeline.rejudged(workspace, without_places)
+    for record in suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
     if given.as_json:
-        rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in result.changed]
+        rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in changed]
         envelope({"changed": rows})
         return
-    say(*(f"{record.cell}  {record.outcome}" for record in result.changed))
-    differing = count(len(result.changed), "record differs", "records differ")
+    say(*(f"{record.cell}  {record.outcome}" for record in changed))
+    differing = count(len(changed), "record differs", "records differ")
     note(f"{differing} when judged again")
 
 

@@ -46,7 +46,7 @@ from compat.results.lifted import Lifted
 from compat.results.record import Capability, Record
 from compat.results.record_files import DayFile, RecordFiles
 from compat.results.runs import CellRuns, History, Run
-from compat.results.snapshot import Snapshot, UntriedCell
+from compat.results.snapshot import Snapshot, Untried
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, Passed, parse_outcome
 from compat.value import LazyMapping, encode_hook
@@ -586,12 +586,12 @@ class StoredSnapshot(Snapshot):
         return tuple(every)
 
     @cached_property
-    def untried(self) -> tuple[UntriedCell, ...]:
+    def untried(self) -> tuple[Untried, ...]:
         where = "known = 0 AND lane = 0 AND planned = 1 AND obstacle IS NULL"
         rows = self._table.rows(
             f"SELECT cell, kind, expected FROM answers WHERE {where} ORDER BY place"
         )
-        return tuple(UntriedCell(*row) for row in rows)
+        return tuple((cell, kind, expected) for cell, kind, expected in rows)
 
     @cached_property
     def ruled_out(self) -> int:

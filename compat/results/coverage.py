@@ -100,8 +100,8 @@ def _cell_count(snapshot: Snapshot) -> CellCount:
         elif entry.obstacle is None:
             of_run = "undecided" if entry.runs else "untried"
             states[_without_run(entry.kind, entry.expected) or of_run] += 1
-    for cell in snapshot.untried:
-        states[_without_run(cell.kind, cell.expected) or "untried"] += 1
+    for _, kind, expected in snapshot.untried:
+        states[_without_run(kind, expected) or "untried"] += 1
     ruled_out = snapshot.ruled_out - states.pop("ruled out twice", 0)
     return CellCount(ruled_out=ruled_out, **states)
 

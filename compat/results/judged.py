@@ -4,6 +4,7 @@ import datetime
 import re
 from collections.abc import Callable, Sequence
 
+from compat.lock.lockfile import Refusal
 from compat.lock.refusals import own_error
 from compat.results.judge import EvaluationContext
 from compat.results.record import (
@@ -59,17 +60,6 @@ Redact = Callable[[str], str]
 _LOG = 3600
 _MOST_CAPABILITIES = 10_000
 _MOST_REMARKS = 50
-
-
-class RefusedCell(Value, frozen=True, kw_only=True):
-    """A cell that came to nothing before anything could run.
-
-    What it came to, why in one sentence, and when.
-    """
-
-    outcome: Failed
-    because: str
-    at: datetime.datetime
 
 
 class JudgedRun(Value, frozen=True, kw_only=True):
@@ -135,7 +125,8 @@ def record_of(
 def record_of_refusal(
     cell: str,
     matrix: str,
-    refused: RefusedCell,
+    refusal: Refusal,
+    at: datetime.datetime,
     present: EvaluationContext,
     host: str,
     run_url: str = "",
@@ -143,16 +134,16 @@ def record_of_refusal(
     return Record(
         cell=cell,
         matrix=matrix,
-        outcome=refused.outcome,
+        outcome=Failed(stage="lock", cause=refusal.cause, subject=refusal.subject),
         lock_digest="",
         suite_digest=present.suite_digest,
-        started=refused.at,
+        started=at,
         seconds=0.0,
         host=host,
         isolation="L0",
-        log=redacted(refused.because)[:_LOG],
+        log=redacted(refusal.because)[:_LOG],
         run_url=run_url,
-        involved=involved_in_refusal(refused.outcome.subject, refused.because),
+        involved=involved_in_refusal(refusal.subject, refusal.because),
     )
 
 

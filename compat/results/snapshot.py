@@ -33,18 +33,13 @@ from compat.results.learnt import PlainAnswer
 from compat.results.record import Capability
 from compat.results.runs import History, Ran
 from compat.run.outcome import Failed, Outcome
-from compat.value import Value
 
 T = TypeVar("T")
 PlatformInstalls = Callable[[], tuple[Install, ...]]
 
 
-class UntriedCell(Value, frozen=True, array_like=True):
-    """A cell without a lock or a run: what is known of it, and what is expected of it."""
-
-    cell: str
-    kind: Kind
-    expected: Kind | None
+# A cell without a lock or a run: what is known of it, and what is expected of it.
+Untried = tuple[str, Kind, Kind | None]
 
 
 class Snapshot:
@@ -125,9 +120,9 @@ class Snapshot:
         return Snapshot(self.ask, self.catalogue, entries, self.present, self)
 
     @cached_property
-    def untried(self) -> tuple[UntriedCell, ...]:
+    def untried(self) -> tuple[Untried, ...]:
         return tuple(
-            UntriedCell(e.cell.id, e.kind, e.expected)
+            (e.cell.id, e.kind, e.expected)
             for e in self.entries
             if e.planned and e.obstacle is None and not e.is_known
         )

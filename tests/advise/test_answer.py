@@ -21,7 +21,7 @@ from support.known import (
 
 from compat.advise.answer import Advisor, Recommended, Unproven, asked_pins, unmet
 from compat.advise.request import GOALS, Goal, Request, request_of
-from compat.advise.rows import AdviceTable, ProofWords, advise_rows
+from compat.advise.rows import AdviceTable, advise_rows
 from compat.declare.matrix import KnownIssue
 from compat.results.answer import Answer as Combination
 
@@ -468,7 +468,7 @@ def test_the_table_alone_gives_the_same_answer(shelf: Shelf, request: Request) -
         advise_rows(
             found,
             lambda proof: ((proof.id,), ()),
-            lambda proof: ProofWords(verdict=proof.kind, failing=()),
+            lambda proof: (proof.kind, ()),
         ),
         found.answer(request),
     )

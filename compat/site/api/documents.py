@@ -1412,7 +1412,7 @@ def _shell_lines(edition: Edition, report: MatrixReport, proof: Answer) -> Shell
 
 def _proof_words(report: MatrixReport, proof: Answer) -> ProofWords:
     word = style_of(proof, report.places[place_of(proof.cell)]).word
-    return ProofWords(verdict=word, failing=failing_words(proof, report.title))
+    return word, failing_words(proof, report.title)
 
 
 def _is_below(folder: str, path: str) -> bool:
