@@ -219,18 +219,15 @@ def _project(lock: Lock, at: Whereabouts, matrix: Matrix, smoke: str) -> Iterato
 def _docker(lock: Lock, at: Whereabouts, smoke: str) -> Iterator[str]:
     # The slim images have no compiler: https://hub.docker.com/_/python
     image = f"python:{series(lock.inputs)}" + ("" if lock.builds else "-slim")
-    yield f"FROM --platform=linux/{_docker_architecture(lock.inputs)} {image}"
+    own = lock.inputs.platform.partition("-")[0]
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(own, own)
+    yield f"FROM --platform=linux/{architecture} {image}"
     place = at.lock
     if not at.is_address:
         place = "lock.txt"
         yield f"COPY {at.lock} {place}"
     yield f"RUN {_pip_install(lock.inputs)} --no-cache-dir -r {quote(place)}"
     yield f"RUN python -c {quote(smoke)}"
-
-
-def _docker_architecture(inputs: Inputs) -> str:
-    architecture = inputs.platform.partition("-")[0]
-    return {"x86_64": "amd64", "aarch64": "arm64"}.get(architecture, architecture)
 
 
 def _split(inputs: Inputs, path: str) -> tuple[str, ...]:

@@ -107,8 +107,11 @@ def is_asked(facts: Feasibility, cell: Cell) -> bool:
 
 def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None) -> Fate:
     obstacle = facts.obstacle(cell)
-    if obstacle is None and here is not None:
-        obstacle = _no_interpreter(facts.matrix, cell, here)
+    python = cell.on(facts.matrix.interpreters.name)
+    if obstacle is None and here is not None and python.version not in here:
+        name = python_name(python.version, facts.matrix.platform)
+        because = f"this machine has no Python {name}; {python_remedy(name)}"
+        obstacle = Obstacle(kind="no-interpreter", between=(python.text,), because=because)
     return Feasible(cell=cell) if obstacle is None else Infeasible(cell=cell, obstacle=obstacle)
 
 
@@ -132,15 +135,6 @@ def unneeded_faults(plan: Plan, matrix: Matrix, source: str) -> tuple[Fault, ...
         for index, rule in enumerate(matrix.rules)
         if rule.name in plan.unneeded
     )
-
-
-def _no_interpreter(matrix: Matrix, cell: Cell, versions: frozenset[Version]) -> Obstacle | None:
-    python = cell.on(matrix.interpreters.name)
-    if python.version in versions:
-        return None
-    name = python_name(python.version, matrix.platform)
-    because = f"this machine has no Python {name}; {python_remedy(name)}"
-    return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
 
 
 def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:

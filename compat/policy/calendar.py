@@ -115,11 +115,11 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
     if evaluation is not None:
         axes = [axis for axis in evaluation.as_of.others if axis.name in evaluation.as_of.floors]
         for axis in axes:
-            coming += (
-                scheduled_move
-                for scheduled_move in _coming(evaluation, axis)
-                if scheduled_move.on <= until
-            )
+            before = evaluation.as_of.floors[axis.name]
+            for step in steps_of(evaluation, axis).every:
+                move = _move(evaluation, axis, step, before)
+                before = step.version
+                coming += [move] if move.on <= until else []
             bars += _bars(evaluation.as_of, axis)
         coming.sort(key=lambda move: (move.on, move.axis))
 
@@ -144,13 +144,6 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
         minimums=minimums,
         bars=tuple(bars),
     )
-
-
-def _coming(evaluation: Evaluation, axis: Axis) -> Iterator[ScheduledMove]:
-    before = evaluation.as_of.floors[axis.name]
-    for step in steps_of(evaluation, axis).every:
-        yield _move(evaluation, axis, step, before)
-        before = step.version
 
 
 def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) -> ScheduledMove:

@@ -4,12 +4,13 @@ When nothing has changed it is empty.
 """
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
 from packaging.version import Version
 
-from compat.plan.cell import Cell, axis_coordinates
+from compat.plan.cell import axis_coordinates
 from compat.plan.plan import Infeasible
 from compat.results.answer import Answer, Reason
 from compat.results.snapshot import Snapshot
@@ -58,7 +59,8 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     shows more than the plan knows.
     """
     feasible = dict(_places(snapshot))
-    where = dict(_places_in_lanes(snapshot)) | feasible | dict.fromkeys(proposed, "proposal")
+    where: dict[str, Place] = dict.fromkeys(_places_in_lanes(snapshot), "new-release")
+    where |= feasible | dict.fromkeys(proposed, "proposal")
     every = (*snapshot.known, *snapshot.lanes)
     known = {entry.cell.id: entry for entry in every if entry.runs or entry.lock_digest is not None}
 
@@ -103,75 +105,47 @@ def due_of(
 
 
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
-    """The feasible cells near a floor or of a new release; of a cell that is both, the floor comes
-    last, so that it counts.
-    """
-    # The coordinates of each package axis that came out after the first run of the matrix: they
-    # came since.
-    ran = (entry for entry in snapshot.known if entry.runs)
+    """The feasible cells of a new release, then those near a floor, which counts."""
+    catalogue, matrix = snapshot.catalogue, snapshot.matrix
+    coordinates = {a.name: [c.version for c in axis_coordinates(a, catalogue)] for a in matrix.axes}
+    subject = matrix.subject
+    newest = coordinates[subject][-1] if coordinates[subject] else None
+    # The coordinates of each package axis that came out after the first run of the matrix.
+    ran = [entry for entry in snapshot.known if entry.runs]
     began = min((e.first or min(run.started for run in e.runs) for e in ran), default=None)
-    arrived, newest, subject = (
-        {
-            axis.name: frozenset(
-                coordinate.version
-                for coordinate in axis_coordinates(axis, snapshot.catalogue)
-                if began is not None
-                and (out := snapshot.catalogue.came_out(axis, coordinate.version)) is not None
-                and out > began
-            )
-            for axis in snapshot.matrix.packages
-        },
-        _newest(snapshot),
-        snapshot.matrix.subject,
-    )
-    wanted = arrived[subject] if newest is None else arrived[subject] | {newest}
+    arrived: dict[str, set[Version]] = {axis.name: set() for axis in matrix.packages}
+    for axis in matrix.packages if began is not None else ():
+        for version in coordinates[axis.name]:
+            out = catalogue.came_out(axis, version)
+            if out is not None and began is not None and out > began:
+                arrived[axis.name].add(version)
+    wanted = frozenset(arrived[subject] if newest is None else arrived[subject] | {newest})
     feasible = list(snapshot.feasible_on(subject, wanted))
-    tested = {entry.cell.id for entry in snapshot.known if entry.runs}
+    tested = {entry.cell.id for entry in ran}
     for cell in feasible:
-        if cell.id not in tested and _asks_about(arrived, newest, cell, subject):
+        at = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
+        # A new release of the subject as published, or of another with the newest of it.
+        is_new = at[subject] == newest and any(at[name] in new for name, new in arrived.items())
+        if at[subject] in arrived[subject]:
+            is_new = cell.recipe != "relaxed"
+        if is_new and cell.id not in tested:
             yield cell.id, "new-release"
     # The coordinates at each declared floor and one step beside it: what it rests on, and where it
     # could move.
     floors: dict[str, Sequence[Version]] = {}
-    axes = {axis.name: axis for axis in snapshot.matrix.axes}
-    for floor in snapshot.matrix.floors:
-        versions = [
-            coordinate.version
-            for coordinate in axis_coordinates(axes[floor.axis], snapshot.catalogue)
-        ]
-        number = next(
-            (n for n, version in enumerate(versions) if version >= floor.at), len(versions)
-        )
+    for floor in matrix.floors:
+        versions = coordinates[floor.axis]
+        number = bisect_left(versions, floor.at)
         floors[floor.axis] = versions[max(0, number - 1) : number + 2]
-    for cell in feasible:
-        if cell.on(subject).version == newest and (
-            bool(floors)
-            and all(cell.on(axis).version in versions for axis, versions in floors.items())
-        ):
+    for cell in feasible if floors else ():
+        is_near = all(cell.on(axis).version in versions for axis, versions in floors.items())
+        if is_near and cell.on(subject).version == newest:
             yield cell.id, "floor"
 
 
-def _places_in_lanes(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
-    newest, subject = _newest(snapshot), snapshot.matrix.subject
+def _places_in_lanes(snapshot: Snapshot) -> Iterator[str]:
+    subject = snapshot.matrix.subject_axis
+    newest = axis_coordinates(subject, snapshot.catalogue)[-1:]
     for entry in snapshot.lanes:
-        if entry.planned and not entry.runs and entry.cell.on(subject).version == newest:
-            yield entry.cell.id, "new-release"
-
-
-def _newest(snapshot: Snapshot) -> Version | None:
-    coordinates = axis_coordinates(snapshot.matrix.subject_axis, snapshot.catalogue)
-    return coordinates[-1].version if coordinates else None
-
-
-def _asks_about(
-    arrived: Mapping[str, frozenset[Version]], newest: Version | None, cell: Cell, subject: str
-) -> bool:
-    """Whether a cell without a run holds a new release: of the subject as published, or of another
-    with its newest.
-    """
-    version = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
-    if version[subject] in arrived[subject]:
-        return cell.recipe != "relaxed"
-    return version[subject] == newest and any(
-        version[axis] in versions for axis, versions in arrived.items()
-    )
+        if entry.planned and not entry.runs and entry.cell.on(subject.name) in newest:
+            yield entry.cell.id

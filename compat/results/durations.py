@@ -6,28 +6,19 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
-from typing import Protocol
 
 from compat.declare.matrix import Matrix
 from compat.declare.suite_table import TIERS, Tier
 from compat.plan.cell import Cell, readable_cell
 from compat.results.record import StepSeconds
-from compat.results.runs import Run
+from compat.results.runs import Ran, Run
 from compat.value import Value
-
-
-class Timed(Protocol):
-    """What is asked of a run: how long it took, the install included."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it took; 0 when nothing ran."""
 
 
 class Durations:
     """How long cells take: the median of their own runs, else of their neighbours', else of all."""
 
-    def __init__(self, runs: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
+    def __init__(self, runs: Iterable[tuple[Cell, Sequence[Ran]]]) -> None:
         timed = ((cell, [run.seconds for run in own if run.seconds > 0]) for cell, own in runs)
         self._own: Mapping[Cell, float] = {
             cell: statistics.median(seconds) for cell, seconds in timed if seconds

@@ -132,7 +132,17 @@ class Consequences:
 
     def of(self, cell: Cell) -> KnownRefusal | None:
         clauses = self._book.answer(self._sets(cell), self._python(cell))
-        refusal = _by_clause(clauses[0]) if clauses else None
+        refusal = None
+        if clauses:
+            first = clauses[0]
+            refusal = KnownRefusal(
+                outcome=first.failed,
+                because=first.because,
+                on=first.on,
+                ground="clause",
+                witness=first.cell,
+                facts=first.facts,
+            )
         axes = (a.normalised_name for a in self._facts.matrix.packages if cell.recipe == "relaxed")
         # A file that fails says more than the want of a build or of a package that may move.
         if refusal and not (
@@ -244,17 +254,6 @@ def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
 def _stage(outcome: Outcome) -> int:
     """The number of the stage in which a run failed, one more than there are where it passed."""
     return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
-
-
-def _by_clause(clause: Clause) -> KnownRefusal:
-    return KnownRefusal(
-        outcome=clause.failed,
-        because=clause.because,
-        on=clause.on,
-        ground="clause",
-        witness=clause.cell,
-        facts=clause.facts,
-    )
 
 
 # What a tested cell says for others: its kind, and the cause or the capabilities that fail; empty

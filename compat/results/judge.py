@@ -452,7 +452,7 @@ class Attribution:
         self,
         matrix: Matrix,
         answers: Iterable[Answer],
-        of_release: Callable[[Version], Iterable[Answer]] | None = None,
+        of_release: Callable[[Version], Iterable[Answer]] = lambda version: (),
     ) -> None:
         """Take what is known of each cell, whether or not faults were taken from it already; it is
         asked for once, when it is needed. `of_release` returns the answers of a release alone.
@@ -513,8 +513,6 @@ class Attribution:
         return {number: cells for number, cells in refuting.items() if cells}
 
     def _works_in(self, version: Version) -> frozenset[str]:
-        if self._of_release is None:
-            return self._by_release.get(version, frozenset())
         if version not in self._releases:
             of_release = self._of_release(version)
             # Cells with the same results share one object.
@@ -525,14 +523,6 @@ class Attribution:
             steady = (self._steady[key][1] for key, _ in distinct)
             self._releases[version] = frozenset().union(*steady)
         return self._releases[version]
-
-    @cached_property
-    def _by_release(self) -> dict[Version, frozenset[str]]:
-        by_release: dict[Version, frozenset[str]] = {}
-        for cell, ids in self._working:
-            version = cell.on(self._subject).version
-            by_release[version] = by_release.get(version, frozenset()) | ids
-        return by_release
 
 
 def steadily_working(known: Answer) -> frozenset[str]:

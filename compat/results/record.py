@@ -463,7 +463,9 @@ def involved(
     if outcome.stage in ("plan", "lock", "install"):
         return tuple(dict.fromkeys(_of_requirements(outcome.subject)))
     known = {PYTHON, *installed, *modules.values()}
-    texts = _of_thing(outcome, modules), _of_place(outcome.place, modules)
+    # An attribute, a module, or a product as people write its name; then whose code it is.
+    thing = (_package(outcome.thing.split("."), modules),) if outcome.thing else ()
+    texts = thing, _of_place(outcome.place, modules)
     return tuple(dict.fromkeys(name for names in texts for name in names if name in known))
 
 
@@ -489,14 +491,6 @@ def _of_requirements(text: str) -> Iterator[str]:
             name = next(name for name in match.groups() if name is not None)
             if not _VERSION.fullmatch(name):
                 yield canonicalize_name(name)
-
-
-def _of_thing(outcome: Failed, modules: Mapping[str, str]) -> Iterator[str]:
-    """The package of what the failure names: an attribute, a module, or a product as people write
-    its name.
-    """
-    if outcome.thing:
-        yield _package(outcome.thing.split("."), modules)
 
 
 def _of_place(place: str, modules: Mapping[str, str]) -> Iterator[str]:

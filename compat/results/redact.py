@@ -303,10 +303,6 @@ def _rules(places: tuple[str, ...]) -> "tuple[Rule, ...]":
     )
 
 
-def _framed(match: re.Match[str]) -> str:
-    return f"{match[1]}{_tail(match[2])}{match[3]}"
-
-
 Rule = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 _BEFORE_PATHS: tuple[Rule, ...] = (
     (_KEY_BLOCK, HIDDEN),
@@ -332,7 +328,7 @@ _BEFORE_PATHS: tuple[Rule, ...] = (
     (_USER_AT, HOST),
     (_ADDRESS, HOST),
     (_NAMED_ADDRESS, rf"\1{HOST}"),
-    (_FRAME, _framed),
+    (_FRAME, lambda match: f"{match[1]}{_tail(match[2])}{match[3]}"),
     (_NAMED_PATH, lambda match: f"{match[1]}{_tail(match[3])}{match[4]}"),
 )
 _LAST: tuple[Rule, ...] = ((_COMMAND, r"\1: \2"), (_OLD_COMMAND, "## "))

@@ -169,12 +169,9 @@ def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str
                     )
                     cells.append(_series(column.version))
     for (name, issue), versions in sorted(grouped.items(), key=lambda item: (item[0][0], item[1])):
-        because = "not explained yet" if issue is None else f"{issue.because}{_link(issue)}"
+        link = f" [source]({issue.link})" if issue is not None and issue.link else ""
+        because = "not explained yet" if issue is None else f"{issue.because}{link}"
         yield f"- `{_plain(name)}` ({', '.join(dict.fromkeys(versions))}): {because}"
-
-
-def _link(issue: KnownIssue) -> str:
-    return f" [source]({issue.link})" if issue.link else ""
 
 
 def _was_installed(entry: Answer) -> bool:
