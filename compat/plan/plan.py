@@ -332,8 +332,6 @@ def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
 
 
 def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
-    # Yield every cell of the plan, then those of the lanes, then those that a proposal to extend
-    # the matrix waits for: what may have a lock and records.
     yield from every_cell(facts)
     yield from lane_cells(facts)
     yield from (extension.trial for extension in extensions(facts) if extension.trial is not None)
@@ -381,8 +379,6 @@ def _with_lowest(facts: Feasibility) -> Feasibility:
 
 
 def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has: Version) -> str:
-    # Return why a cell of the lane `lowest` has another version than the lowest that its subject
-    # declares of a package; empty where the catalogue does not tell.
     name, known = canonicalize_name(requirement.name), _with_lowest(facts)
     axis = next((axis for axis in known.matrix.packages if axis.normalised_name == name), None)
     if axis is None or name not in {package.name for package in facts.catalogue.lowest}:
@@ -421,8 +417,6 @@ def _lowest(facts: Feasibility) -> Iterator[Cell]:
 
 
 def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | None:
-    # The lowest cell with the Python and the subject of the place; None where the subject cannot be
-    # installed, or nothing of some axis can.
     matrix = facts.matrix
 
     def cell_at(chosen: dict[str, Coordinate]) -> Cell:
@@ -552,8 +546,6 @@ LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
 
 
 def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) -> Feasibility:
-    # Return what rules and metadata say about cells in which the release is the only one of the
-    # subject; its version has no local part.
     subject = matrix.subject_axis
     axes = tuple(
         msgspec.structs.replace(axis, select=Selector(prereleases=True))
@@ -570,8 +562,6 @@ def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) ->
 
 
 def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
-    # Yield every cell of the checkout: places in axis order, at each place the recipes; then those
-    # of the lanes.
     name, subject = facts.matrix.name, facts.matrix.subject
     for place in product(facts.matrix, facts.catalogue):
         for recipe in LOCAL_RECIPES:

@@ -284,7 +284,6 @@ class _Prospect(StrictValue, frozen=True, kw_only=True):
 
 
 def outlooks(snapshot: Snapshot, day: datetime.date) -> tuple[Outlook, ...]:
-    # Return the outlook of each floor on that day, in the order of the axes; none without a policy.
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None:
         return ()

@@ -348,8 +348,6 @@ class AsOf:
         return self._pin(published, axis)
 
     def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
-        # Return the releases under a coordinate of a package axis, oldest first; none of an
-        # interpreter.
         if isinstance(axis, InterpreterAxis):
             return ()
         package = self.catalogue.of(axis)
@@ -524,8 +522,6 @@ class PromisedPlaces:
         return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
 
     def obstacle(self, axis: str, version: Version) -> str:
-        # Return the first fact that rules out the newest release with that version as published;
-        # empty where none does.
         known = min(self._obstacles(axis, version, as_published=True), default=None)
         return "" if known is None else known[-1]
 

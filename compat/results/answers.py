@@ -48,11 +48,11 @@ from compat.results.record_files import DayFile, RecordFiles
 from compat.results.runs import CellRuns, History, Run
 from compat.results.snapshot import Snapshot, Untried
 from compat.run.evidence import Isolation
-from compat.run.outcome import Failed, Passed, parse_outcome
+from compat.run.outcome import Failed, Outcome, Passed, parse_outcome
 from compat.value import LazyMapping, encode_hook
 
 T = TypeVar("T")
-VERSION = 1
+VERSION = 2
 # How many days of a matrix are kept: today, and another one that was asked about.
 _MOST_DAYS = 2
 # `shared` has what many rows say alike, `touched` the cells whose runs came after the answers.
@@ -76,7 +76,7 @@ CREATE TABLE answers (
     place INTEGER PRIMARY KEY, cell TEXT NOT NULL UNIQUE, recipe TEXT NOT NULL, {axes},
     planned INTEGER NOT NULL, lane INTEGER NOT NULL, known INTEGER NOT NULL, kind TEXT NOT NULL,
     evidence TEXT NOT NULL, expected TEXT, outcome TEXT NOT NULL, obstacle INTEGER,
-    body BLOB NOT NULL
+    body NOT NULL
 );
 CREATE INDEX releases ON answers ({release});
 """
@@ -451,6 +451,7 @@ _OWN: dict[str, Any] = {
     "locked": tuple[str, ...],
     "outside": int,
 }
+_PASSED: dict[bool, Outcome | None] = {True: Passed(), False: None}
 _Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_OWN.values())]  # type: ignore[misc]
 
 
@@ -466,6 +467,8 @@ class AnswerReader:
         self._day = day
         self._runs = table.runs
         self._coordinates: dict[tuple[int, str], Coordinate] = {}
+        # What cells without a lock or a run have in common.
+        self._nothing, self._alike = History((), day), dict[int, dict[str, Any]]()
         self._columns = ", ".join(
             ("cell, recipe, planned, kind, evidence, expected, obstacle, body", *_columns(axes))
         )
@@ -493,28 +496,39 @@ class AnswerReader:
         evidence: EvidenceKind,
         expected: Kind | None,
         obstacle: int | None,
-        body: bytes,
+        body: bytes | int,
         *texts: str,
     ) -> Answer:
-        (outcome, *row), shared = _decoder(_Row).decode(_sound(body)), self._table.shared
         cell = Cell(
             matrix=self._matrix,
             coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
             recipe=recipe,
         )
-        passed = Passed() if outcome is True else None
+        history = self._nothing
+        if isinstance(body, int):
+            fields = self._alike.get(body)
+            if fields is None:
+                row = self._table.shared(body, "row")
+                fields = self._alike[body] = self._fields(row)
+        else:
+            fields = self._fields(_decoder(_Row).decode(_sound(body)))
+            history = History(self._runs.get(cell_id, ()), self._day)
         return Answer(
             cell=cell,
             kind=kind,
             evidence=evidence,
-            outcome=outcome if isinstance(outcome, Failed) else passed,
             expected=expected,
-            obstacle=None if obstacle is None else shared(obstacle, "obstacle"),
+            obstacle=None if obstacle is None else self._table.shared(obstacle, "obstacle"),
             planned=bool(planned),
-            history=History(self._runs.get(cell_id, ()), self._day),
-            **{name: shared(n, name) for name, n in zip(_LIKE, row, strict=False)},
-            **dict(zip(_OWN, row[len(_LIKE) :], strict=True)),
+            history=history,
+            **fields,
         )
+
+    def _fields(self, row: Any) -> dict[str, Any]:
+        (outcome, *row), shared = row, self._table.shared
+        fields = {name: shared(n, name) for name, n in zip(_LIKE, row, strict=False)}
+        fields["outcome"] = outcome if isinstance(outcome, Failed) else _PASSED[outcome]
+        return fields | dict(zip(_OWN, row[len(_LIKE) :], strict=True))
 
 
 class StoredSnapshot(Snapshot):
@@ -638,13 +652,16 @@ class _Numbers:
     def of(self, shared: object) -> int:
         known = self._objects.get(id(shared))
         if known is None:
-            body = _sealed(msgspec.msgpack.encode(shared))
-            number = self._numbers.get(body)
-            if number is None:
-                number = self._numbers[body] = len(self._numbers) + 1
-                self._connection.execute("INSERT INTO shared VALUES (?, ?)", (number, body))
+            number = self.of_body(_sealed(msgspec.msgpack.encode(shared)))
             known = self._objects[id(shared)] = shared, number
         return known[1]
+
+    def of_body(self, body: bytes) -> int:
+        number = self._numbers.get(body)
+        if number is None:
+            number = self._numbers[body] = len(self._numbers) + 1
+            self._connection.execute("INSERT INTO shared VALUES (?, ?)", (number, body))
+        return number
 
 
 def _with_records(
@@ -724,6 +741,9 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         *(shared.of(getattr(known, name)) for name in _LIKE),
         *(getattr(known, name) for name in _OWN),
     )
+    body = _sealed(msgspec.msgpack.encode(row))
+    # Of cells of which nothing but the plan is known thousands say the same.
+    is_alike = not known.is_known and known.evidence in ("declared", "none")
     return (
         known.id,
         known.cell.recipe,
@@ -736,7 +756,7 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         known.expected,
         "" if outcome is None else str(outcome),
         None if known.obstacle is None else shared.of(known.obstacle),
-        _sealed(msgspec.msgpack.encode(row)),
+        shared.of_body(body) if is_alike else body,
     )
 
 
@@ -750,7 +770,8 @@ _RunBody = tuple[
 ]
 _Told = tuple[tuple[Capability, ...], tuple[str, ...]]
 _Names = tuple[tuple[str, str, str], ...]
-_SHARED: dict[str, Any] = {**_LIKE, "obstacle": Obstacle, "told": _Told, "names": _Names}
+_SHARED: dict[str, Any] = {**_LIKE, "obstacle": Obstacle, "row": _Row}
+_SHARED |= {"told": _Told, "names": _Names}
 _Disproofs = list[tuple[Clause | None, FileClause | None, str, datetime.date]]
 
 
