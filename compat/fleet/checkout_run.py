@@ -319,9 +319,9 @@ class CheckoutCells:
 
     def _refused(self, cell: str, refusal: Refusal, machine: Machine) -> Record:
         refusal = msgspec.structs.replace(refusal, because=machine.redacted(refusal.because))
-        name, present, at = self.workspace.name, self.workspace.context, machine.clock()
+        name, present, moment = self.workspace.name, self.workspace.context, machine.clock()
         return self._added(
-            record_of_refusal(cell, name, refusal, at, present, machine.host, machine.run_url)
+            record_of_refusal(cell, name, refusal, moment, present, machine.host, machine.run_url)
         )
 
     def _added(self, record: Record) -> Record:

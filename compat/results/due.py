@@ -123,10 +123,11 @@ def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
     feasible = list(snapshot.feasible_on(subject, wanted))
     tested = {entry.cell.id for entry in ran}
     for cell in feasible:
-        at = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
+        own = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
         # A new release of the subject as published, or of another with the newest of it.
-        is_new = at[subject] == newest and any(at[name] in new for name, new in arrived.items())
-        if at[subject] in arrived[subject]:
+        is_new = any(own[name] in new for name, new in arrived.items())
+        is_new = is_new and own[subject] == newest
+        if own[subject] in arrived[subject]:
             is_new = cell.recipe != "relaxed"
         if is_new and cell.id not in tested:
             yield cell.id, "new-release"

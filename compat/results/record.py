@@ -464,8 +464,8 @@ def involved(
         return tuple(dict.fromkeys(_of_requirements(outcome.subject)))
     known = {PYTHON, *installed, *modules.values()}
     # An attribute, a module, or a product as people write its name; then whose code it is.
-    thing = (_package(outcome.thing.split("."), modules),) if outcome.thing else ()
-    texts = thing, _of_place(outcome.place, modules)
+    named = (_package(outcome.thing.split("."), modules),) if outcome.thing else ()
+    texts = named, _of_place(outcome.place, modules)
     return tuple(dict.fromkeys(name for names in texts for name in names if name in known))
 
 
