@@ -1,4 +1,5 @@
-"""The whole journey on one page: discover, plan, due, lock, run, record, propose, publish.
+"""The whole journey on one page: discover, plan, due, lock, run, record, propose, publish; and the
+searches beside it.
 
 Each step takes the workspace of a matrix and what it needs from outside, and returns a value.
 Nothing is printed here, and neither clock nor environment is read.
@@ -21,13 +22,16 @@ from compat.errors import RecordError
 from compat.files import read, read_if_there, texts_below, tree_state, write
 from compat.index.kept import encode_catalogue
 from compat.lock.lockfile import Lock, Refusal
-from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell
+from compat.plan.cell import Cell, axis_coordinates, parse_cell, readable_cell, split_platform
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import Infeasible, Plan, facts_for, fate_of, plan
-from compat.results.learnt import PlainAnswer, answer_of
+from compat.results.clauses import Disproof, FileClause, KeptClauses
+from compat.results.infer import fallen
+from compat.results.installs import Install
+from compat.results.learnt import LOCKED, PlainAnswer, answer_of
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Failed, is_suite_fault
+from compat.run.outcome import Failed, is_spurious, is_suite_fault
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -43,30 +47,21 @@ if TYPE_CHECKING:
         RunOptions,
     )
     from compat.fleet.choices import CellsToRun, PlanOptions, RunPlan
+    from compat.fleet.laboratory import LockLaboratory
+    from compat.index.release import Artifact
     from compat.lock.lockfile import Locker
     from compat.plan.budget import Budget
     from compat.policy.proposal import Proposal
     from compat.results.judged import JudgedRun
+    from compat.results.learnt import AuditedCell, Finding
     from compat.rewrite.ranges import Move, RepositoryFile, Skipped
     from compat.run.job import Job
+    from compat.search.api_change import ApiChange
+    from compat.search.blame import Blame
+    from compat.search.learning import CellProber, RefusalLearner
+    from compat.search.repair import Repair
     from compat.site.edition import Edition
     from compat.site.writer import Written
-
-
-class Discovered(Value, frozen=True, kw_only=True):
-    """The text of the kept catalogue, empty when there is none, and what it would be now."""
-
-    before: str
-    after: str
-
-
-class RejudgedRecords(Value, frozen=True, kw_only=True):
-    """The records that differ when kept evidence is judged again, and those left alone because
-    their suite is at fault.
-    """
-
-    changed: tuple[Record, ...]
-    suite_faults: tuple[Record, ...]
 
 
 class ProposedMoves(Value, frozen=True, kw_only=True):
@@ -89,8 +84,10 @@ class ProposedMoves(Value, frozen=True, kw_only=True):
         return tuple(file for file in self.files.values() if file.before != file.after)
 
 
-def discovered(workspace: Workspace, keep: bool) -> Discovered:
-    """Discover: ask the index for all that the matrix names, and keep the catalogue when told."""
+def discovered(workspace: Workspace, keep: bool) -> tuple[str, str]:
+    """Discover: ask the index for all that the matrix names, and keep the catalogue when told.
+    Return its text before, empty when there was none, and what it would be now.
+    """
     before = (read_if_there(workspace.catalogue_path) or b"").decode(errors="replace")
     after = encode_catalogue(workspace.rediscovered, workspace.matrix)
     if keep and before != after:
@@ -105,11 +102,10 @@ def discovered(workspace: Workspace, keep: bool) -> Discovered:
 
         locks = (workspace.lock(cell) for cell, _ in workspace.lock_paths())
         keep_wheels(workspace.folder, filter(None, locks), workspace.source)
-    return Discovered(before=before, after=after)
+    return before, after
 
 
 def planned(workspace: Workspace, here: frozenset[Version] | None = None) -> Plan:
-    """Plan: give every cell its fate. Raises NothingToDo when the matrix has no cells."""
     from compat.plan.plan import refuse_empty
 
     refuse_empty(workspace.matrix, workspace.catalogue)
@@ -132,7 +128,6 @@ def chosen(
 
 
 def chosen_within(workspace: Workspace, budget: Budget, options: PlanOptions) -> RunPlan:
-    """Due: choose the cells that are due and fit into a budget of time, in shards."""
     from compat.fleet.choices import run_plan
 
     return run_plan(workspace, budget, options)
@@ -182,7 +177,6 @@ def failed_imports(
 def _given_up_near(
     workspace: Workspace, facts: Feasibility, cell: Cell
 ) -> Iterator[frozenset[str]]:
-    """What the locks of the two nearest relaxed cells gave up, first of the same release."""
     from compat.lock.recipe import given_up
 
     places = {(c.axis, c.version): n for known in facts.coordinates.values()
@@ -233,9 +227,8 @@ def run(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> BatchResult:
-    """Run: lock each cell that has no lock of what is declared now, run it, and record it.
-
-    Where cells run below L3, records that appear meanwhile and are not of this run are set aside.
+    """Run: lock each cell that has no lock of what is declared now, run it, and record it. Where
+    cells run below L3, records that appear meanwhile and are not of this run are set aside.
     """
     from compat.fleet.batch import Batch
     from compat.results.intake import SET_ASIDE, StoreWatch
@@ -271,9 +264,8 @@ def run_postponed(
     cancel: threading.Event,
     reporter: BatchReporter,
 ) -> BatchResult:
-    """Run: run a cell with the annotations of these files of the subject postponed.
-
-    Nothing of it is stored: its record is that of a changed copy and says nothing of the release.
+    """Run: run a cell with the annotations of these files of the subject postponed. Nothing of it
+    is stored: its record is that of a changed copy and says nothing of the release.
     """
     from compat.fleet.batch import Batch, RunOptions
     from compat.results.judged import record_of
@@ -309,9 +301,8 @@ def _locking(workspace: Workspace, machine: Machine) -> Callable[[str], LockResu
 def recorded(
     workspace: Workspace, attempts: Sequence[JudgedRun], tool: str, machine: Machine
 ) -> Record:
-    """Record: make one record of what the attempts at a cell came to, and store it.
-
-    Raises RecordError for a changed copy: it says nothing of the release.
+    """Record: make one record of what the attempts at a cell came to, and store it. Raises
+    RecordError for a changed copy: it says nothing of the release.
     """
     from compat.results.judged import record_of
 
@@ -323,22 +314,23 @@ def recorded(
 
 
 def recorded_refusal(workspace: Workspace, cell: str, refusal: Refusal, machine: Machine) -> Record:
-    """Record: store that a cell could not be locked, so that nothing could be run."""
-    from compat.results.judged import RefusedCell, record_of_refusal
+    from compat.results.judged import record_of_refusal
 
-    failed = Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
-    refused = RefusedCell(
-        outcome=failed, because=machine.redacted(refusal.because), at=machine.clock()
-    )
+    refusal = replace(refusal, because=machine.redacted(refusal.because))
     record = record_of_refusal(
-        cell, workspace.name, refused, workspace.context, machine.host, machine.run_url
-    )
+        cell, workspace.name, refusal, machine.clock(), workspace.context, machine.host,
+        machine.run_url,
+    )  # fmt: skip
     workspace.store.add(record)
     return record
 
 
-def rejudged(workspace: Workspace, redacted: Callable[[str], str]) -> RejudgedRecords:
-    """Record: judge the evidence that this machine has kept once more, and store what differs."""
+def rejudged(
+    workspace: Workspace, redacted: Callable[[str], str]
+) -> tuple[list[Record], list[Record]]:
+    """Record: judge the evidence that this machine has kept once more, and store what differs.
+    Return these, and those left alone because their suite is at fault.
+    """
     from compat.results.judged import judged, record_of
     from compat.run.evidence import decode_evidence
 
@@ -358,7 +350,7 @@ def rejudged(workspace: Workspace, redacted: Callable[[str], str]) -> RejudgedRe
         if earlier and not any(record.outcome in other.outcomes for other in earlier):
             workspace.store.add(record)
             changed.append(record)
-    return RejudgedRecords(changed=tuple(changed), suite_faults=tuple(suite_faults))
+    return changed, suite_faults
 
 
 def proposed(
@@ -369,9 +361,8 @@ def proposed(
 ) -> ProposedMoves:
     """Propose: find the moves of minimum versions that policy, releases and records allow on that
     day, and the versions that the matrix could be extended by; and what the open ones make of the
-    matrix and of the target files. Writes nothing.
-
-    Lines of the `folders` that still mention what a move leaves are named.
+    matrix and of the target files. Writes nothing. Lines of the `folders` that still mention what a
+    move leaves are named.
     """
     from compat.policy.propose import proposals, proposed_extensions
     from compat.rewrite.ranges import RepositoryFile
@@ -440,10 +431,9 @@ def edition_of(
 def published(
     make: Callable[[], Edition], matrices: Path, out: Path, sources: Iterable[object] = ()
 ) -> Written:
-    """Publish: write the site into a folder; what is as before is left alone.
-
-    The edition is made only where something changed: the matrices' files, or what else it is made
-    from, `sources`, such as the day.
+    """Publish: write the site into a folder; what is as before is left alone. The edition is made
+    only where something changed: the matrices' files, or what else it is made from, `sources`, such
+    as the day.
     """
     from compat.site.publication import write_site
     from compat.site.writer import URLS
@@ -466,7 +456,6 @@ def _move(snapshot: Snapshot, proposal: Proposal) -> Move:
 
 
 def rewritten_by(path: str, text: str, moves: Sequence[Move], left: list[str]) -> str:
-    """Return a library's own file after moves; `left` hears what was left alone, and why."""
     from compat.rewrite.file import nearest_floor, rewritten
     from compat.rewrite.ranges import Unsatisfiable
 
@@ -492,3 +481,239 @@ def _below(path: Path, repository: Path) -> str:
     full = path.resolve()
     inside = full.is_relative_to(repository.resolve())
     return full.relative_to(repository.resolve()).as_posix() if inside else path.name
+
+
+# The searches beside the journey follow: what they try goes through its steps.
+_ONLY_SOURCE = "can be had there only as source, and no build was tried"
+
+
+def repaired(workspace: Workspace, cell: Cell, locker: Locker, with_rules: bool) -> Repair:
+    from compat.search.repair import repaired_cell
+
+    def refuted(lock: Lock, moved: frozenset[str]) -> tuple[str, Version, str] | None:
+        return _refuted(workspace, cell, lock, moved)
+
+    facts = _facts(workspace, with_rules)
+    return repaired_cell(facts, cell, locker, workspace.source.package, refuted)
+
+
+def _refuted(
+    workspace: Workspace, cell: Cell, lock: Lock, moved: frozenset[str]
+) -> tuple[str, Version, str] | None:
+    """A moved package at the version with which, by the newest records, each cell of the same
+    release of the subject fails that has it, while another works; and such a cell.
+    """
+    subject = workspace.matrix.subject
+    failing: dict[tuple[str, Version], str] = {}
+    passing: set[tuple[str, Version]] = set()
+    for name, rows in workspace.runs.items():
+        other, own = readable_cell(name, workspace.matrix), workspace.lock(name)
+        if other is None or own is None or other.on(subject) != cell.on(subject):
+            continue
+        outcomes = [row.outcomes[-1] for row in rows if row.lock_digest == own.digest][-1:]
+        pins = {(pin.name, pin.version) for pin in own.pins if pin.name in moved}
+        for outcome in outcomes:
+            if not isinstance(outcome, Failed):
+                passing |= pins
+            elif outcome.stage in ("import", "collect", "test") and not is_spurious(outcome):
+                failing |= dict.fromkeys(pins, name)
+    mine = [(pin.name, pin.version) for pin in lock.pins if pin.name in moved]
+    return next((((*pin, failing[pin])) for pin in mine if pin in failing.keys() - passing), None)
+
+
+def tried(
+    workspace: Workspace,
+    cell: str,
+    lock: Lock,
+    machine: Machine,
+    cancel: threading.Event,
+    reporter: BatchReporter,
+) -> JudgedRun | None:
+    from compat.fleet.batch import run_unrecorded
+
+    return run_unrecorded(workspace, cell, lock, machine, cancel, reporter)
+
+
+def freed(
+    workspace: Workspace, cell: Cell, locker: Locker, with_suite: bool = True
+) -> Lock | Refusal:
+    """Lock: ask about a cell, a relaxed one without its rules and without bounds on packages that
+    are on no axis. What those require stays.
+    """
+    from compat.lock.recipe import inputs_of, lock_cell
+
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    inputs = inputs_of(facts, cell, with_suite=with_suite, free=facts.relaxations(cell))
+    return lock_cell(locker, inputs, workspace.source.package, facts.matrix.margin_days)
+
+
+def _facts(workspace: Workspace, with_rules: bool) -> Feasibility:
+    facts = workspace.feasibility
+    if with_rules:
+        return facts
+    return Feasibility(replace(facts.matrix, rules=()), facts.catalogue)
+
+
+def blamed(laboratory: LockLaboratory, good: str, bad: str) -> Blame:
+    from compat.search.blame import Blame, SearchStopped, blame
+
+    try:
+        ends = laboratory.end(good), laboratory.end(bad)
+    except SearchStopped as stopped:
+        return Blame(causes=(), is_backward=False, because=str(stopped), is_finished=False)
+    laboratory.compare(*ends)
+    return blame(*ends, laboratory)
+
+
+def keep_blame(workspace: Workspace, laboratory: LockLaboratory, answer: Blame) -> None:
+    from compat.results.learnt import BlamedReleases, KeptBlame, keep_blames
+
+    bad = laboratory.bad
+    pins = {pin.name: str(pin.version) for pin in bad.pins}
+    axes = [axis.normalised_name for axis in workspace.matrix.packages]
+    blames = []
+    for cause in answer.causes if answer.is_verified else ():
+        blamed = tuple(
+            BlamedReleases(
+                package=p.package,
+                works=str(p.last_good),
+                fails=str(p.first_bad),
+                # Where days were bisected, the search's own end lies before BAD.
+                also_fails=pins.get(p.package, str(p.bad)),
+            )
+            for p in cause.packages
+            if p.last_good and p.bad
+        )
+        if len(blamed) == len(cause.packages):
+            blames.append(
+                KeptBlame(
+                    cell=bad.inputs.cell,
+                    on=str(workspace.day),
+                    python=f"{bad.inputs.python.major}.{bad.inputs.python.minor}",
+                    versions={n: pins[n] for n in axes if n in pins and n not in cause.names},
+                    packages=blamed,
+                    failed=str(cause.failure),
+                )
+            )
+    if blames:
+        keep_blames(workspace.folder, blames)
+
+
+def changed_apis(
+    laboratory: LockLaboratory, answer: Blame, variables: Iterable[tuple[str, str]]
+) -> dict[str, ApiChange]:
+    changes: dict[str, ApiChange] = {}
+    for cause in answer.causes:
+        text = f"{cause.failure.thing} {cause.message}"
+        for package in cause.packages:
+            change = laboratory.api_change(package, text, dict(variables))
+            if change is not None:
+                changes[package.package] = change
+    return changes
+
+
+def prober(workspace: Workspace, learner: RefusalLearner, locker: Locker) -> CellProber:
+    from compat.search.learning import CellProber
+
+    facts = workspace.facts_of(workspace.kept_or_asked)
+    known = CellProber(facts, learner, locker, workspace.source.package, workspace.day)
+    for cell in workspace.lock_digests:
+        lock = workspace.lock(cell)
+        if lock is not None:
+            known.add(lock)
+    return known
+
+
+def audited(
+    workspace: Workspace, cell: Cell, locker: Locker, learner: RefusalLearner
+) -> tuple[AuditedCell, PlainAnswer]:
+    """Lock: ask in earnest about a cell that clauses say cannot be locked. Keeps nothing. Where the
+    resolver speaks of a missing build first, the clauses' own facts are asked about.
+    """
+    from compat.results.learnt import AuditedCell
+
+    clauses = learner.answer(cell)
+    result = freed(workspace, cell, locker, with_suite=False)
+    answer = answer_of(cell.id, result, workspace.day, learner.redacted)
+    finding: Finding = "wrong" if answer.refusal is None else "agrees"
+    if answer.refusal is not None and is_spurious(answer.refusal):
+        agrees = all(learner.is_refused(clause, cell) for clause in clauses)
+        finding = "agrees" if agrees else "no-answer"
+    inferred = clauses[0].outcome if clauses else ""
+    audited_cell = AuditedCell(
+        cell=cell.id, inferred=inferred, outcome=answer.outcome, finding=finding
+    )
+    return audited_cell, answer
+
+
+def files_learnt(workspace: Workspace) -> tuple[FileClause, ...]:
+    from compat.search.learning import file_clauses
+
+    package = workspace.source.package(workspace.matrix.subject_axis.normalised_name)
+    # The kept catalogue has no addresses.
+    listed = {wheel.filename: wheel for release in package.releases for wheel in release.artifacts}
+
+    def contents(artifact: Artifact) -> dict[str, str]:
+        wheel = listed.get(artifact.filename)
+        return {} if wheel is None else workspace.source.contents(wheel)
+
+    return file_clauses(workspace.snapshot, contents)
+
+
+def settled(
+    workspace: Workspace, locked: Iterable[str] = ()
+) -> tuple[tuple[Disproof, ...], tuple[str, ...]]:
+    """Record: remove what a lock or a run has disproved; return it, and which cells fell. Of cells
+    that were `locked` today it is kept where that was known to be impossible.
+    """
+    from compat.results.learnt import keep_clauses, keep_probes
+
+    if workspace.learnt.clauses == KeptClauses():
+        return (), ()
+    entries = (workspace.snapshot.by_id.get(cell) for cell in locked)
+    refused = [
+        e.cell.id
+        for e in entries
+        if e is not None and (e.refusal is not None and e.refusal.outcome.stage == "lock")
+    ]
+    if refused:
+        answers = (PlainAnswer(cell=c, on=workspace.day, outcome=LOCKED) for c in refused)
+        keep_probes(workspace.folder, answers)
+        workspace.refresh()
+    disproofs = workspace.snapshot.disproofs
+    if not disproofs:
+        return (), ()
+    fell = fallen(workspace.snapshot, workspace.learnt.clauses)
+    keep_clauses(workspace.folder, workspace.matrix, workspace.learnt.clauses.without(disproofs))
+    workspace.refresh()
+    return disproofs, fell
+
+
+def asked_elsewhere(
+    workspace: Workspace,
+    facts: Feasibility,
+    install: Install,
+    locker: Locker,
+    redacted: Callable[[str], str],
+) -> tuple[PlainAnswer, Lock | None]:
+    """Lock: ask a resolver about a plain install on another platform, whose facts are given, and
+    return its answer with the lock, if it came to one.
+    """
+    from compat.lock.recipe import locked_cell
+
+    cell = parse_cell(split_platform(install.cell)[0], facts.matrix)
+    result = _without_builds(locked_cell(facts, cell, locker, workspace.source.package))
+    answer = answer_of(cell.id, result, workspace.day, redacted)
+    return answer, result if isinstance(result, Lock) else None
+
+
+def _without_builds(result: Lock | Refusal) -> Lock | Refusal:
+    if isinstance(result, Refusal):
+        if result.cause != "source-only":
+            return result
+        return replace(result, because=f"{result.subject} {_ONLY_SOURCE}")
+    if not result.builds:
+        return result
+    pins = [f"{pin.name}=={pin.version}" for pin in result.pins if pin.name in result.builds]
+    because = f"{', '.join(pins)} {_ONLY_SOURCE}; apart from what that requires, the rest resolves"
+    return Refusal(cause="source-only", subject=pins[0], because=because)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,6 @@ import msgspec
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from compat.advise.lifted import with_locks
 from compat.declare.capabilities import Described, helper_ids, kept_described
 from compat.declare.load import Declared, load
 from compat.declare.matrix import Matrix
@@ -36,7 +35,7 @@ from compat.plan.plan import plan
 from compat.results.answer import Answer
 from compat.results.answers import AnswerTable, Before, RunsByCell, Sources, StoredSnapshot
 from compat.results.durations import Durations, durations_by_tier
-from compat.results.infer import with_answers
+from compat.results.infer import with_answers, with_locks
 from compat.results.installs import PlatformFiles
 from compat.results.judge import EvaluationContext, judge
 from compat.results.learnt import LearntFiles
@@ -168,9 +167,8 @@ class Workspace:
 
     @cached_property
     def kept_catalogue(self) -> Catalogue | None:
-        """The catalogue that is kept beside the matrix; None when there is none.
-
-        Raises DeclarationError when it was written before the matrix got one of its axes.
+        """The catalogue that is kept beside the matrix; None when there is none. Raises
+        DeclarationError when it was written before the matrix got one of its axes.
         """
         text, path = self._catalogue_text, f"matrices/{self.name}/{CATALOGUE}"
         if text is None:
@@ -179,9 +177,8 @@ class Workspace:
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """What the index has of the matrix's packages now.
-
-        What the subject pins is taken from the kept catalogue where there is one.
+        """What the index has of the matrix's packages now. What the subject pins is taken from the
+        kept catalogue where there is one.
         """
         required = None if self.kept_catalogue is None else self.kept_catalogue.required
         return self._noted(discover(self.matrix, self.source, required))
@@ -229,9 +226,6 @@ class Workspace:
         text = read_if_there(self.lock_path(cell))
         return None if text is None else text.decode()
 
-    def lock_versions(self, cell: str) -> Mapping[str, Version]:
-        return self.lock_digests.versions(cell)
-
     def declaration(self) -> str:
         return read(self.matrix_path).decode(errors="replace")
 
@@ -264,7 +258,6 @@ class Workspace:
         return self.store.records(cell)
 
     def newest_records(self, cell: str, lock_digest: str | None = None) -> Iterator[Record]:
-        """Yield the records of a cell on a lock, or on any, newest first; each is read in turn."""
         ours = self.store.of_files(cell, self._table.files_on(cell, lock_digest))
         return (record for record in ours if lock_digest in (None, record.lock_digest))
 
@@ -292,7 +285,7 @@ class Workspace:
         installs = partial(self.platforms.installs, self.matrix, catalogue)
         if catalogue is not self.kept_catalogue:
             whole = self._derived(catalogue, present, Before())
-            return whole.with_platforms(partial(installs, not_kept), self._locked_versions)
+            return whole.with_platforms(partial(installs, not_kept))
         table = self._table if day == self.day else self._table_of(day)
         plan_sources = hashlib.sha256(b"".join(map(_digest, self._own_sources))).digest()
         judging = _digest(plan_sources + encode(present))
@@ -300,7 +293,7 @@ class Workspace:
         sources = Sources(plan_sources, judging, learnt, self.lock_digests.states)
         table.answer(sources, partial(self._derived, catalogue, present, runs=table.runs))
         stored = StoredSnapshot(table, self.declared, catalogue, present, lambda: self.learnt.asked)
-        return stored.with_platforms(partial(installs, self.keep), self._locked_versions)
+        return stored.with_platforms(partial(installs, self.keep))
 
     def _derived(
         self,
@@ -313,13 +306,9 @@ class Workspace:
         runs, locks = self.runs if runs is None else runs, self.lock_digests
         known = snapshot(self.declared, catalogue, fates, locks, runs, present, before.entries)
         answered = with_answers(known, self.learnt.asked, self.learnt.clauses)
-        return with_locks(answered, self.lock, before.unchanged)
-
-    def _locked_versions(self, cell: str) -> Mapping[str, Version]:
-        return self.lock_digests.versions(cell) if cell in self.lock_digests else {}
+        return with_locks(answered, self.lock, locks.versions, before.locked)
 
     def keep(self, kind: str, sources: Iterable[bytes], make: Callable[[], bytes]) -> bytes:
-        """Return what `make` makes of the matrix, catalogue and sources, or its cached bytes."""
         return self._files.of(kind, (*self._own_sources, *sources), make)
 
     @property
@@ -329,13 +318,12 @@ class Workspace:
 
     @cached_property
     def known(self) -> Snapshot:
-        """What is known of the cells with locks or runs, and of the quick ones. Asks no index."""
         return self._known(self.known_ids())
 
     def shown_ids(self) -> tuple[str, ...]:
         if self.kept_catalogue is None:
             return self.known_ids()
-        expected = (cell.cell for cell in self.snapshot.untried if cell.expected is not None)
+        expected = (cell for cell, _, kind in self.snapshot.untried if kind is not None)
         return tuple(sorted({*self.known_ids(), *expected}))
 
     @cached_property

@@ -26,9 +26,8 @@ from support.known import (
 )
 
 from compat.advise.diagnosis import files_of_known
-from compat.advise.proof import proofs
 from compat.files import write
-from compat.lock.lock_text import LocksByCell, encode_lock
+from compat.lock.lock_text import encode_lock
 from compat.plan.cell import Cell
 from compat.results import snapshot as snapshot_module
 from compat.results.answer import Answer
@@ -212,9 +211,8 @@ def test_what_locks_say_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     with repository(red_and_green()) as root:
 
         def asked(demo: Workspace) -> tuple[object, ...]:
-            locks = LocksByCell(demo.lock_digests, demo.lock)
             files = files_of_known(demo.snapshot, demo.lock_digests, demo.lock_text, demo.records)
-            return proofs(demo.snapshot, locks), files
+            return demo.snapshot.known, files
 
         first = asked(workspace(root, tmp_path))
         for name in ("lock", "lock_text", "records"):

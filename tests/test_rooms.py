@@ -25,7 +25,6 @@ ROOMS = (
         "workspace",
         "fleet",
         "pipeline",
-        "questions",
         "cli",
     ),
     "__main__",

@@ -1,114 +1,276 @@
-"""The `advise` room's answer: the best proven combination for a request, what another one gains and
-loses against it, or the nearest one and what blocks the request.
+"""Which tested combination to install: every one that ran on the lock it has now and works, wholly
+or in part, in the order of the goals; what another one gains and loses against the best, or the
+nearest one and what blocks the request.
 """
 
+import operator
+from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, cached_property
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, partial
+from typing import Literal
 
 from packaging.version import Version
 
-from compat.advise.lifted import Lifted
-from compat.advise.proof import (
-    AsPublished,
-    Ranks,
-    TestedCombination,
-    VersionsOf,
-    as_published,
-    is_current,
-    is_goal_met,
-    positions,
-    proofs,
-)
-from compat.advise.request import Request, Want, label, unavailable, wanted_coordinates
-from compat.declare.matrix import Axis, Matrix
+from compat.advise.request import Goal, Request, Want, label, unavailable, wanted_coordinates
+from compat.declare.matrix import Axis, Matrix, PackageAxis
 from compat.lock.lockfile import Lock
+from compat.plan.cell import RECIPES, Cell, axis_coordinates
 from compat.plan.feasible import Obstacle
 from compat.results.answer import Answer, verdict_clause
+from compat.results.installs import plain_install
+from compat.results.lifted import Lifted
 from compat.results.snapshot import Snapshot
 from compat.value import Value
-
-
-class ProofsByVersion:
-    """Proofs by what stands on each axis: the coordinate, and what the lock installs there. Each
-    such pair is held against a want once, and not that of each proof.
-    """
-
-    def __init__(self, proofs: Sequence[TestedCombination]) -> None:
-        self._proofs = proofs
-        self._by_axis: dict[str, dict[tuple[Version, Version], list[int]]] = {}
-        self.meeting = cache(self._meeting)
-
-    def matching(self, request: Request) -> list[TestedCombination]:
-        return [
-            proof
-            for proof, unmet in self.candidates(request)
-            if not unmet and is_goal_met(proof, request) and not proof.lacking(request)
-        ]
-
-    def candidates(self, request: Request) -> Iterator[tuple[TestedCombination, tuple[Want, ...]]]:
-        """Yield every proof with the wants of a request that it does not meet."""
-        by_want = [(want, self.meeting(want)) for want in request.wants]
-        for number, proof in enumerate(self._proofs):
-            yield proof, tuple(want for want, meeting in by_want if number not in meeting)
-
-    def _meeting(self, want: Want) -> frozenset[int]:
-        axis = want.axis.name
-        if axis not in self._by_axis:
-            pairs: defaultdict[tuple[Version, Version], list[int]] = defaultdict(list)
-            for number, proof in enumerate(self._proofs):
-                pairs[proof.on(axis)].append(number)
-            self._by_axis[axis] = pairs
-        by_pair = self._by_axis[axis].items()
-        return frozenset(n for pair, numbers in by_pair if want.is_met_by(*pair) for n in numbers)
-
 
 MOST_ALTERNATIVES = 2
 
 
-def alternatives(
-    matrix: Matrix, best: TestedCombination, others: Sequence[TestedCombination]
-) -> tuple[TestedCombination, ...]:
-    """Return up to two others that are better in something, each in another respect; then the next
-    best.
+def tested_capabilities(snapshot: Snapshot) -> frozenset[str]:
+    every = {id(e.capabilities): e.capabilities for e in snapshot.known}
+    return frozenset(c.id for capabilities in every.values() for c in capabilities)
+
+
+def unmet(proof: Answer, request: Request) -> tuple[Want, ...]:
+    return tuple(want for want in request.wants if not want.is_met_by(*_on(proof, want.axis.name)))
+
+
+def lacking(proof: Answer, request: Request) -> tuple[str, ...]:
+    passing = {c.id for c in proof.capabilities if c.status == "yes"} if request.needs else ()
+    return tuple(need for need in request.needs if need not in passing)
+
+
+def is_goal_met(proof: Answer, request: Request) -> bool:
+    return request.goal != "published" or not proof.lifted
+
+
+def _on(proof: Answer, axis: str) -> tuple[Version, Version]:
+    return proof.cell.on(axis).version, proof.version(axis)
+
+
+class AsPublished(Value, frozen=True):
+    """What `command` does today: `works`, `fails`, or `unknown` where nobody tried."""
+
+    command: str
+    state: Literal["works", "fails", "unknown"]
+    sentence: str
+
+
+def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
+    command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
+    fresh = cell.id.partition("+")[0]
+    entry = snapshot.by_id.get(fresh)
+    install = plain_install(snapshot, fresh)
+    if install is not None and install.ground in ("resolver", "clause"):
+        if install.state == "resolves":
+            sentence = f"resolves on {install.on}, and was not run"
+            return AsPublished(command=command, state="unknown", sentence=sentence)
+        if install.state == "needs-build":
+            sentence = f"needs a build from source, asked on {install.on}: {install.because}"
+            return AsPublished(command=command, state="unknown", sentence=sentence)
+        sentence = f"is refused: {install.outcome}, asked on {install.on}"
+        return AsPublished(command=command, state="fails", sentence=sentence)
+    if entry is None or entry.kind == "unknown":
+        return AsPublished(command=command, state="unknown", sentence="not tried so far")
+    if entry.kind == "works":
+        sentence = f"{verdict_clause(entry)}, tested on {entry.latest}"
+        return AsPublished(command=command, state="works", sentence=sentence)
+    if entry.kind == "infeasible" or entry.outcome is None:
+        sentence = f"cannot work: {'; '.join(entry.reasons)}"
+    elif entry.kind == "partial" and entry.score.words:
+        sentence = f"{verdict_clause(entry)}: {entry.score.words}; tested on {entry.latest}"
+    else:
+        sentence = f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}"
+    return AsPublished(command=command, state="fails", sentence=sentence)
+
+
+def _pin(axis: PackageAxis, cell: Cell) -> str:
+    version = cell.on(axis.name).version
+    name = f"{axis.package}[{','.join(axis.extras)}]" if axis.extras else axis.package
+    return f"'{name}=={version}'" if axis.select.is_exact(version) else f"'{name}=={version}.*'"
+
+
+class Ranks:
+    """The order in which proofs are recommended, by goal; the same for the command, the pages and
+    their data.
     """
-    chosen: list[TestedCombination] = []
+
+    def __init__(self, snapshot: Snapshot, proofs: tuple[Answer, ...]) -> None:
+        self.positions = positions(snapshot)
+        axes = (*_order(snapshot.matrix), snapshot.matrix.interpreters.name)
+        every = [
+            tuple([self.positions[axis][proof.cell.on(axis).version] for axis in axes])
+            for proof in proofs
+        ]
+        newest_first = sorted(set(every), reverse=True)
+        age = {places: number for number, places in enumerate(newest_first)}
+        # By identity: to write down the id of each cell would take longer than all of this.
+        self._subjects = {id(proof): places[0] for proof, places in zip(proofs, every, strict=True)}
+        # What proofs are compared by; less is better in each.
+        self._criteria = {
+            id(proof): (proof.doubts, proof.changed, -proof.days, age[places])
+            for proof, places in zip(proofs, every, strict=True)
+        }
+        self._tiers = {id(proof): proof.tier for proof in proofs}
+        self._proofs = proofs
+        self._ranks: dict[Goal, dict[int, int]] = {}
+
+    def of(self, proof: Answer, goal: Goal) -> int:
+        ranks = self._ranks.get(goal)
+        if ranks is None:
+            ordered = sorted(self._proofs, key=partial(self._key, goal))
+            ranks = self._ranks[goal] = {id(proof): rank for rank, proof in enumerate(ordered)}
+        return ranks[id(proof)]
+
+    def order(self, proof: Answer, request: Request) -> tuple[object, ...]:
+        return self._tier(proof, request), *self._key(request.goal, proof)
+
+    def _tier(self, proof: Answer, request: Request) -> int:
+        """What counts before a goal's own order: the tier; where capabilities are needed, and so
+        work, whether the release is published for the versions; with the goal `closest` nothing.
+        """
+        if request.goal == "closest":
+            return 0
+        return min(proof.outside, 1) if request.needs else self._tiers[id(proof)]
+
+    def _compared(self, proof: Answer, request: Request) -> tuple[int, ...]:
+        """Tier, failures, changed pins, days of runs and newness: less is better in each."""
+        *rest, age = self._criteria[id(proof)]
+        return self._tier(proof, request), *rest, -age if request.goal == "minimum" else age
+
+    def undominated(self, proofs: Iterable[Answer], request: Request) -> Iterator[Answer]:
+        """Yield, the best first, those proofs that no other dominates."""
+        # Of those that are equal in all but newness only the newest are left to be sorted.
+        newest: dict[tuple[int, ...], tuple[int, list[Answer]]] = {}
+        for proof in proofs:
+            *other, age = self._compared(proof, request)
+            best, alike = newest.setdefault(tuple(other), (age, []))
+            if age < best:
+                newest[tuple(other)] = age, [proof]
+            elif age == best:
+                alike.append(proof)
+        left = [proof for _, alike in newest.values() for proof in alike]
+        # Only an earlier one dominates a later one.
+        front: list[tuple[int, ...]] = []
+        for proof in sorted(left, key=lambda proof: self.order(proof, request)):
+            own = self._compared(proof, request)
+            if not any(each != own and all(map(operator.le, each, own)) for each in front):
+                front.append(own)
+                yield proof
+
+    def _key(self, goal: Goal, proof: Answer) -> tuple[object, ...]:
+        """What proofs are ordered by: all four criteria in the order of the goal, then what no goal
+        asks about.
+        """
+        doubts, changed, days, age = self._criteria[id(proof)]
+        subject = self._subjects[id(proof)]
+        last = (proof.stale, RECIPES.index(proof.cell.recipe), proof.id)
+        match goal:
+            case "newest":
+                return -subject, doubts, changed, days, age, *last
+            case "stable":
+                return days, doubts, changed, age, *last
+            case "closest":
+                return changed, doubts, days, age, *last
+            case "minimum":
+                return subject, doubts, changed, -age, days, *last
+        return changed > 0, doubts, changed, age, days, *last
+
+    def distance(
+        self,
+        proof: Answer,
+        missed: Collection[Want],
+        request: Request,
+        asked: Mapping[str, Collection[Version]],
+    ) -> tuple[object, ...]:
+        """Return how far a proof is from a request: whether its pins are refused, needs it lacks,
+        wants it `missed`, coordinates off, its order. `asked` has the coordinates that are wanted
+        of each axis. Where none is, the steps to where what is wanted would stand count.
+        """
+        steps: float = 0
+        for want in missed:
+            places = self.positions[want.axis.name]
+            position = places[proof.cell.on(want.axis.name).version]
+            wanted: list[float] = [places[version] for version in asked[want.axis.name]]
+            # Between two coordinates: a version that is none lies as far from both.
+            wanted = wanted or [bisect_left([*places], v) - 0.5 for v in want.bounds]
+            steps += min((abs(position - place) for place in wanted), default=len(places))
+        return (
+            int(not is_goal_met(proof, request)),
+            len(lacking(proof, request)),
+            len(missed),
+            steps,
+            *self.order(proof, request),
+        )
+
+
+def positions(snapshot: Snapshot) -> dict[str, dict[Version, int]]:
+    """Return the number of each coordinate on its axis, oldest first; those that only records know
+    are among them.
+    """
+    places = {(c.axis, c.version) for entry in snapshot.known for c in entry.cell.coordinates}
+    for axis in snapshot.matrix.axes:
+        places |= {(c.axis, c.version) for c in axis_coordinates(axis, snapshot.catalogue)}
+    by_axis: dict[str, dict[Version, int]] = {axis.name: {} for axis in snapshot.matrix.axes}
+    for name, version in sorted(places):
+        by_axis[name][version] = len(by_axis[name])
+    return by_axis
+
+
+def _order(matrix: Matrix) -> tuple[str, ...]:
+    subject = matrix.subject
+    return subject, *(axis.name for axis in matrix.packages if axis.name != subject)
+
+
+def _alternatives(matrix: Matrix, best: Answer, others: Sequence[Answer]) -> list[Answer]:
+    """Two others that are better in something, each in another respect, or the next best."""
+    chosen: list[Answer] = []
     offered: set[str] = set()
     for other in others:
         if len(chosen) == MOST_ALTERNATIVES:
-            return tuple(chosen)
-        gained = {respect for respect, _, _ in better_in(matrix, other, best)}
+            return chosen
+        gained = {respect for respect, _, _ in _better_in(matrix, other, best)}
         if gained - offered:
             chosen.append(other)
             offered |= gained
-    chosen += [other for other in others if other not in chosen][: MOST_ALTERNATIVES - len(chosen)]
-    return tuple(chosen)
+    rest = [other for other in others if all(other is not each for each in chosen)]
+    return chosen + rest[: MOST_ALTERNATIVES - len(chosen)]
 
 
-def trade_off(matrix: Matrix, best: TestedCombination, other: TestedCombination) -> str:
-    gained = ", ".join(gain for _, gain, _ in better_in(matrix, other, best))
-    lost = ", ".join(loss for _, _, loss in better_in(matrix, best, other) if loss)
+def _trade_off(matrix: Matrix, best: Answer, other: Answer) -> str:
+    gained = ", ".join(gain for _, gain, _ in _better_in(matrix, other, best))
+    lost = ", ".join(loss for _, _, loss in _better_in(matrix, best, other) if loss)
     sentence = f"{gained}, but {lost}" if gained and lost else gained or lost
     sentence = sentence or "the same, locked another way"
     return f"{sentence[0].upper()}{sentence[1:]}."
 
 
-def better_in(
-    matrix: Matrix, one: TestedCombination, other: TestedCombination
-) -> Iterator[tuple[str, str, str]]:
+def _better_in(matrix: Matrix, one: Answer, other: Answer) -> Iterator[tuple[str, str, str]]:
     """Yield in what the first is better: `kind`, `range`, `recipe`, `pins`, `stale`, `days`, or the
     name of an axis; what it gains by that, and what the other loses.
     """
+
+    def pins(proof: Answer) -> str:
+        return "1 changed pin" if proof.changed == 1 else f"{proof.changed} changed pins"
+
     if one.doubts < other.doubts:
         gain = "less fails" if one.doubts else "nothing fails in this combination"
-        yield "kind", gain, _failures(other)
+        faults = other.failing_here
+        doubtful = (*faults, *other.untried)
+        loss = "its tests did not run to their end"
+        if doubtful:
+            verb = "fails" if len(doubtful) == 1 else "fail"
+            untested = "was not tested" if len(doubtful) == 1 else "were not tested"
+            more = " and more" if doubtful[3:] else ""
+            loss = f"{' and '.join(doubtful[:3])}{more} {verb if faults else untested}"
+        yield "kind", gain, loss
     if one.outside < other.outside:
         yield "range", "published for these versions", "not published for these versions"
-    if one.is_published and not other.is_published:
+    if not one.lifted and other.lifted:
         loss = "only with changed dependency pins"
         yield "recipe", "as published, with nothing lifted", loss
     elif one.changed < other.changed:
-        yield "pins", f"with only {_pins(one)}", f"with {_pins(other)}"
+        yield "pins", f"with only {pins(one)}", f"with {pins(other)}"
     companions = (axis for axis in matrix.packages if axis.name != matrix.subject)
     axes: tuple[Axis, ...] = (matrix.subject_axis, *companions, matrix.interpreters)
     for axis in axes:
@@ -122,20 +284,7 @@ def better_in(
         yield "days", f"tested on {one.days} days", ""
 
 
-def _failures(proof: TestedCombination) -> str:
-    lacking = (*proof.faults, *proof.untried)
-    if not lacking:
-        return "its tests did not run to their end"
-    verb = "fails" if len(lacking) == 1 else "fail"
-    verb = verb if proof.faults else "was not tested" if len(lacking) == 1 else "were not tested"
-    return f"{' and '.join(lacking[:3])}{' and more' if lacking[3:] else ''} {verb}"
-
-
-def _pins(proof: TestedCombination) -> str:
-    return "1 changed pin" if proof.changed == 1 else f"{proof.changed} changed pins"
-
-
-def tested(proof: TestedCombination) -> str:
+def tested(proof: Answer) -> str:
     """Return how often and on how many days: `tested once`, `tested twice on 1 day`."""
     if proof.tested == 1:
         return "tested once"
@@ -143,108 +292,39 @@ def tested(proof: TestedCombination) -> str:
     return f"tested {times} on {proof.days} {'day' if proof.days == 1 else 'days'}"
 
 
-def obstructions(
-    snapshot: Snapshot, request: Request, proofs: Mapping[str, TestedCombination]
-) -> tuple[str, ...]:
-    """Return what is in the way of a request that no proof meets, as sentences, the most telling
-    first. `proofs` has every proof by the id of its cell.
-
-    Runs speak first, then what metadata and rules say of the cells as published, then what was
-    never run.
+def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
+    """Yield why nothing that meets a request is proven. Runs speak first, then what metadata and
+    rules say of the cells as published, then what was never run.
     """
-    known = positions(snapshot)
+    known, subject = positions(snapshot), snapshot.matrix.subject
     asked = wanted_coordinates(request, known, snapshot.catalogue)
     matching = list(snapshot.having(asked))
     if not matching:
         nowhere = (want for want in request.wants if not asked[want.axis.name])
-        return tuple(unavailable(want, snapshot.catalogue) for want in nowhere)
-    matching.sort(
-        key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(snapshot)]
-    )
-    return (
-        *_of_runs(snapshot, matching, request, proofs),
-        *_of_metadata(snapshot, matching, request),
-        *_of_untested(matching, request),
-    )
-
-
-def _order(snapshot: Snapshot) -> tuple[str, ...]:
-    subject = snapshot.matrix.subject
-    return subject, *(axis.name for axis in snapshot.matrix.axes if axis.name != subject)
-
-
-def _of_runs(
-    snapshot: Snapshot,
-    matching: Sequence[Answer],
-    request: Request,
-    proofs: Mapping[str, TestedCombination],
-) -> Iterator[str]:
-    """The newest tested combination of such versions, why it does not do, and how many more do
-    not.
-    """
-    failing = [entry for entry in matching if entry.is_tested]
-    if not failing:
+        yield from (unavailable(want, snapshot.catalogue) for want in nowhere)
         return
-    entry = failing[0]
-    why = _failure(snapshot, entry, request, proofs.get(entry.id))
-    others = len(failing) - 1
-    more = "1 more was run and does not do" if others == 1 else ""
-    more = f"{others:,} more were run and do not do" if others > 1 else more
-    yield f"{entry.id} {why}{'; ' if more else ''}{more}"
-
-
-def _failure(
-    snapshot: Snapshot, entry: Answer, request: Request, proof: TestedCombination | None
-) -> str:
-    if entry.kind in ("works", "partial"):
-        if entry.lock_digest is None:
-            return "worked, but has no lock that could be installed"
-        if proof is None or not is_current(entry):
-            return "worked on another lock than it has now, and was not run since"
-        words = {"no": "fails", "absent": "is not there"}
-        known = {c.id: words.get(c.status, "") for c in entry.capabilities}
-        differs = (
-            *(() if is_goal_met(proof, request) else ("with changed dependency pins",)),
-            *(
-                f"{need} {known.get(need, 'was not tested')}"
-                for need in request.needs
-                if known.get(need) != ""
-            ),
-            *(
-                f"with {label(want.axis)} {proof.version(want.axis.name)}, not {want.specifier}"
-                for want in proof.unmet(request)
-            ),
-        )
-        return f"{verdict_clause(entry)}, but {', '.join(differs)}"
-    issue = snapshot.explained(entry)
-    because = f" ({issue.because})" if issue is not None else ""
-    return f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}{because}"
-
-
-def _of_metadata(snapshot: Snapshot, matching: Sequence[Answer], request: Request) -> Iterator[str]:
-    """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked
-    is the one told.
-    """
+    order = (subject, *(axis.name for axis in snapshot.matrix.axes if axis.name != subject))
+    matching.sort(key=lambda e: [-known[axis][e.cell.on(axis).version] for axis in order])
+    tried = [entry for entry in matching if entry.is_tested]
+    if tried:
+        others = len(tried) - 1
+        more = "; 1 more was run and does not do" if others == 1 else ""
+        more = f"; {others:,} more were run and do not do" if others > 1 else more
+        yield f"{tried[0].id} {_failure(snapshot, tried[0], request)}{more}"
     published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
     ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
-    if not ruled_out or len(ruled_out) < len(published):
-        return
-    _, obstacle = min(ruled_out, key=lambda pair: _beside(snapshot, request, *pair))
-    releases = len({entry.cell.on(snapshot.matrix.subject).version for entry, _ in ruled_out})
-    others = (
-        f"; as published none of the {releases - 1} other releases fits" if releases > 1 else ""
-    )
-    yield f"{obstacle.because}{others}"
+    if ruled_out and len(ruled_out) == len(published):
+        # Of the obstacles the one that speaks of what was asked.
+        spoken = {subject, *(want.axis.name for want in request.wants)}
 
+        def beside(entry: Answer, obstacle: Obstacle) -> int:
+            axes = {place.text: place.axis for place in reversed(entry.cell.coordinates)}
+            return sum(axes.get(text) not in (None, *spoken) for text in obstacle.between)
 
-def _beside(snapshot: Snapshot, request: Request, entry: Answer, obstacle: Obstacle) -> int:
-    asked = {snapshot.matrix.subject, *(want.axis.name for want in request.wants)}
-    axes = {place.text: place.axis for place in reversed(entry.cell.coordinates)}
-    return sum(axes.get(text) not in (None, *asked) for text in obstacle.between)
-
-
-def _of_untested(matching: Sequence[Answer], request: Request) -> Iterator[str]:
-    """What could work and was never run; else what is refused without a run."""
+        _, obstacle = min(ruled_out, key=lambda pair: beside(*pair))
+        releases = len({entry.cell.on(subject).version for entry, _ in ruled_out}) - 1
+        also = f"; as published none of the {releases} other releases fits" if releases else ""
+        yield f"{obstacle.because}{also}"
     is_strict = request.goal == "published"
     open_to = [e for e in matching if not (is_strict and e.cell.recipe == "relaxed")]
     untested = [entry for entry in open_to if entry.kind == "unknown" and not entry.counted]
@@ -263,24 +343,45 @@ def _of_untested(matching: Sequence[Answer], request: Request) -> Iterator[str]:
         yield f"{first.id} {verdict_clause(first)}: {'; '.join(first.reasons)}{more}"
 
 
+def _failure(snapshot: Snapshot, entry: Answer, request: Request) -> str:
+    if entry.kind not in ("works", "partial"):
+        issue = snapshot.explained(entry)
+        because = f" ({issue.because})" if issue is not None else ""
+        return f"{verdict_clause(entry)}: {entry.outcome}, tested on {entry.latest}{because}"
+    if entry.lock_digest is None:
+        return "worked, but has no lock that could be installed"
+    if not entry.is_proof:
+        return "worked on another lock than it has now, and was not run since"
+    words = {"no": "fails", "absent": "is not there"}
+    known = {c.id: words.get(c.status, "") for c in entry.capabilities}
+    needs = ((need, known.get(need, "was not tested")) for need in request.needs)
+    differs = (
+        *(() if is_goal_met(entry, request) else ("with changed dependency pins",)),
+        *(f"{need} {what}" for need, what in needs if what),
+        *(
+            f"with {label(want.axis)} {entry.version(want.axis.name)}, not {want.specifier}"
+            for want in unmet(entry, request)
+        ),
+    )
+    return f"{verdict_clause(entry)}, but {', '.join(differs)}"
+
+
 class Card(Value, frozen=True):
     """A proven combination as it is recommended: the proof, its lock, what a plain install does,
     and what is declared about other machines.
     """
 
-    proof: TestedCombination
+    proof: Answer
     lock: Lock
     published: AsPublished
     cautions: tuple[str, ...]
 
     @property
     def lifted(self) -> tuple[Lifted, ...]:
-        """The published requirements that the lock does not keep."""
-        return self.proof.lifted
+        return self.proof.lifted or ()
 
 
 def asked_pins(lock: Lock, request: Request) -> dict[str, Version]:
-    """Return which versions the lock installs of the packages on no axis that are asked about."""
     locked = {pin.name: pin.version for pin in lock.library_pins}
     return {name: locked[name] for name, _ in request.packages if name in locked}
 
@@ -317,67 +418,91 @@ class Unproven(Value, frozen=True):
 
 
 class Advisor:
-    """Answers requests about one snapshot."""
+    """Answers requests about one snapshot; `locks` has the lock of each cell that has one, of which
+    only those of proven cells are read.
+    """
 
-    def __init__(
-        self, snapshot: Snapshot, locks: Mapping[str, Lock], versions: VersionsOf | None = None
-    ) -> None:
-        """Take what is known, and the lock of each cell that has one; only those of proven cells
-        are looked at. `versions` returns which versions of the axes a cell's lock has, where that
-        is quicker than to read the lock.
-        """
+    def __init__(self, snapshot: Snapshot, locks: Mapping[str, Lock]) -> None:
         self.snapshot = snapshot
         self._locks = locks
-        self._versions = versions
-
-    @cached_property
-    def proofs(self) -> tuple[TestedCombination, ...]:
-        return proofs(self.snapshot, self._locks, self._versions)
-
-    @cached_property
-    def _by_version(self) -> ProofsByVersion:
-        return ProofsByVersion(self.proofs)
-
-    @cached_property
-    def _by_id(self) -> dict[str, TestedCombination]:
-        return {proof.id: proof for proof in self.proofs}
+        self.proofs = tuple(entry for entry in snapshot.known if entry.is_proof)
+        self._meeting = cache(self._that_meet)
+        self._working = cache(self._that_can)
+        self._by_axis: dict[str, dict[tuple[Version, Version], list[int]]] = {}
 
     @cached_property
     def ranks(self) -> Ranks:
         return Ranks(self.snapshot, self.proofs)
 
+    def matching(self, request: Request) -> list[Answer]:
+        sets = [self._meeting(want) for want in request.wants]
+        sets += map(self._working, request.needs)
+        if request.goal == "published":
+            sets.append(self._published)
+        if not sets:
+            return [*self.proofs]
+        first, *others = sorted(sets, key=len)
+        return [self.proofs[number] for number in sorted(first.intersection(*others))]
+
+    def candidates(self, request: Request) -> Iterator[tuple[Answer, tuple[Want, ...]]]:
+        by_want = [(want, self._meeting(want)) for want in request.wants]
+        for number, proof in enumerate(self.proofs):
+            yield proof, tuple(want for want, meeting in by_want if number not in meeting)
+
+    def _that_meet(self, want: Want) -> frozenset[int]:
+        # Each pair of coordinate and locked version is held against a want once.
+        axis = want.axis.name
+        if axis not in self._by_axis:
+            pairs: defaultdict[tuple[Version, Version], list[int]] = defaultdict(list)
+            for number, proof in enumerate(self.proofs):
+                pairs[_on(proof, axis)].append(number)
+            self._by_axis[axis] = pairs
+        by_pair = self._by_axis[axis].items()
+        return frozenset(n for pair, numbers in by_pair if want.is_met_by(*pair) for n in numbers)
+
+    def _that_can(self, need: str) -> frozenset[int]:
+        # Cells with the same results share one object.
+        every = {id(proof.capabilities): proof.capabilities for proof in self.proofs}
+        able = {
+            key
+            for key, capabilities in every.items()
+            if any(c.id == need and c.status == "yes" for c in capabilities)
+        }
+        return frozenset(n for n, p in enumerate(self.proofs) if id(p.capabilities) in able)
+
+    @cached_property
+    def _published(self) -> frozenset[int]:
+        return frozenset(n for n, proof in enumerate(self.proofs) if not proof.lifted)
+
     def answer(self, request: Request) -> Recommended | Unproven:
         """Return the best proven combination that meets the request, or what is in the way of
         one. Neither it nor an alternative is dominated by another that meets the request.
         """
-        fitting, matrix = self._by_version.matching(request), self.snapshot.matrix
+        fitting, matrix = self.matching(request), self.snapshot.matrix
         matching = [proof for proof in fitting if not self._other_pins(proof, request)]
         if fitting and not matching:
             return self._with_other_pins(fitting, request)
         if not matching:
-            ways = obstructions(self.snapshot, request, self._by_id)
+            ways = tuple(obstructions(self.snapshot, request))
             if not self.proofs:
                 return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
             asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)
             nearest, _ = min(
-                self._by_version.candidates(request),
+                self.candidates(request),
                 key=lambda pair: self.ranks.distance(pair[0], pair[1], request, asked),
             )
             changes = tuple(self._changes(nearest, request))
             return Unproven(
                 request=request, in_the_way=ways, nearest=self.card(nearest), changes=changes
             )
-        contenders = self._sorted(self.ranks.contenders(matching, request), request)
-        best, *others = self.ranks.undominated(contenders, request)
+        best, *others = self.ranks.undominated(matching, request)
         return Recommended(
             request=request,
             best=self.card(best),
             because=because(best, request, matrix),
             alternatives=tuple(
-                Alternative(
-                    card=self.card(alternative), trade_off=trade_off(matrix, best, alternative)
-                )
-                for alternative in alternatives(matrix, best, others)
+                Alternative(card=self.card(other), trade_off=_trade_off(matrix, best, other))
+                for other in _alternatives(matrix, best, others)
             ),
         )
 
@@ -385,7 +510,7 @@ class Advisor:
         """Return the packages of all locks, which takes reading each."""
         return frozenset(pin.name for lock in self._locks.values() for pin in lock.pins)
 
-    def _other_pins(self, proof: TestedCombination, request: Request) -> dict[str, Version]:
+    def _other_pins(self, proof: Answer, request: Request) -> dict[str, Version]:
         if not request.packages:
             return {}
         pins, asked = asked_pins(self._locks[proof.id], request), dict(request.packages)
@@ -395,8 +520,7 @@ class Advisor:
             if not asked[name].contains(version, prereleases=True)
         }
 
-    def _with_other_pins(self, fitting: list[TestedCombination], request: Request) -> Unproven:
-        """The answer where everything fits but packages that are on no axis."""
+    def _with_other_pins(self, fitting: list[Answer], request: Request) -> Unproven:
         others = {proof.id: self._other_pins(proof, request) for proof in fitting}
         nearest = min(
             fitting, key=lambda each: (len(others[each.id]), self.ranks.order(each, request))
@@ -418,44 +542,38 @@ class Advisor:
             changes=(*self._changes(nearest, request), *changes),
         )
 
-    def fitting(self, request: Request) -> list[TestedCombination]:
-        return self._sorted(self._by_version.matching(request), request)
+    def fitting(self, request: Request) -> list[Answer]:
+        return sorted(self.matching(request), key=lambda proof: self.ranks.order(proof, request))
 
-    def first(self, request: Request) -> TestedCombination | None:
-        matching = self._by_version.matching(request)
+    def first(self, request: Request) -> Answer | None:
+        matching = self.matching(request)
         return min(matching, key=lambda proof: self.ranks.order(proof, request), default=None)
 
-    def _sorted(self, proofs: list[TestedCombination], request: Request) -> list[TestedCombination]:
-        return sorted(proofs, key=lambda proof: self.ranks.order(proof, request))
-
-    def card(self, proof: TestedCombination) -> Card:
+    def card(self, proof: Answer) -> Card:
         return Card(
             proof=proof,
             lock=self._locks[proof.id],
             published=as_published(self.snapshot, proof.cell),
-            cautions=self.snapshot.cautions(self.snapshot.by_id[proof.id]),
+            cautions=self.snapshot.cautions(proof),
         )
 
-    def _changes(self, proof: TestedCombination, request: Request) -> Iterator[str]:
+    def _changes(self, proof: Answer, request: Request) -> Iterator[str]:
         if not is_goal_met(proof, request):
             yield "with changed dependency pins"
-        for want in proof.unmet(request):
+        for want in unmet(proof, request):
             version = proof.version(want.axis.name)
             yield f"use {label(want.axis)} {version} ({self.refusal(want)})"
-        for need in proof.lacking(request):
+        for need in lacking(proof, request):
             yield f"without {need}"
 
     def refusal(self, want: Want) -> str:
-        """Return why something else is offered than is wanted of one axis: `3.12 is not
-        supported`.
-        """
+        """Return why something else is offered than is wanted: `3.12 is not supported`."""
         text = str(want.specifier)
         exact = text.removeprefix("==") if text.count(",") == 0 else text
-        alone = Request(wants=(want,))
-        if self._by_version.meeting(want):
+        if self._meeting(want):
             return f"{exact} works only in other combinations"
+        alone, axis = Request(wants=(want,)), want.axis.name
         asked = wanted_coordinates(alone, self.ranks.positions, self.snapshot.catalogue)
-        axis = want.axis.name
         if not asked[axis]:
             return f"{exact} is not in this matrix"
         entries = list(self.snapshot.having({axis: asked[axis]}))
@@ -466,14 +584,11 @@ class Advisor:
         return f"{exact} is not supported"
 
 
-def because(best: TestedCombination, request: Request, matrix: Matrix) -> str:
+def because(best: Answer, request: Request, matrix: Matrix) -> str:
     subject = f"{matrix.subject_axis.package} {best.version(matrix.subject)}"
+    fewest = f"has the fewest failures ({best.doubts}), then changed pins ({best.changed})"
     most = {
-        "best": (
-            "installs as published"
-            if best.is_published
-            else f"has the fewest failures ({best.doubts}), then changed pins ({best.changed})"
-        ),
+        "best": fewest if best.lifted else "installs as published",
         "newest": "is the newest",
         "stable": f"was run on the most days ({best.days})",
         "closest": f"has the fewest changed pins ({best.changed})",

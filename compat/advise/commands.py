@@ -42,7 +42,6 @@ class Whereabouts(Value, frozen=True):
 
     @property
     def is_address(self) -> bool:
-        """Whether it must be fetched."""
         return "://" in self.lock
 
 
@@ -151,9 +150,6 @@ def in_two_steps(inputs: Inputs) -> bool:
 
 
 def parts(lock: Lock) -> tuple[str, str]:
-    """Return the two requirements files of a lock: everything but the given subject, and that
-    alone.
-    """
     injected = "" if lock.inputs.injected_pin is None else lock.inputs.injected_pin.name
     texts = [(pin.name == injected, encode_pin(pin)) for pin in lock.pins]
     rest, subject = (
@@ -184,9 +180,6 @@ def _pip_install(inputs: Inputs) -> str:
 
 
 def _pyproject(lock: Lock) -> Iterator[str]:
-    """What uv must know of a project: the one Python and platform of the lock, and what replaces
-    the requirements that the lock does not keep.
-    """
     architecture = lock.inputs.platform.partition("-")[0]
     yield "[project]"
     yield f'requires-python = "=={series(lock.inputs)}.*"'
@@ -226,18 +219,15 @@ def _project(lock: Lock, at: Whereabouts, matrix: Matrix, smoke: str) -> Iterato
 def _docker(lock: Lock, at: Whereabouts, smoke: str) -> Iterator[str]:
     # The slim images have no compiler: https://hub.docker.com/_/python
     image = f"python:{series(lock.inputs)}" + ("" if lock.builds else "-slim")
-    yield f"FROM --platform=linux/{_docker_architecture(lock.inputs)} {image}"
+    own = lock.inputs.platform.partition("-")[0]
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}.get(own, own)
+    yield f"FROM --platform=linux/{architecture} {image}"
     place = at.lock
     if not at.is_address:
         place = "lock.txt"
         yield f"COPY {at.lock} {place}"
     yield f"RUN {_pip_install(lock.inputs)} --no-cache-dir -r {quote(place)}"
     yield f"RUN python -c {quote(smoke)}"
-
-
-def _docker_architecture(inputs: Inputs) -> str:
-    architecture = inputs.platform.partition("-")[0]
-    return {"x86_64": "amd64", "aarch64": "arm64"}.get(architecture, architecture)
 
 
 def _split(inputs: Inputs, path: str) -> tuple[str, ...]:

@@ -28,7 +28,6 @@ from compat.advise.named_builds import (
     stand_ins,
 )
 from compat.advise.package_list import PackageList
-from compat.advise.proof import is_current, mostly_works
 from compat.declare.matrix import InterpreterAxis, Matrix, PackageAxis
 from compat.declare.parsing import minor_series
 from compat.index.release import Published, Release
@@ -37,7 +36,7 @@ from compat.plan.cell import RECIPES
 from compat.plan.feasible import required_python
 from compat.plan.platform import accepted_tags, admits, marker_values
 from compat.plan.requirements import active, parsed, published_names, requirement_of
-from compat.results.answer import Answer, verdict_clause
+from compat.results.answer import Answer, mostly_works, verdict_clause
 from compat.results.learnt import KeptBlame
 from compat.results.record import PYTHON, Record, involved
 from compat.results.snapshot import Snapshot
@@ -211,7 +210,7 @@ class _Question:
         self.sets = [
             TestedSet(entry, known.pins[entry.cell.id])
             for entry in known.snapshot.known
-            if entry.cell.id in known.pins and is_current(entry)
+            if entry.cell.id in known.pins and entry.tested
         ]
         self.proof = next((s for s in self.sets if s.is_proof and self._is_same(s)), None)
         placed = [] if message is None else list(self._findings(message))

@@ -93,12 +93,10 @@ def of_other_days(
 
 
 def stand_ins(versions: Mapping[str, Version], short: Mapping[str, str]) -> dict[str, NamedBuild]:
-    """Return the builds that are installed in the place of a package, by the package's name."""
     return {b.base: b for b in named_builds(versions, short) if b.base not in versions}
 
 
 def base_of(name: str, short: Mapping[str, str]) -> str:
-    """Return the package of a build; a name that tells of no build is its own."""
     tokens = name.split("-")
     rest = [token for token in tokens if token not in _KINDS]
     if len(rest) == len(tokens) or not rest:

@@ -68,9 +68,7 @@ class PackageList(Value, frozen=True):
 
 def read_list(text: str, python: Version | None = None) -> PackageList:
     """Return the packages that a list names. `python` decides markers; without it the list's own
-    word is taken.
-
-    Raises UsageError for a text that is too long for a list.
+    word is taken. Raises UsageError for a text that is too long for a list.
     """
     if len(text) > MOST_CHARACTERS:
         raise UsageError.of(

@@ -34,7 +34,6 @@ class Want(Value, frozen=True):
     specifier: SpecifierSet
 
     def is_met_by(self, version: Version, locked: Version) -> bool:
-        """Return whether a coordinate, with what a lock installs there, is what is wanted."""
         own = patches(version) if isinstance(self.axis, InterpreterAxis) else [locked]
         return meets(self.specifier, version, own)
 
@@ -85,10 +84,9 @@ def request_of(
     locked: Callable[[], Collection[str]] = tuple,
 ) -> Request:
     """Return the request that the words make; an axis goes by its name, its short name or its
-    package's, with a version as in `python==3.10`, `python 3.10` or `python3.10`.
-
-    `locked` returns the packages of all locks. Raises UsageError for what is no requirement, and
-    for an unknown package or capability, with the nearest known one.
+    package's, with a version as in `python==3.10`, `python 3.10` or `python3.10`. `locked` returns
+    the packages of all locks. Raises UsageError for what is no requirement, and for an unknown
+    package or capability, with the nearest known one.
     """
     asked: dict[str, SpecifierSet] = {}
     beside: dict[str, SpecifierSet] = {}
@@ -128,10 +126,9 @@ def exactly(axis: Axis, version: Version) -> Want:
 
 def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> bool:
     """Return whether a coordinate is what is asked; `releases` are those that it stands for, or the
-    one that is locked.
-
-    A specifier with no more numbers than the coordinate speaks of the coordinate, so that `==2.11`,
-    `<=2.11` and `!=2.11` mean the series 2.11; one with more numbers speaks of releases.
+    one that is locked. A specifier with no more numbers than the coordinate speaks of the
+    coordinate, so that `==2.11`, `<=2.11` and `!=2.11` mean the series 2.11; one with more numbers
+    speaks of releases.
     """
     coarse = [clause for clause in specifier if _numbers(clause) <= len(at.release)]
     fine = [clause for clause in specifier if _numbers(clause) > len(at.release)]
@@ -143,9 +140,6 @@ def meets(specifier: SpecifierSet, at: Version, releases: Iterable[Version]) -> 
 
 
 def unavailable(want: Want, catalogue: Catalogue) -> str:
-    """Return why no coordinate of the axis is what is wanted: `tool has no release >=9: the newest
-    is 2.1`.
-    """
     axis, bounds = want.axis, want.bounds
     if isinstance(axis, InterpreterAxis):
         series = [minor_series(release) for release in axis.releases]
@@ -175,9 +169,6 @@ def releases_of(axis: Axis, at: Version, catalogue: Catalogue) -> tuple[Version,
 def wanted_coordinates(
     request: Request, known: Mapping[str, Iterable[Version]], catalogue: Catalogue
 ) -> dict[str, frozenset[Version]]:
-    """Return, for each axis that something is asked of, which of its known coordinates may be what
-    is asked.
-    """
     return {
         want.axis.name: frozenset(
             version

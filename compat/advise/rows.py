@@ -10,13 +10,12 @@ all axes together; that order).
 """
 
 import datetime
-from collections.abc import Callable, Mapping
-from functools import cache
+from collections.abc import Callable, Iterator
 
-from compat.advise.answer import Advisor
-from compat.advise.proof import TestedCombination, as_published
+from compat.advise.answer import Advisor, as_published
 from compat.advise.request import GOALS, Goal, exactly, label
 from compat.plan.cell import Recipe
+from compat.results.answer import Answer
 from compat.value import Value
 
 
@@ -102,41 +101,27 @@ class AdviceTable(Value, frozen=True):
     rows: tuple[AdviceRow, ...]
 
 
-class ProofWords(Value, frozen=True):
-    """What pages call a proven combination: its verdict, and each capability that fails."""
-
-    verdict: str
-    failing: tuple[str, ...]
-
-
+# What pages call a proven combination: its verdict, and each capability that fails.
+ProofWords = tuple[str, tuple[str, ...]]
 # The lines that install something, with uv and with pip.
 ShellLines = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def advise_rows(
     advisor: Advisor,
-    lines: Callable[[TestedCombination], ShellLines],
-    words: Callable[[TestedCombination], ProofWords],
+    lines: Callable[[Answer], ShellLines],
+    words: Callable[[Answer], ProofWords],
 ) -> AdviceTable:
-    """Return the table of a matrix; `lines` installs a combination, `words` are what pages call
-    it.
-    """
-    snapshot = advisor.snapshot
-    # Each sentence once, by number.
-    sentences: dict[str, int] = {}
+    snapshot, positions = advisor.snapshot, advisor.ranks.positions
+    sentences: dict[str, int] = {}  # each once, by number
 
     def number(text: str) -> int:
         return sentences.setdefault(text, len(sentences))
 
-    capabilities = sorted({name for proof in advisor.proofs for name in (*proof.has, *proof.fails)})
-    numbers = {name: place for place, name in enumerate(capabilities)}
-
-    @cache  # most proofs have the same ones
-    def lacking(has: tuple[str, ...]) -> tuple[int, ...]:
-        known = frozenset(has)
-        return tuple(place for name, place in numbers.items() if name not in known)
-
-    ordered = sorted(advisor.proofs, key=lambda proof: advisor.ranks.of(proof, "best"))
+    distinct = {id(proof.capabilities): proof.capabilities for proof in advisor.proofs}.values()
+    asked = {c.id for every in distinct for c in every if c.status in ("yes", "no")}
+    capabilities = sorted(asked)
+    rows = _rows(advisor, capabilities, number, lines, words)
     return AdviceTable(
         matrix=snapshot.matrix.name,
         subject=snapshot.matrix.subject,
@@ -147,62 +132,61 @@ def advise_rows(
                 name=axis.name,
                 short=axis.short,
                 label=label(axis),
-                coordinates=tuple(map(str, advisor.ranks.positions[axis.name])),
+                coordinates=tuple(map(str, positions[axis.name])),
             )
             for axis in snapshot.matrix.axes
         ),
         refusals=tuple(
-            tuple(
-                number(advisor.refusal(exactly(axis, version)))
-                for version in advisor.ranks.positions[axis.name]
-            )
+            tuple(number(advisor.refusal(exactly(axis, v))) for v in positions[axis.name])
             for axis in snapshot.matrix.axes
         ),
         capabilities=tuple(capabilities),
-        rows=tuple(
-            _row(advisor, proof, lines(proof), words(proof), number, numbers, lacking(proof.has))
-            for proof in ordered
-        ),
+        rows=tuple(rows),
         sentences=tuple(sentences),
     )
 
 
-def _row(
+def _rows(
     advisor: Advisor,
-    proof: TestedCombination,
-    lines: ShellLines,
-    words: ProofWords,
+    capabilities: list[str],
     number: Callable[[str], int],
-    numbers: Mapping[str, int],
-    lacks: tuple[int, ...],
-) -> AdviceRow:
-    uv, pip = lines
-    return AdviceRow(
-        id=proof.id,
-        at=tuple(
-            advisor.ranks.positions[coordinate.axis][coordinate.version]
-            for coordinate in proof.cell.coordinates
-        ),
-        recipe=proof.cell.recipe,
-        verdict=proof.kind,
-        words=number(words.verdict),
-        score=number(proof.score.words),
-        failing=tuple(map(number, words.failing)),
-        tier=proof.tier,
-        outside=proof.outside,
-        changed=proof.changed,
-        versions=tuple(str(version) for _, version in proof.versions),
-        fails=tuple(numbers[name] for name in proof.fails),
-        faults=tuple(numbers[name] for name in proof.faults),
-        lacks=lacks,
-        tested=proof.tested,
-        days=proof.days,
-        last=proof.last,
-        isolation=proof.isolation,
-        stale=tuple(map(number, proof.stale)),
-        lifted=tuple(number(lifted.sentence) for lifted in proof.lifted),
-        published=number(as_published(advisor.snapshot, proof.cell).sentence),
-        uv=tuple(map(number, uv)),
-        pip=tuple(map(number, pip)),
-        rank=Rank(**{goal: advisor.ranks.of(proof, goal) for goal in GOALS}),
-    )
+    lines: Callable[[Answer], ShellLines],
+    words: Callable[[Answer], ProofWords],
+) -> Iterator[AdviceRow]:
+    snapshot, ranks = advisor.snapshot, advisor.ranks
+    numbers = {name: place for place, name in enumerate(capabilities)}
+    # Most proofs have the same capabilities, and then they are one object.
+    lacks: dict[int, tuple[int, ...]] = {}
+    for proof in sorted(advisor.proofs, key=lambda proof: ranks.of(proof, "best")):
+        assert proof.latest is not None, "what is proven ran"
+        same, (verdict, failing) = id(proof.capabilities), words(proof)
+        if same not in lacks:
+            passing = {c.id for c in proof.capabilities if c.status == "yes"}
+            lacks[same] = tuple(n for name, n in numbers.items() if name not in passing)
+        uv, pip = (tuple(map(number, steps)) for steps in lines(proof))
+        yield AdviceRow(
+            id=proof.id,
+            at=tuple(ranks.positions[c.axis][c.version] for c in proof.cell.coordinates),
+            recipe=proof.cell.recipe,
+            verdict=proof.kind,
+            words=number(verdict),
+            score=number(proof.score.words),
+            failing=tuple(map(number, failing)),
+            tier=proof.tier,
+            outside=proof.outside,
+            changed=proof.changed,
+            versions=tuple(str(proof.version(c.axis)) for c in proof.cell.coordinates),
+            fails=tuple(numbers[name] for name in proof.fails),
+            faults=tuple(numbers[name] for name in proof.failing_here),
+            lacks=lacks[same],
+            tested=proof.tested,
+            days=proof.days,
+            last=proof.latest,
+            isolation=proof.isolation,
+            stale=tuple(map(number, proof.outdated)),
+            lifted=tuple(number(lifted.sentence) for lifted in proof.lifted or ()),
+            published=number(as_published(snapshot, proof.cell).sentence),
+            uv=uv,
+            pip=pip,
+            rank=Rank(**{goal: ranks.of(proof, goal) for goal in GOALS}),
+        )

@@ -2,9 +2,15 @@
 
 from typing import Any
 
-from compat.advise.answer import Advisor, Card, Recommended, asked_pins, tested
+from compat.advise.answer import (
+    Advisor,
+    Card,
+    Recommended,
+    asked_pins,
+    tested,
+    tested_capabilities,
+)
 from compat.advise.commands import Commands, Whereabouts, commands
-from compat.advise.proof import tested_capabilities
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import advised_plain
@@ -62,8 +68,8 @@ def advise_command(
     recommended = answer if isinstance(answer, Recommended) else None
     lacking = ""
     if recommended and recommended.best.proof.kind != "works" and not asked.needs:
-        faults = recommended.best.proof.faults
-        came_to = f"it came to {workspace.snapshot.by_id[recommended.best.proof.id].outcome}"
+        faults = recommended.best.proof.failing_here
+        came_to = f"it came to {recommended.best.proof.outcome}"
         verb = "fail" if faults[1:] else "fails"
         what = f"{listed(faults)} {verb}" if faults else came_to
         hint = "--need CAPABILITY asks for no more than you need"
@@ -140,8 +146,7 @@ def advise_command(
 
 
 def advisor_of(workspace: Workspace) -> Advisor:
-    digests = workspace.lock_digests
-    return Advisor(workspace.snapshot, LocksByCell(digests, workspace.lock), digests.versions)
+    return Advisor(workspace.snapshot, LocksByCell(workspace.lock_digests, workspace.lock))
 
 
 def _say_card(workspace: Workspace, card: Card, request: Request, because: str = "") -> None:
@@ -151,10 +156,9 @@ def _say_card(workspace: Workspace, card: Card, request: Request, because: str =
     say(*filter(None, (because, _evidence(workspace, card), proof.score.words)), indent=2)
     if proof.fails:
         titles = {capability.id: capability.title for capability in workspace.described}
-        verdict = workspace.snapshot.by_id[proof.id]
-        failing = failing_words(verdict, lambda name: titles.get(name, name))
+        failing = failing_words(proof, lambda name: titles.get(name, name))
         say(f"  Does not work: {', '.join(failing)}")
-    say(*(f"stale: {reason}" for reason in proof.stale), indent=2)
+    say(*(f"stale: {reason}" for reason in proof.outdated), indent=2)
     say(*(f"caution: {caution}" for caution in card.cautions), indent=2)
     for requirement in card.lifted:
         say(f"  lifted: {requirement.sentence}", f"    {requirement.because}")
@@ -169,7 +173,7 @@ def _say_card(workspace: Workspace, card: Card, request: Request, because: str =
 def _evidence(workspace: Workspace, card: Card) -> str:
     proof, words = card.proof, verdict_words(workspace, card.proof.id)
     return (
-        f"{words}; {tested(proof)}, last on {proof.last}, isolation {proof.isolation}; {proof.id}"
+        f"{words}; {tested(proof)}, last on {proof.latest}, isolation {proof.isolation}; {proof.id}"
     )
 
 
@@ -185,15 +189,22 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
     proof, digest = card.proof, card.lock.digest
     records = workspace.newest_records(proof.id, digest)
     place = Whereabouts(lock=f"matrices/{workspace.name}/locks/{proof.id}.txt")
-    names = ("score", "fails", "faults", "changed", "tested", "days", "last", "isolation", "stale")
     return {
         "id": proof.id,
         "recipe": proof.cell.recipe,
         "verdict": proof.kind,
         "coordinates": {place.axis: place.version for place in proof.cell.coordinates},
-        "versions": dict(proof.versions),
+        "versions": {c.axis: proof.version(c.axis) for c in proof.cell.coordinates},
         "words": verdict_words(workspace, proof.id),
-        **{name: getattr(proof, name) for name in names},
+        "score": proof.score,
+        "fails": proof.fails,
+        "faults": proof.failing_here,
+        "changed": proof.changed,
+        "tested": proof.tested,
+        "days": proof.days,
+        "last": proof.latest,
+        "isolation": proof.isolation,
+        "stale": proof.outdated,
         "cautions": card.cautions,
         "lifted": [
             {"sentence": lifted.sentence, "rule": lifted.rule, "because": lifted.because}

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from compat import questions
+from compat import pipeline
 from compat.cli.arguments import argument, given, option
 from compat.cli.budget import budget_seconds
 from compat.cli.machine import cache_folder, install_variables
@@ -181,10 +181,10 @@ def blame_command(
     folder = cache_folder() / "blame" / workspace.name
     seconds = float(budget_seconds(budget)) if budget else None
     laboratory = LockLaboratory(workspace, folder, steps, seconds)
-    answer = questions.blamed(laboratory, *ends)
+    answer = pipeline.blamed(laboratory, *ends)
     if answer.is_verified and answer.causes:
-        questions.keep_blame(workspace, laboratory, answer)
-    changes = questions.changed_apis(laboratory, answer, install_variables(workspace.index))
+        pipeline.keep_blame(workspace, laboratory, answer)
+    changes = pipeline.changed_apis(laboratory, answer, install_variables(workspace.index))
     spent = laboratory.runs, time.monotonic() - began
     if given.as_json:
         envelope(payload(answer, changes, *spent))

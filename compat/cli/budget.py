@@ -11,7 +11,7 @@ from packaging.version import Version
 from rich.live import Live
 from rich.text import Text
 
-from compat import pipeline, questions
+from compat import pipeline
 from compat.cli.arguments import given
 from compat.cli.machine import interpreter, without_places
 from compat.cli.options import workspace_of
@@ -115,7 +115,7 @@ def run_within(
         session.keep()
     failed = [*totals.failed]
     try:
-        session.files = questions.files_learnt(workspace)
+        session.files = pipeline.files_learnt(workspace)
         session.keep()
     except CompatError as error:
         failed.append(str(error))
@@ -126,7 +126,7 @@ def run_within(
         audit = learnt.Audit(on=workspace.day, seed=earlier.seed, inferred=most, cells=cells)
         learnt.keep_audit(workspace.folder, audit)
     workspace.refresh()
-    disproofs, fell = questions.settled(workspace)
+    disproofs, fell = pipeline.settled(workspace)
     after = coverage(workspace.snapshot)
     if given.as_json:
         document = {
@@ -190,7 +190,7 @@ class _Session:
             facts, resolve, known.conflicts, workspace.day, without_places
         )
         self._locker = locker_of(workspace, "uv")
-        self._prober = questions.prober(workspace, self._learner, probing_locker(workspace))
+        self._prober = pipeline.prober(workspace, self._learner, probing_locker(workspace))
         # What a session asked about has taught what it can.
         asked = learnt.kept_probes(workspace.folder)
         cells = (cell for cell in explore.refused_once(workspace.snapshot) if cell.id not in asked)
@@ -266,7 +266,7 @@ class _Session:
         if entry.cell.recipe == "relaxed" and entry.likely == "broken":
             return self._freed(entry)
         if explore.is_lock_enough(entry):
-            asked = questions.audited(self._workspace, entry.cell, self._locker, self._learner)
+            asked = pipeline.audited(self._workspace, entry.cell, self._locker, self._learner)
             self._take(asked[1])
             return asked[0]
         unknown = Answer(cell=entry.cell, kind="unknown", evidence="none")
@@ -274,7 +274,7 @@ class _Session:
 
     def _freed(self, entry: Answer) -> learnt.AuditedCell:
         cell = entry.cell.id
-        answer = questions.freed(self._workspace, entry.cell, self._locker)
+        answer = pipeline.freed(self._workspace, entry.cell, self._locker)
         if isinstance(answer, Refusal) or explore.is_lock_enough(entry):
             return learnt.audited_free(entry, answer, None, "")
         machine, cancel = self._search.machine, self._search.cancel
@@ -283,7 +283,7 @@ class _Session:
             return learnt.audited_free(
                 entry, answer, None, "", f"this machine has no Python {missing}"
             )
-        run = questions.tried(self._workspace, cell, answer, machine, cancel, _Unseen())
+        run = pipeline.tried(self._workspace, cell, answer, machine, cancel, _Unseen())
         if run is None:
             return learnt.audited_free(entry, answer, None, "")
         names = (package.name for package in run.evidence.installed)

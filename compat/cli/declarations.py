@@ -84,7 +84,7 @@ def discover_command(
     tff --write
     """
     workspace = workspace_of(matrix)
-    discovered = pipeline.discovered(workspace, write)
+    before, after = pipeline.discovered(workspace, write)
     axes = {
         axis.name: [
             str(coordinate.version) for coordinate in axis_coordinates(axis, workspace.rediscovered)
@@ -101,7 +101,6 @@ def discover_command(
             else f"{name}: none"
         )
         print(f"  {' '.join(versions)}")
-    before, after = discovered.before, discovered.after
     path = f"matrices/{workspace.name}/{workspace.catalogue_path.name}"
     if before == after:
         note(f"{path} is current")

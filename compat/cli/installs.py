@@ -14,7 +14,7 @@ import msgspec
 from packaging.version import Version
 
 from compat import pipeline
-from compat.advise.proof import positions
+from compat.advise.answer import positions
 from compat.advise.request import Request, wanted_coordinates
 from compat.cli.arguments import given
 from compat.cli.machine import without_places
@@ -29,7 +29,7 @@ from compat.results.installs import (
     INSTALLABLE,
     PLATFORM_STATES,
     Install,
-    InstallCause,
+    InstallGroup,
     install_causes,
     plain_installs,
     plain_questions,
@@ -59,8 +59,9 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
     """Ask about plain installs: those never asked, newest release first, then the oldest
     answers.
     """
-    questions, before = plain_questions(workspace.feasibility), workspace.learnt.plain
-    newest_first = [question.cell for question in questions if question.cell is not None][::-1]
+    before = workspace.learnt.plain
+    asked = [cell for _, cell, _ in plain_questions(workspace.feasibility) if cell is not None]
+    newest_first = asked[::-1]
     known = [cell for cell in newest_first if cell.id in before]
     cells = [cell for cell in newest_first if cell.id not in before]
     cells = [*cells, *sorted(known, key=lambda cell: before[cell.id].on)][:most]
@@ -111,7 +112,6 @@ def ask_platforms(
     """Ask about what is named, else about all that metadata leaves open: first what was never
     asked, newest release first, then the oldest answers.
     """
-    from compat import questions
 
     every, matrix = installs_on(workspace, platforms), workspace.matrix
     meant = [install for install in every if install.is_open]
@@ -138,7 +138,7 @@ def ask_platforms(
     def ask(install: Install) -> Asked:
         assert install.platform, "this one is of another platform"
         own = facts[install.platform]
-        return questions.asked_elsewhere(workspace, own, install, resolver, without_places)
+        return pipeline.asked_elsewhere(workspace, own, install, resolver, without_places)
 
     def keep(install: Install, asked: Asked) -> None:
         assert install.platform
@@ -411,7 +411,7 @@ def _below_root(workspace: Workspace, path: Path) -> str:
 
 
 def _print_json(
-    workspace: Workspace, installs: Iterable[Install], causes: Iterable[InstallCause]
+    workspace: Workspace, installs: Iterable[Install], causes: Iterable[InstallGroup]
 ) -> None:
     rows = {"installs": [i.row for i in installs], "causes": [cause.row for cause in causes]}
     envelope({"matrix": workspace.name, **rows})

@@ -3,8 +3,7 @@
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
-from compat import pipeline, questions
-from compat.advise.lifted import lifted
+from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.installs import MOST_QUESTIONS, ask_plain, ask_platforms, platforms_named
 from compat.cli.options import (
@@ -22,6 +21,7 @@ from compat.lock.lockfile import Refusal
 from compat.lock.mixed import drift
 from compat.plan.cell import Cell
 from compat.plan.plan import Infeasible, facts_for, lockable_cells, runnable_cells
+from compat.results.lifted import lifted
 from compat.site.lock_facts import LockFacts, lock_facts
 from compat.site.wording import count
 from compat.value import Value
@@ -126,7 +126,7 @@ def lock_command(
             if not given.as_json:
                 _print(line)
     locked = [line.id for line in lines if line.outcome in _LOCKED]
-    disproofs, fell = ((), ()) if check else questions.settled(workspace, locked)
+    disproofs, fell = ((), ()) if check else pipeline.settled(workspace, locked)
     if given.as_json:
         faults = [fault for error in errors for fault in error.faults]
         envelope({"cells": lines, "disproved": disproofs, "fell": fell}, faults)

@@ -159,7 +159,6 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
     """Lock what runs now, and renew what plain installs come to; on stderr, as the plan is what
     this prints. What cannot be locked says so in its shard.
     """
-    from compat import questions
     from compat.cli.installs import ask_plain, ask_platforms, platforms_named
     from compat.cli.this_machine import locker_of, wheels_locker
 
@@ -181,7 +180,7 @@ def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) ->
         for name, trouble in zip(names, pool.map(lock, names), strict=True):
             note(trouble or f"{name} locked")
             locked += [] if trouble else [name]
-    questions.settled(workspace, locked)
+    pipeline.settled(workspace, locked)
     if is_short:
         return
     with contextlib.redirect_stdout(sys.stderr):

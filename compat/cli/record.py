@@ -134,15 +134,15 @@ def record_command(
         raise Exit(_LearntIntake(workspace).learnt(learnt))
     if source is not None:
         raise Exit(_Intake(workspace).records(source, plan, made_by, level))
-    result = pipeline.rejudged(workspace, without_places)
-    for record in result.suite_faults:
+    changed, suite_faults = pipeline.rejudged(workspace, without_places)
+    for record in suite_faults:
         note(f"warning: {record.cell} is not recorded again: {record.outcome}")
     if given.as_json:
-        rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in result.changed]
+        rows = [{"id": record.cell, "outcome": str(record.outcome)} for record in changed]
         envelope({"changed": rows})
         return
-    say(*(f"{record.cell}  {record.outcome}" for record in result.changed))
-    differing = count(len(result.changed), "record differs", "records differ")
+    say(*(f"{record.cell}  {record.outcome}" for record in changed))
+    differing = count(len(changed), "record differs", "records differ")
     note(f"{differing} when judged again")
 
 
@@ -357,7 +357,7 @@ class _Intake:
         """
         workspace, taken = self.workspace, list[PlainAnswer]()
         questions = plain_questions(workspace.feasibility)
-        planned = {q.cell.id: q.cell for q in questions if q.cell is not None}
+        planned = {cell.id: cell for _, cell, _ in questions if cell is not None}
 
         handed_over = decode_answers(files.read(path).decode(errors="replace"), path.name)
         unplanned, known = "is not a plain install of this matrix", workspace.learnt.plain

@@ -2,7 +2,7 @@
 
 import tomlkit
 
-from compat import questions
+from compat import pipeline
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
@@ -43,7 +43,7 @@ def repair_command(
         raise UsageError.of(f"{cell!r} names {count(len(cells), 'cell')}, not one", hint=hint)
     if verify:
         refuse_faulty_suite(workspace)  # before the search, whose answer would be lost
-    repair = questions.repaired(workspace, cells[0], locker_of(workspace, "uv"), not without_rules)
+    repair = pipeline.repaired(workspace, cells[0], locker_of(workspace, "uv"), not without_rules)
     is_tried = verify and repair.lock is not None and bool(repair.refusal)
     outcome = _verified(workspace, repair, isolation) if is_tried else None
     is_broken = isinstance(outcome, Failed) and not is_spurious(outcome)
@@ -105,7 +105,7 @@ def _verified(workspace: Workspace, repair: Repair, isolation: str) -> Outcome |
         note(f"not run, as this machine has no Python {name}; {python_remedy(name)}")
         return None
     with search.progress([repair.cell]) as progress:
-        run = questions.tried(
+        run = pipeline.tried(
             workspace, repair.cell, repair.lock, search.machine, search.cancel, progress
         )
     search.exit_if_interrupted()

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal
 from xml.etree import ElementTree
 
 from compat import files
-from compat.advise.lifted import lifted
 from compat.cli.arguments import option
 from compat.cli.verdicts import RunWords, verdict_words
 from compat.errors import one_line
 from compat.github.markdown import code, inline
 from compat.plan.cell import LANES, Coordinate
 from compat.results.answer import EXCUSED, Answer, representative
+from compat.results.lifted import lifted
 from compat.results.record import Record
 from compat.run.outcome import (
     Failed,

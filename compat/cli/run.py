@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from compat import pipeline, questions
+from compat import pipeline
 from compat.cli.arguments import Exit, given, option
 from compat.cli.clean import make_room
 from compat.cli.machine import disk_mb, interpreter, level_of
@@ -291,7 +291,7 @@ def _run(
     with Progress(expected, options.workers, known=known) as progress:
         result = pipeline.run(workspace, cells, machine, options, interruption.cancel, progress)
     workspace.refresh()
-    disproofs, fell = questions.settled(workspace)
+    disproofs, fell = pipeline.settled(workspace)
     if given.as_json:
         documents = [{**verdict_row(workspace, c), "result": result.outcomes.get(c)} for c in cells]
         envelope({"cells": documents, "disproved": disproofs, "fell": fell})

@@ -14,8 +14,8 @@ from compat.cli.options import MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.declare.capabilities import group_of, with_table
 from compat.errors import UsageError
-from compat.plan.cell import readable_cell, split_platform
-from compat.results.installs import plain_of_cell
+from compat.plan.cell import split_platform
+from compat.results.installs import plain_install
 from compat.results.record import Capability
 from compat.results.table import capability_table, unexplained
 from compat.run.outcome import Failed
@@ -114,8 +114,7 @@ def _print_results(workspace: Workspace, cell: str) -> None:
     faults = {fault.id: fault_words(fault.fault) for fault in verdict.faults}
     say(*verdict.reasons, indent=2)
     say(*(f"caution: {caution}" for caution in verdicts.cautions_of(workspace, cell)), indent=2)
-    asked = readable_cell(cell, workspace.matrix)
-    for install in plain_of_cell(workspace.snapshot, asked) if asked else ():
+    if (install := plain_install(workspace.snapshot, cell)) is not None:
         say(f"  a plain install today: {install_line(install)}")
     say(*answer_lines(verdict.capabilities, faults), indent=2)
     if verdict.helpers:

@@ -56,12 +56,11 @@ from compat.plan.platform import accepted_tags
 from compat.results.answer import Answer
 from compat.results.compare import CellDifference, cell_difference
 from compat.results.judge import judge
-from compat.results.judged import JudgedRun, RefusedCell, record_of, record_of_refusal
+from compat.results.judged import JudgedRun, record_of, record_of_refusal
 from compat.results.record import Record
 from compat.results.record_files import RecordFiles
 from compat.run.checkout import BuiltCheckout, CheckoutWheel
 from compat.run.job import Job
-from compat.run.outcome import Failed
 from compat.value import Value
 from compat.workspace import Workspace
 
@@ -319,12 +318,10 @@ class CheckoutCells:
         return self._added(record_of(attempts, tool=tool, run_url=url, redacted=machine.redacted))
 
     def _refused(self, cell: str, refusal: Refusal, machine: Machine) -> Record:
-        failed = Failed(stage="lock", cause=refusal.cause, subject=refusal.subject)
-        because, moment = machine.redacted(refusal.because), machine.clock()
-        refused = RefusedCell(outcome=failed, because=because, at=moment)
-        name, present = self.workspace.name, self.workspace.context
+        refusal = msgspec.structs.replace(refusal, because=machine.redacted(refusal.because))
+        name, present, moment = self.workspace.name, self.workspace.context, machine.clock()
         return self._added(
-            record_of_refusal(cell, name, refused, present, machine.host, machine.run_url)
+            record_of_refusal(cell, name, refusal, moment, present, machine.host, machine.run_url)
         )
 
     def _added(self, record: Record) -> Record:

@@ -310,9 +310,7 @@ def open_work(snapshot: Snapshot, only: Callable[[Cell], bool] = lambda cell: Tr
         is_open = entry.planned and (entry.obstacle is None or has_lock)
         if not is_open or not only(entry.cell):
             continue
-        overview = entry.overview
-        is_of_lock = overview is None or overview.is_of_lock or entry.lock_digest is None
-        is_run = bool(entry.counted) and is_of_lock
+        is_run = bool(entry.counted) and entry.due != "lock-changed"
         if entry.evidence == "smoke":
             if not is_whole(entry.history.deciding[-1].run):
                 smoked.append(entry.cell)

@@ -71,9 +71,8 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
     @property
     def alone(self) -> Task | None:
-        """The cell that takes longer than a mean shard by itself, else None.
-
-        With such a cell no packing is balanced.
+        """The cell that takes longer than a mean shard by itself, else None. With such a cell no
+        packing is balanced.
         """
         task = max(self.tasks, key=lambda task: task.seconds, default=None)
         overhead = self.shards[0].overhead if self.shards else 0.0
@@ -85,12 +84,9 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
 
 def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
-    """Return the tasks in balanced shards that each end in time.
-
-    The tasks must be some that `tasks_that_fit` returned.
-
-    There are no more shards than it takes to give each as much work as it has overhead: a machine
-    costs its set-up.
+    """Return the tasks in balanced shards that each end in time. The tasks must be some that
+    `tasks_that_fit` returned. There are no more shards than it takes to give each as much work as
+    it has overhead: a machine costs its set-up.
     """
     if not tasks:
         return Packing()
@@ -113,11 +109,8 @@ def packed(tasks: Sequence[Task], budget: Budget) -> Packing:
 
 
 def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
-    """Return those that fit, where the first ones choose first.
-
-    A short one may find room where a long one did not.
-
-    They keep their order, in which `packed` finds room for each of them again.
+    """Return those that fit, where the first ones choose first. A short one may find room where a
+    long one did not. They keep their order, in which `packed` finds room for each of them again.
     """
     listed = tuple(tasks)
     fitting = set(itertools.chain.from_iterable(_assigned(listed, budget)))
@@ -125,9 +118,8 @@ def tasks_that_fit(tasks: Iterable[Task], budget: Budget) -> tuple[Task, ...]:
 
 
 def rounds(tasks: Sequence[Task], budget: Budget) -> Iterator[tuple[Task, ...]]:
-    """Yield what fits into the budget, then what fits when it is spent again.
-
-    It ends when only tasks are left that are too long.
+    """Yield what fits into the budget, then what fits when it is spent again. It ends when only
+    tasks are left that are too long.
     """
     waiting = tasks
     while taken := set(tasks_that_fit(waiting, budget)):

@@ -125,9 +125,8 @@ def refuse_elsewhere(text: str, matrix: Matrix) -> None:
 
 
 def parse_cell(text: str, matrix: Matrix) -> Cell:
-    """Return the cell of that id, whether or not the catalogue knows its coordinates.
-
-    Raises UsageError naming the part of the id that does not fit the matrix.
+    """Return the cell of that id, whether or not the catalogue knows its coordinates. Raises
+    UsageError naming the part of the id that does not fit the matrix.
     """
     refuse_elsewhere(text, matrix)
     place, plus, recipe = text.partition("+")
@@ -155,7 +154,6 @@ def readable_cell(text: str, matrix: Matrix) -> Cell | None:
 
 
 def unread_cell(text: str, matrix: Matrix) -> Cell:
-    """Return the cell of an id that the axes of the matrix cannot read any more."""
     recipe = _recipe(text.partition("+")[2])
     return Cell(matrix=matrix.name, coordinates=(), recipe=recipe, unread=text)
 
@@ -196,10 +194,6 @@ def axis_coordinates(axis: Axis, catalogue: Catalogue) -> tuple[Coordinate, ...]
 
 
 def product(matrix: Matrix, catalogue: Catalogue) -> Iterator[tuple[Coordinate, ...]]:
-    """Yield every combination of coordinates once, in axis order.
-
-    The recipes multiply them later.
-    """
     return itertools.product(*(axis_coordinates(axis, catalogue) for axis in matrix.axes))
 
 

@@ -65,10 +65,8 @@ def conflict(
     refused: Mapping[Version, Sequence[RefusingAxis]],
     unusable: Mapping[Version, str],
 ) -> Obstacle:
-    """Return the obstacle of a cell in which each usable release refuses a coordinate.
-
-    An axis that all of them refuse is named alone; else each release is told with the first that it
-    refuses.
+    """Return the obstacle of a cell in which each usable release refuses a coordinate. An axis that
+    all of them refuse is named alone; else each release is told with the first that it refuses.
     """
     coordinate = cell.on(subject.name)
     by_axis = [{refusing.axis.name: refusing for refusing in each} for each in refused.values()]
@@ -106,9 +104,8 @@ def conflict(
 
 
 def by_reason(reasons: Mapping[Version, str]) -> str:
-    """Return one clause for each reason.
-
-    For example `1.0 is yanked; each of 1.1, 1.2 requires Python >=3.10`.
+    """Return one clause for each reason. For example `1.0 is yanked; each of 1.1, 1.2 requires
+    Python >=3.10`.
     """
     return "; ".join(
         f"each of {listed} {reason}" if " " in listed else f"{listed} {reason}"
@@ -117,7 +114,6 @@ def by_reason(reasons: Mapping[Version, str]) -> str:
 
 
 def grouped(reasons: Mapping[Version, str]) -> dict[str, str]:
-    """Return the versions of each reason: a few one by one, of many the first and the last."""
     versions: dict[str, list[str]] = {}
     for version, reason in reasons.items():
         versions.setdefault(reason, []).append(str(version))
@@ -142,9 +138,8 @@ class Installable:
     def can_install(
         self, release: Release, python: Version, ignores: bool = False, is_named: bool = False
     ) -> bool:
-        """Return whether the release has a file for the interpreter.
-
-        `ignores` sets `Requires-Python` aside; one that `is_named` may be yanked.
+        """Return whether the release has a file for the interpreter. `ignores` sets
+        `Requires-Python` aside; one that `is_named` may be yanked.
         """
         tags = accepted_tags(python, self._matrix.platform)
         return any(
@@ -632,10 +627,6 @@ class Feasibility:
         return Obstacle(kind="undated", between=(coordinate.text,), because=because)
 
     def fitting(self, cell: Cell) -> tuple[Release, ...]:
-        """Return the subject's releases that can stand in the cell, oldest first.
-
-        They can be installed here, admit every other coordinate, and what they pin can be had.
-        """
         return tuple(r for r in self._fitting(cell) if self._dead_end(cell, r) is None)
 
     def _fitting(self, cell: Cell) -> tuple[Release, ...]:
@@ -651,10 +642,8 @@ class Feasibility:
         return self._fitted[2]
 
     def subject_release(self, cell: Cell, until: datetime.datetime | None = None) -> Release | None:
-        """Return the newest fitting release of the subject's coordinate by that moment.
-
-        As with a resolver a final release goes before a pre-release. None for a cell that is not
-        feasible.
+        """Return the newest fitting release of the subject's coordinate by that moment. As with a
+        resolver a final release goes before a pre-release. None for a cell that is not feasible.
         """
         releases = sorted(
             self.fitting(cell), key=lambda r: (not r.version.is_prerelease, r.version), reverse=True
@@ -671,9 +660,6 @@ class Feasibility:
         return min((date for date in dates if date is not None), default=None)
 
     def relaxations(self, cell: Cell) -> dict[str, Relaxation]:
-        """Return what a relaxed cell may change, by normalised name: what the rules relax, and each
-        other package that the subject requires and that is on no axis.
-        """
         if cell.recipe != "relaxed":
             return {}
         subject, python = cell.on(self._subject.name).version, cell.on(self._python).version
@@ -720,9 +706,8 @@ class Feasibility:
         return self._metadata.get(version)
 
     def moved(self, cell: Cell, axis: str, where: Outside = "moved") -> bool:
-        """Return whether every usable release of the subject refuses the coordinate.
-
-        With `older` or `newer`: whether it lies below, or above, all that they admit.
+        """Return whether every usable release of the subject refuses the coordinate. With `older`
+        or `newer`: whether it lies below, or above, all that they admit.
         """
         subject, python = cell.on(self._subject.name).version, cell.on(self._python).version
         coordinate = cell.on(axis).version
@@ -871,10 +856,9 @@ class Feasibility:
         relaxation: Relaxation,
         winners: dict[str, Relaxation],
     ) -> bool:
-        """Whether a relaxation changes what a release asks for.
-
-        A pin that stays as it is counts, because a relaxed package is free of the cell's date; so
-        does what may be asked for deep in the tree, because only a resolver knows.
+        """Whether a relaxation changes what a release asks for. A pin that stays as it is counts,
+        because a relaxed package is free of the cell's date; so does what may be asked for deep in
+        the tree, because only a resolver knows.
         """
         releases = self.subject_releases(subject)
         if relaxation.ignore_requires_python:

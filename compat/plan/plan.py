@@ -78,10 +78,9 @@ class Plan(Value, frozen=True, kw_only=True):
 
 
 def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None = None) -> Plan:
-    """Return the plan of all cells: each place under each recipe that asks its own there.
-
-    With `here`, the interpreter series that this machine has, a cell whose interpreter is missing
-    is infeasible too.
+    """Return the plan of all cells: each place under each recipe that asks its own there. With
+    `here`, the interpreter series that this machine has, a cell whose interpreter is missing is
+    infeasible too.
     """
     facts = Feasibility(matrix, catalogue)
     fates = tuple(fate_of(facts, cell, here) for cell in every_cell(facts))
@@ -95,10 +94,6 @@ def plan(matrix: Matrix, catalogue: Catalogue, here: frozenset[Version] | None =
 
 
 def every_cell(facts: Feasibility) -> Iterator[Cell]:
-    """Yield every cell once: places in axis order, at each place the recipes.
-
-    Where no rule relaxes anything, `relaxed` would ask what `dated` asks, so there is no such cell.
-    """
     for place in product(facts.matrix, facts.catalogue):
         for recipe in RECIPES:
             cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe=recipe)
@@ -112,16 +107,15 @@ def is_asked(facts: Feasibility, cell: Cell) -> bool:
 
 def fate_of(facts: Feasibility, cell: Cell, here: frozenset[Version] | None = None) -> Fate:
     obstacle = facts.obstacle(cell)
-    if obstacle is None and here is not None:
-        obstacle = _no_interpreter(facts.matrix, cell, here)
+    python = cell.on(facts.matrix.interpreters.name)
+    if obstacle is None and here is not None and python.version not in here:
+        name = python_name(python.version, facts.matrix.platform)
+        because = f"this machine has no Python {name}; {python_remedy(name)}"
+        obstacle = Obstacle(kind="no-interpreter", between=(python.text,), because=because)
     return Feasible(cell=cell) if obstacle is None else Infeasible(cell=cell, obstacle=obstacle)
 
 
 def counts(fates: Iterable[Fate]) -> dict[str, Counter[str]]:
-    """Return, by recipe, how many cells have which fate.
-
-    A fate is `feasible`, or the kind of the obstacle.
-    """
     table: dict[str, Counter[str]] = {recipe: Counter() for recipe in RECIPES}
     for fate in fates:
         table[fate.cell.recipe][
@@ -141,15 +135,6 @@ def unneeded_faults(plan: Plan, matrix: Matrix, source: str) -> tuple[Fault, ...
         for index, rule in enumerate(matrix.rules)
         if rule.name in plan.unneeded
     )
-
-
-def _no_interpreter(matrix: Matrix, cell: Cell, versions: frozenset[Version]) -> Obstacle | None:
-    python = cell.on(matrix.interpreters.name)
-    if python.version in versions:
-        return None
-    name = python_name(python.version, matrix.platform)
-    because = f"this machine has no Python {name}; {python_remedy(name)}"
-    return Obstacle(kind="no-interpreter", between=(python.text,), because=because)
 
 
 def _needed(facts: Feasibility, fate: Fate) -> Iterator[Rule]:
@@ -182,9 +167,8 @@ class Extension(Value, frozen=True, kw_only=True):
 
 
 def extensions(facts: Feasibility) -> Iterator[Extension]:
-    """Yield every version that the axes beside the subject could be extended by, oldest first.
-
-    Of a package this is its newest series alone, as moving the upper bound takes in all before it.
+    """Yield every version that the axes beside the subject could be extended by, oldest first. Of a
+    package this is its newest series alone, as moving the upper bound takes in all before it.
     """
     newest = facts.newest
     if set(newest) < {axis.name for axis in facts.matrix.axes}:
@@ -348,8 +332,6 @@ def lane_axis(matrix: Matrix, cell: Cell) -> PackageAxis | None:
 
 
 def lockable_cells(facts: Feasibility) -> Iterator[Cell]:
-    # Yield every cell of the plan, then those of the lanes, then those that a proposal to extend
-    # the matrix waits for: what may have a lock and records.
     yield from every_cell(facts)
     yield from lane_cells(facts)
     yield from (extension.trial for extension in extensions(facts) if extension.trial is not None)
@@ -397,8 +379,6 @@ def _with_lowest(facts: Feasibility) -> Feasibility:
 
 
 def why_not_lowest(facts: Feasibility, cell: Cell, requirement: Requirement, has: Version) -> str:
-    # Return why a cell of the lane `lowest` has another version than the lowest that its subject
-    # declares of a package; empty where the catalogue does not tell.
     name, known = canonicalize_name(requirement.name), _with_lowest(facts)
     axis = next((axis for axis in known.matrix.packages if axis.normalised_name == name), None)
     if axis is None or name not in {package.name for package in facts.catalogue.lowest}:
@@ -437,8 +417,6 @@ def _lowest(facts: Feasibility) -> Iterator[Cell]:
 
 
 def _lowest_place(facts: Feasibility, place: dict[str, Coordinate]) -> Cell | None:
-    # The lowest cell with the Python and the subject of the place; None where the subject cannot be
-    # installed, or nothing of some axis can.
     matrix = facts.matrix
 
     def cell_at(chosen: dict[str, Coordinate]) -> Cell:
@@ -483,14 +461,10 @@ def refuse_empty(matrix: Matrix, catalogue: Catalogue) -> None:
 
 
 def named_cells(facts: Feasibility, patterns: Iterable[str]) -> tuple[Cell, ...]:
-    """Return the cells that ids and globs name, each once.
-
-    They stand in the order of the patterns, then of the plan. A glob names cells of lanes only
-    where it has a `+`.
-
-    Raises UsageError for an id outside the product, and for a glob that matches nothing;
-    NothingToDo when the matrix has no cells at all, EmptyLane when globs name lanes alone that have
-    none.
+    """Return the cells that ids and globs name, each once. They stand in the order of the patterns,
+    then of the plan. A glob names cells of lanes only where it has a `+`. Raises UsageError for an
+    id outside the product, and for a glob that matches nothing; NothingToDo when the matrix has no
+    cells at all, EmptyLane when globs name lanes alone that have none.
     """
     return _named(facts, patterns, planned_cell)
 
@@ -572,8 +546,6 @@ LOCAL_RECIPES: tuple[Recipe, ...] = ("fresh", "relaxed")
 
 
 def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) -> Feasibility:
-    # Return what rules and metadata say about cells in which the release is the only one of the
-    # subject; its version has no local part.
     subject = matrix.subject_axis
     axes = tuple(
         msgspec.structs.replace(axis, select=Selector(prereleases=True))
@@ -590,8 +562,6 @@ def facts_of_checkout(matrix: Matrix, catalogue: Catalogue, release: Release) ->
 
 
 def checkout_cells(facts: Feasibility) -> Iterator[Cell]:
-    # Yield every cell of the checkout: places in axis order, at each place the recipes; then those
-    # of the lanes.
     name, subject = facts.matrix.name, facts.matrix.subject
     for place in product(facts.matrix, facts.catalogue):
         for recipe in LOCAL_RECIPES:
@@ -621,7 +591,6 @@ def released_cell(cell: Cell, subject: str, version: Version) -> Cell:
 
 
 def explain(facts: Feasibility, cell: Cell) -> tuple[str, ...]:
-    """Return what was asked and found, question by question; the last line is the fate."""
     matrix = facts.matrix
     python = (
         f"Python {cell.on(matrix.interpreters.name).version}: as {facts.patch(cell)} on"

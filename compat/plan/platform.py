@@ -93,9 +93,8 @@ def admits(requires_python: SpecifierSet | None, patch: Version) -> bool:
 
 
 def is_too_old(requires_python: SpecifierSet | None, patch: Version) -> bool:
-    """Return whether the interpreter lies below what a `Requires-Python` begins with.
-
-    Of packages deep in the tree uv heeds only this: https://docs.astral.sh/uv/concepts/resolution/
+    """Return whether the interpreter lies below what a `Requires-Python` begins with. Of packages
+    deep in the tree uv heeds only this: https://docs.astral.sh/uv/concepts/resolution/
     (2026-11-22).
     """
     return any(

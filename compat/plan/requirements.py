@@ -26,9 +26,8 @@ class Asked(Value, frozen=True, kw_only=True):
 def active(
     published: Published | None, markers: dict[str, str], extras: Sequence[str] = ()
 ) -> tuple[Asked, ...]:
-    """Return the requirements that hold under the marker values, and those of the extras.
-
-    An unreadable requirement is left out: what a resolver cannot read it ignores, too.
+    """Return the requirements that hold under the marker values, and those of the extras. An
+    unreadable requirement is left out: what a resolver cannot read it ignores, too.
     """
     if published is None:
         return ()

@@ -103,10 +103,9 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
 
 
 def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
-    """Return the schedule of a matrix from that day on; without a policy nothing moves.
-
-    Of the moves that are due it has the newest that the calendar allows, and below it the best that
-    runs support. Of packages only what has come out is known, of Python also what upstream plans.
+    """Return the schedule of a matrix from that day on; without a policy nothing moves. Of the
+    moves that are due it has the newest that the calendar allows, and below it the best that runs
+    support. Of packages only what has come out is known, of Python also what upstream plans.
     """
     until = months_later(day, 12 * years)
     evaluation = evaluation_on(snapshot, day)
@@ -116,11 +115,11 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
     if evaluation is not None:
         axes = [axis for axis in evaluation.as_of.others if axis.name in evaluation.as_of.floors]
         for axis in axes:
-            coming += (
-                scheduled_move
-                for scheduled_move in _coming(evaluation, axis)
-                if scheduled_move.on <= until
-            )
+            before = evaluation.as_of.floors[axis.name]
+            for step in steps_of(evaluation, axis).every:
+                move = _move(evaluation, axis, step, before)
+                before = step.version
+                coming += [move] if move.on <= until else []
             bars += _bars(evaluation.as_of, axis)
         coming.sort(key=lambda move: (move.on, move.axis))
 
@@ -145,13 +144,6 @@ def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule
         minimums=minimums,
         bars=tuple(bars),
     )
-
-
-def _coming(evaluation: Evaluation, axis: Axis) -> Iterator[ScheduledMove]:
-    before = evaluation.as_of.floors[axis.name]
-    for step in steps_of(evaluation, axis).every:
-        yield _move(evaluation, axis, step, before)
-        before = step.version
 
 
 def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) -> ScheduledMove:
@@ -292,7 +284,6 @@ class _Prospect(StrictValue, frozen=True, kw_only=True):
 
 
 def outlooks(snapshot: Snapshot, day: datetime.date) -> tuple[Outlook, ...]:
-    # Return the outlook of each floor on that day, in the order of the axes; none without a policy.
     evaluation = evaluation_on(snapshot, day)
     if evaluation is None:
         return ()

@@ -127,10 +127,8 @@ def rule_of(window: Window) -> str:
 
 
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
-    """Return the versions of an axis whose release date is known, oldest first.
-
-    Of the interpreter axis these are the series from the axis's oldest on, also those that upstream
-    only plans.
+    """Return the versions of an axis whose release date is known, oldest first. Of the interpreter
+    axis these are the series from the axis's oldest on, also those that upstream only plans.
     """
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
@@ -178,10 +176,7 @@ def allowed_on(
     day: datetime.date, known: Iterable[Slot], bad: Iterable[Version] = ()
 ) -> Slot | None:
     """Return the newest slot that the calendar has reached on that day; None before the first.
-
-    `bad` are passed over.
-
-    By `months` it is never a version younger than that: the safe rule.
+    `bad` are passed over. By `months` it is never a version younger than that: the safe rule.
     """
     barred = frozenset(bad)
     reached = (s for s in known if s.on is not None and s.on <= day and s.version not in barred)
@@ -194,9 +189,8 @@ def hold_on(policy: Policy, axis: str, day: datetime.date) -> Hold | None:
 
 
 def hold_words(hold: Hold, floor: Version, dated: bool = True) -> str:
-    """Return a hold in words, without an end: up to where, until when, and why.
-
-    A floor above its hold stays where it is, and may come back to where the hold is.
+    """Return a hold in words, without an end: up to where, until when, and why. A floor above its
+    hold stays where it is, and may come back to where the hold is.
     """
     until = f" until {hold.until}" if dated else ""
     back = f", which lets it come back to {hold.at}" if hold.at < floor else ""
@@ -245,7 +239,6 @@ class AsOf:
 
     @property
     def as_of_today(self) -> str:
-        """What marks a fact without a date in a look back, such as what the index has."""
         return f" (as of {self.snapshot.day})" if self.looks_back else ""
 
     @cached_property
@@ -260,9 +253,8 @@ class AsOf:
 
     @property
     def newest_python(self) -> Version:
-        """The newest series that the newest release admits, else that of the matrix.
-
-        What the release asks of packages is read for it.
+        """The newest series that the newest release admits, else that of the matrix. What the
+        release asks of packages is read for it.
         """
         published = None if self.newest is None else self.newest[1].published
         python = None if published is None else published.requires_python
@@ -326,10 +318,6 @@ class AsOf:
     def calendar(
         self, axis: str, day: datetime.date | None = None, up_to: Version | None = None
     ) -> Slot | None:
-        """Return what the window allows as the axis's floor on the day, holds left aside.
-
-        With `up_to` nothing newer than that counts.
-        """
         known = (slot for slot in self.slots[axis] if up_to is None or slot.version <= up_to)
         return allowed_on(day or self.day, known, self.bad(axis))
 
@@ -360,8 +348,6 @@ class AsOf:
         return self._pin(published, axis)
 
     def releases(self, axis: Axis, version: Version) -> tuple[Version, ...]:
-        # Return the releases under a coordinate of a package axis, oldest first; none of an
-        # interpreter.
         if isinstance(axis, InterpreterAxis):
             return ()
         package = self.catalogue.of(axis)
@@ -422,9 +408,7 @@ def package_words(axis: Axis) -> str:
 
 def until(catalogue: Catalogue, day: datetime.date) -> Catalogue:
     """Return the catalogue as it was at the end of that day: without files that came later, or
-    whose time is unknown.
-
-    A package whose index gives no times at all is kept whole.
+    whose time is unknown. A package whose index gives no times at all is kept whole.
     """
     return Catalogue(packages=tuple(_until(package, day) for package in catalogue.packages))
 
@@ -486,7 +470,6 @@ class PromisedPlaces:
         return above if floor is None else above | {floor}
 
     def corners(self, axis: str, floor: Version) -> tuple[Place, ...]:
-        """Return the places at which a floor of the axis at that version is asked, in order."""
         places = self.having(axis, floor)
         if not places:
             return ()
@@ -497,7 +480,6 @@ class PromisedPlaces:
         return outer or (places[0], places[-1])
 
     def having(self, axis: str, version: Version) -> tuple[Place, ...]:
-        """Return every place with that version that is promised and can be had, in order."""
         spans = [
             frozenset((version,)) if name == axis else self.promised(name) for name in self.names
         ]
@@ -510,7 +492,6 @@ class PromisedPlaces:
         return any(entry.obstacle is None or entry.is_tested for entry in recipes)
 
     def absence(self, axis: str, version: Version) -> str:
-        """Return why no cell says anything about that version; empty when one can."""
         if self.as_of.newest is None:
             return f"{self.as_of.matrix.subject_axis.package} has no release that is not yanked"
         if version not in self.as_of.existing[axis]:
@@ -541,8 +522,6 @@ class PromisedPlaces:
         return f"the plan rules out every cell of {what}{which}, such as {cell}: {because}"
 
     def obstacle(self, axis: str, version: Version) -> str:
-        # Return the first fact that rules out the newest release with that version as published;
-        # empty where none does.
         known = min(self._obstacles(axis, version, as_published=True), default=None)
         return "" if known is None else known[-1]
 
@@ -664,8 +643,6 @@ def _known(entry: Answer, as_of: AsOf) -> Iterator[str]:
 
 
 def objection(evidence: CellEvidence, policy: Policy) -> Objection | None:
-    """Return what one cell leaves to object to; None where it supports the floor often enough."""
-
     def says(against: Against, because: str) -> Objection:
         return Objection(against=against, because=because, cells=(cell,))
 
@@ -770,7 +747,6 @@ class Evaluation:
         self, axis: str, current: Version, to: Version
     ) -> Iterator[tuple[str, str, tuple[str, ...]]]:
         """Yield a cell with the other version, one with the current, what fails in the first alone.
-
         Each representative cell of the other version is held against that of the place which
         differs from it in this axis alone, where that can be had.
         """
@@ -828,12 +804,11 @@ class Evaluation:
         return [cell_evidence(entry, as_of) for entry in (deciding, *others)]
 
     def _deciding(self, able: Sequence[Answer]) -> Answer:
-        """The cell that decides a place, among those that can be had, strictest recipe first.
-
-        The representative cell says what the place comes to. Where that is working, in full or in
-        part, a cell that supports the floor decides, rather one with enough runs; where it is
-        broken or unknown, one that has not run yet and may still work, rather one with a lock; else
-        a broken one of the laxest recipe: where that fails, no other does better.
+        """The cell that decides a place, among those that can be had, strictest recipe first. The
+        representative cell says what the place comes to. Where that is working, in full or in part,
+        a cell that supports the floor decides, rather one with enough runs; where it is broken or
+        unknown, one that has not run yet and may still work, rather one with a lock; else a broken
+        one of the laxest recipe: where that fails, no other does better.
         """
         best = representative(able)
         match best.kind:

@@ -473,12 +473,12 @@ class _Mover:
         # first; None where no lock tells.
         if isinstance(self.axis, InterpreterAxis) or self.as_of.looks_back:
             return None
-        snapshot, name = self.as_of.snapshot, self.axis.normalised_name
+        by_id, name = self.as_of.snapshot.by_id, self.axis.name
+        supporting = (by_id[c.cell] for proof in proofs for c in proof.evidence if c.supports)
         ran = [
             version
-            for cell in (cell for proof in proofs for cell in proof.evidence if cell.supports)
-            if snapshot.by_id[cell.cell].cell.on(self.axis.name).version == to
-            and (version := snapshot.versions(cell.cell).get(name)) is not None
+            for known in supporting
+            if known.cell.on(name).version == to and (version := known.pinned(name)) is not None
         ]
         lowest, first = min(ran, default=None), next(iter(self.as_of.releases(self.axis, to)), None)
         return None if lowest == first else lowest

@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Literal, get_args
 import msgspec
 from packaging.version import Version
 
+from compat.lock.lock_text import locked_version
 from compat.plan.cell import RECIPES, Cell, Recipe
 from compat.plan.feasible import Obstacle
+from compat.results.lifted import Lifted
 from compat.results.record import Capability, involved_in_refusal
 from compat.results.runs import Counted, History, Ran
 from compat.run.evidence import Isolation
 from compat.run.outcome import Failed, Outcome, begins_with, is_of_machine
-from compat.value import StrictValue, Value, derive
+from compat.value import StrictValue, derive
 
 if TYPE_CHECKING:
     from compat.results.snapshot import Snapshot
@@ -45,9 +47,8 @@ class CapabilityFault(StrictValue, frozen=True, kw_only=True):
 
 
 def blame_of(capability: Capability, faults: Iterable[CapabilityFault]) -> Blame:
-    """Return whose fault a failing capability is: the first that is about it and how it fails.
-
-    What a machine can be at fault for is no known fault of a release.
+    """Return whose fault a failing capability is: the first that is about it and how it fails. What
+    a machine can be at fault for is no known fault of a release.
     """
     failed = capability.failed
     about = (f for f in faults if f.id == capability.id)
@@ -165,41 +166,16 @@ class KnownRefusal(StrictValue, frozen=True, kw_only=True):
         )
 
 
-class ProvingRuns(Value, frozen=True, array_like=True):
-    """The runs that count on the lock that a cell has now, of its whole suite where there are such:
-    how many, on how many days, the isolation of the newest, and whether it was of today's suite.
-    """
-
-    count: int
-    days: int
-    isolation: Isolation
-    is_of_today: bool
-
-
-class RunOverview(Value, frozen=True, array_like=True):
-    """What the runs of a cell up to a day say beside its kind, so that a question about all cells
-    need not read the runs of each.
-
-    `first` is when the oldest started, `newest` the day of the newest. Of that one `is_of_lock`
-    says whether it was on the lock that the cell has now, `is_of_suite` whether it has nothing to
-    learn from today's suite, `settled` whether the same again would say the same: it counts, or its
-    outcome is lasting.
-
-    Of those that count `outdated` says why they no longer answer, `is_whole` whether the whole
-    suite could say no more, `asks_as_today` whether the newest was of today's suite, `has_failures`
-    whether a capability failed in any. `proof` is None where the newest was on another lock.
-    """
-
-    first: datetime.datetime
-    newest: datetime.date
-    is_of_lock: bool
-    is_of_suite: bool
-    settled: bool
-    outdated: tuple[str, ...]
-    is_whole: bool
-    asks_as_today: bool
-    has_failures: bool
-    proof: ProvingRuns | None
+Reason = Literal[
+    "never-run",
+    "lock-changed",
+    "suite-changed",
+    "flaky",
+    "spurious-last",
+    "stale",
+    "smoke-only",
+    "asked",
+]
 
 
 class Answer(StrictValue, frozen=True, kw_only=True):
@@ -215,9 +191,19 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     `obstacle` is why the plan rules it out, `refusal` why it fails though nothing ran.
     `lock_digest` is None when it has no lock now. `planned` is false for a cell that has records
-    but no longer stands in the plan. `is_unchanged` says of a relaxed cell that its lock keeps
-    every published requirement. `history` has the runs, `overview` what they say without reading
-    them, None where there is none up to the day.
+    but no longer stands in the plan.
+
+    `history` has the runs. What they say is told without reading them: `first` is when the oldest
+    started, `newest` the day of the newest; `due` why the cell is worth a run; `outdated` why the
+    runs that count no longer answer today's question; `asks_as_today` whether the newest of these
+    was of today's suite. `tested` is how many count on the lock that the cell has now, of the whole
+    suite where there are such, on how many `days`; `isolation` and `is_of_today` are of the newest
+    of them.
+
+    `locked` has the version of each axis in the lock, empty where it has none; `lifted` the
+    published requirements that a relaxed lock does not keep, None where there is no such lock;
+    `outside` how many of its versions of the axes, Python among them, the release itself excludes.
+    `untried` is what today's suite asks and the runs did not.
     """
 
     cell: Cell
@@ -239,9 +225,20 @@ class Answer(StrictValue, frozen=True, kw_only=True):
     refusal: KnownRefusal | None = None
     lock_digest: str | None = None
     planned: bool = True
-    is_unchanged: bool = False
     history: History = History()
-    overview: RunOverview | None = None
+    first: datetime.datetime | None = None
+    newest: datetime.date | None = None
+    due: Reason | None = None
+    outdated: tuple[str, ...] = ()
+    asks_as_today: bool = False
+    tested: int = 0
+    days: int = 0
+    isolation: Isolation = "L0"
+    is_of_today: bool = False
+    locked: tuple[str, ...] = ()
+    lifted: tuple[Lifted, ...] | None = None
+    outside: int = 0
+    untried: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:
@@ -254,6 +251,20 @@ class Answer(StrictValue, frozen=True, kw_only=True):
 
     def failing(self, *faults: Blame) -> tuple[str, ...]:
         return tuple(sorted(fault.id for fault in self.faults if fault.fault in faults))
+
+    @property
+    def failing_here(self) -> tuple[str, ...]:
+        """The capabilities that fail by the combination, as far as is known."""
+        return self.failing("combination", "unexplained")
+
+    @property
+    def fails(self) -> tuple[str, ...]:
+        return tuple(sorted(c.id for c in self.capabilities if c.status == "no"))
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the lock of a relaxed cell keeps every published requirement."""
+        return self.planned and self.lifted == ()
 
     @property
     def recipe(self) -> Recipe:
@@ -277,6 +288,49 @@ class Answer(StrictValue, frozen=True, kw_only=True):
     @property
     def is_tested(self) -> bool:
         return self.evidence in ("tested", "smoke")
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether it ran on the lock it has now, and works, wholly or in part."""
+        return self.tested > 0 and self.kind in ("works", "partial")
+
+    def pinned(self, axis: str) -> Version | None:
+        pins = zip(self.cell.coordinates, self.locked, strict=False)
+        text = next((text for coordinate, text in pins if coordinate.axis == axis), "")
+        return locked_version(text) if text else None
+
+    def version(self, axis: str) -> Version:
+        """Return what the lock installs on an axis; of an interpreter, the series."""
+        return self.pinned(axis) or self.cell.on(axis).version
+
+    @property
+    def doubts(self) -> int:
+        """How much does not work, or is not known to, by the combination; tests that did not run to
+        their end count as one more.
+        """
+        stopped = self.kind == "partial" and not self.score.finished
+        return self.score.combination + len(self.untried) + int(stopped)
+
+    @property
+    def tier(self) -> int:
+        """What is recommended first: 0 where the release is published for these versions and works
+        for the most part, 1 where all works that today's suite asks of the combination.
+        """
+        asked = self.score.asked + len(self.untried)
+        if not self.outside and mostly_works(self.doubts, asked):
+            return 0
+        return min(self.doubts, 1) + 1
+
+    @property
+    def changed(self) -> int:
+        return sum(len(requirement.packages) for requirement in self.lifted or ())
+
+
+def mostly_works(failing: int, asked: int) -> bool:
+    """Whether so few of the capabilities that were asked fail that what else speaks for a
+    combination counts more: at most one in ten, a choice.
+    """
+    return 10 * failing <= asked
 
 
 # Names tell some states more exactly than the verdict does: a plain install of today is not known
@@ -327,9 +381,6 @@ def verdict_clause(verdict: Answer) -> str:
 
 
 def by_evidence(name: str, verdict: Answer) -> str:
-    """Return the name of a state as the verdict's evidence shows it: that of a run of the core
-    alone has a name of its own.
-    """
     is_smoke = verdict.evidence == "smoke" and name in SMOKE_STATES
     return f"{name}-smoke" if is_smoke else name
 
@@ -356,10 +407,6 @@ _RECIPE_RANK: dict[Recipe, int] = {"fresh": 0, "dated": 1, "relaxed": 2}
 
 
 def representative(entries: Iterable[Answer]) -> Answer:
-    """Return the cell that represents the entries: those of one place, or of a release's places.
-
-    Raises ValueError without any entry.
-    """
     places: dict[str, list[Answer]] = {}
     for entry in entries:
         places.setdefault(entry.cell.place, []).append(entry)
@@ -367,10 +414,6 @@ def representative(entries: Iterable[Answer]) -> Answer:
 
 
 def representative_of_release(entries: Iterable[Answer]) -> Answer:
-    """Return the cell that represents a release, of all its cells or of those that can answer.
-
-    Raises ValueError without any entry.
-    """
     every = tuple(entries)
     is_whole = any(
         entry.evidence == "tested" and entry.kind in ("works", "partial") for entry in every

@@ -36,22 +36,23 @@ from compat.results.answer import (
     EvidenceKind,
     Kind,
     KnownRefusal,
-    RunOverview,
+    Reason,
     Score,
 )
 from compat.results.clauses import Clause, Disproof, FileClause
 from compat.results.judge import EvaluationContext
 from compat.results.learnt import PlainAnswer
+from compat.results.lifted import Lifted
 from compat.results.record import Capability, Record
 from compat.results.record_files import DayFile, RecordFiles
 from compat.results.runs import CellRuns, History, Run
-from compat.results.snapshot import Snapshot, UntriedCell
+from compat.results.snapshot import Snapshot, Untried
 from compat.run.evidence import Isolation
-from compat.run.outcome import Failed, Passed, parse_outcome
+from compat.run.outcome import Failed, Outcome, Passed, parse_outcome
 from compat.value import LazyMapping, encode_hook
 
 T = TypeVar("T")
-VERSION = 1
+VERSION = 2
 # How many days of a matrix are kept: today, and another one that was asked about.
 _MOST_DAYS = 2
 # `shared` has what many rows say alike, `touched` the cells whose runs came after the answers.
@@ -75,7 +76,7 @@ CREATE TABLE answers (
     place INTEGER PRIMARY KEY, cell TEXT NOT NULL UNIQUE, recipe TEXT NOT NULL, {axes},
     planned INTEGER NOT NULL, lane INTEGER NOT NULL, known INTEGER NOT NULL, kind TEXT NOT NULL,
     evidence TEXT NOT NULL, expected TEXT, outcome TEXT NOT NULL, obstacle INTEGER,
-    body BLOB NOT NULL
+    body NOT NULL
 );
 CREATE INDEX releases ON answers ({release});
 """
@@ -101,12 +102,12 @@ class Sources(NamedTuple):
 
 class Before(NamedTuple):
     """What still holds of the answers before: the fates of the plan, None where they do not, the
-    answers of cells with runs that count, and whether a lock keeps every published requirement.
+    answers of cells with runs that count, and those of cells whose lock is the same.
     """
 
     fates: tuple[Fate, ...] | None = None
     entries: Mapping[str, Answer] = {}
-    unchanged: Mapping[str, bool] = {}
+    locked: Mapping[str, Answer] = {}
 
 
 class AnswerTable:
@@ -158,7 +159,6 @@ class AnswerTable:
             self._answers = answered
 
     def ask(self, read: Callable[[], T]) -> T:
-        """Return what `read` reads; where the file is damaged, all is made anew first."""
         with self._turn:
             try:
                 return read()
@@ -208,14 +208,14 @@ class AnswerTable:
         asked = "INSERT OR REPLACE INTO derived VALUES (?, ?)"
         self._change(lambda connection: connection.execute(asked, (kind, _sealed(body))))
 
-    def shared(self, number: int, form: Any) -> Any:
+    def shared(self, number: int, name: str) -> Any:
         """Return what stands under that number; the same number is the same object."""
-        known = self._shared.get((number, form))
+        known = self._shared.get((number, name))
         if known is None:
             rows = self.execute("SELECT body FROM shared WHERE id = ?", number)
             if not rows:
                 raise sqlite3.DatabaseError("a shared row is lacking")
-            known = self._shared[number, form] = _decoder(form).decode(_sound(rows[0][0]))
+            known = self._shared[number, name] = _decoder(_SHARED[name]).decode(_sound(rows[0][0]))
         return known
 
     def _located(self, cell: str) -> list[tuple[Run, int]]:
@@ -231,7 +231,7 @@ class AnswerTable:
         return self._connection.execute(asked, values).fetchall()
 
     def _forget(self) -> None:
-        self._shared: dict[tuple[int, Any], Any] = {}
+        self._shared: dict[tuple[int, str], Any] = {}
 
     def _opened(self) -> sqlite3.Connection:
         """The file, else that of another day, from which the runs and the plan are taken; else an
@@ -258,7 +258,6 @@ class AnswerTable:
         return [path for path in (self._path, *reversed(beside)) if _changed_at(path)]
 
     def _renew(self) -> None:
-        """Throw away what is there."""
         self._connection.close()
         self._forget()
         for path in self._files:
@@ -368,9 +367,9 @@ class AnswerTable:
         )
         locks = msgspec.msgpack.decode(state["locks"], type=dict[str, str])
         alike = {cell for cell, lock in sources.locks.items() if locks.get(cell) == lock}
-        unchanged = {e.cell.id: e.is_unchanged for e in entries if e.cell.id in alike}
+        locked = {e.cell.id: e for e in entries if e.cell.id in alike}
         if state.get("judging") != sources.judging:
-            return Before(fates, {}, unchanged)
+            return Before(fates, {}, locked)
         touched = {cell for (cell,) in self.execute("SELECT cell FROM touched")}
         touched |= (sources.locks.keys() | locks.keys()) - alike
         names = [name for name, _ in self._axes]
@@ -385,7 +384,7 @@ class AnswerTable:
             for e in entries
             if e.latest is not None and e.cell.coordinates[column].text not in releases
         }
-        return Before(fates, judged, unchanged)
+        return Before(fates, judged, locked)
 
     def _told_state(self, name: str) -> bytes:
         ((value,),) = self.execute("SELECT value FROM state WHERE name = ?", name)
@@ -428,19 +427,31 @@ _LIKE: dict[str, Any] = {
     "faults": tuple[CapabilityFault, ...],
     "score": Score,
     "helpers": tuple[Capability, ...],
+    "lifted": tuple[Lifted, ...] | None,
+    "untried": tuple[str, ...],
 }
 _OWN: dict[str, Any] = {
     "lock_digest": str | None,
-    "is_unchanged": bool,
     "refusal": KnownRefusal | None,
-    "overview": RunOverview | None,
     "since": datetime.date | None,
     "latest": datetime.date | None,
     "stale": bool,
     "changing": tuple[str, ...],
     "blocked_by": str,
     "reasons": tuple[str, ...],
+    "first": datetime.datetime | None,
+    "newest": datetime.date | None,
+    "due": Reason | None,
+    "outdated": tuple[str, ...],
+    "asks_as_today": bool,
+    "tested": int,
+    "days": int,
+    "isolation": Isolation,
+    "is_of_today": bool,
+    "locked": tuple[str, ...],
+    "outside": int,
 }
+_PASSED: dict[bool, Outcome | None] = {True: Passed(), False: None}
 _Row: Any = tuple[(Failed | bool, *([int] * len(_LIKE)), *_OWN.values())]  # type: ignore[misc]
 
 
@@ -456,6 +467,8 @@ class AnswerReader:
         self._day = day
         self._runs = table.runs
         self._coordinates: dict[tuple[int, str], Coordinate] = {}
+        # What cells without a lock or a run have in common.
+        self._nothing, self._alike = History((), day), dict[int, dict[str, Any]]()
         self._columns = ", ".join(
             ("cell, recipe, planned, kind, evidence, expected, obstacle, body", *_columns(axes))
         )
@@ -483,28 +496,39 @@ class AnswerReader:
         evidence: EvidenceKind,
         expected: Kind | None,
         obstacle: int | None,
-        body: bytes,
+        body: bytes | int,
         *texts: str,
     ) -> Answer:
-        (outcome, *row), shared = _decoder(_Row).decode(_sound(body)), self._table.shared
         cell = Cell(
             matrix=self._matrix,
             coordinates=tuple([self._coordinate(n, text) for n, text in enumerate(texts)]),
             recipe=recipe,
         )
-        passed = Passed() if outcome is True else None
+        history = self._nothing
+        if isinstance(body, int):
+            fields = self._alike.get(body)
+            if fields is None:
+                row = self._table.shared(body, "row")
+                fields = self._alike[body] = self._fields(row)
+        else:
+            fields = self._fields(_decoder(_Row).decode(_sound(body)))
+            history = History(self._runs.get(cell_id, ()), self._day)
         return Answer(
             cell=cell,
             kind=kind,
             evidence=evidence,
-            outcome=outcome if isinstance(outcome, Failed) else passed,
             expected=expected,
-            obstacle=None if obstacle is None else shared(obstacle, Obstacle),
+            obstacle=None if obstacle is None else self._table.shared(obstacle, "obstacle"),
             planned=bool(planned),
-            history=History(self._runs.get(cell_id, ()), self._day),
-            **{name: shared(n, form) for (name, form), n in zip(_LIKE.items(), row, strict=False)},
-            **dict(zip(_OWN, row[len(_LIKE) :], strict=True)),
+            history=history,
+            **fields,
         )
+
+    def _fields(self, row: Any) -> dict[str, Any]:
+        (outcome, *row), shared = row, self._table.shared
+        fields = {name: shared(n, name) for name, n in zip(_LIKE, row, strict=False)}
+        fields["outcome"] = outcome if isinstance(outcome, Failed) else _PASSED[outcome]
+        return fields | dict(zip(_OWN, row[len(_LIKE) :], strict=True))
 
 
 class StoredSnapshot(Snapshot):
@@ -566,7 +590,6 @@ class StoredSnapshot(Snapshot):
         return LazyMapping(lambda: (e.id for e in (*self.entries, *self.lanes)), one)
 
     def _read(self, where: str, *values: object) -> tuple[Answer, ...]:
-        """The entries of those rows; of a cell that was read before, the same object."""
         entries = self._reader.entries(where, *values)
         every = []
         for entry in entries:
@@ -577,12 +600,12 @@ class StoredSnapshot(Snapshot):
         return tuple(every)
 
     @cached_property
-    def untried(self) -> tuple[UntriedCell, ...]:
+    def untried(self) -> tuple[Untried, ...]:
         where = "known = 0 AND lane = 0 AND planned = 1 AND obstacle IS NULL"
         rows = self._table.rows(
             f"SELECT cell, kind, expected FROM answers WHERE {where} ORDER BY place"
         )
-        return tuple(UntriedCell(*row) for row in rows)
+        return tuple((cell, kind, expected) for cell, kind, expected in rows)
 
     @cached_property
     def ruled_out(self) -> int:
@@ -590,8 +613,8 @@ class StoredSnapshot(Snapshot):
         ((count,),) = self._table.rows(f"SELECT count(*) FROM answers WHERE {where}")
         return int(count)
 
-    def having(self, versions: Mapping[str, Any]) -> Iterator[Answer]:
-        conditions, values = ["lane = 0"], []
+    def having(self, versions: Mapping[str, Any], where: str = "lane = 0") -> Iterator[Answer]:
+        conditions, values = [where], []
         for axis, wanted in versions.items():
             # By version: 2.14 equals 2.14.0, and only one of them stands in the table.
             texts = [text for text, version in self._versions(axis) if version in wanted]
@@ -600,7 +623,7 @@ class StoredSnapshot(Snapshot):
         return iter(self._read(" AND ".join(conditions), *values))
 
     def known_on(self, axis: str, version: Version) -> Iterator[Answer]:
-        return (e for e in self.having({axis: (version,)}) if e.runs or e.lock_digest is not None)
+        return self.having({axis: (version,)}, "known = 1 AND lane = 0")
 
     def _versions(self, axis: str) -> list[tuple[str, Version]]:
         asked = f"SELECT DISTINCT {self._columns[axis]} FROM answers"
@@ -629,13 +652,16 @@ class _Numbers:
     def of(self, shared: object) -> int:
         known = self._objects.get(id(shared))
         if known is None:
-            body = _sealed(msgspec.msgpack.encode(shared))
-            number = self._numbers.get(body)
-            if number is None:
-                number = self._numbers[body] = len(self._numbers) + 1
-                self._connection.execute("INSERT INTO shared VALUES (?, ?)", (number, body))
+            number = self.of_body(_sealed(msgspec.msgpack.encode(shared)))
             known = self._objects[id(shared)] = shared, number
         return known[1]
+
+    def of_body(self, body: bytes) -> int:
+        number = self._numbers.get(body)
+        if number is None:
+            number = self._numbers[body] = len(self._numbers) + 1
+            self._connection.execute("INSERT INTO shared VALUES (?, ?)", (number, body))
+        return number
 
 
 def _with_records(
@@ -685,9 +711,6 @@ def _with_answers(
     state: Mapping[str, bytes],
     derived: Mapping[str, bytes],
 ) -> None:
-    """Put the answers into the table, in the place of those before and of all that follows from
-    these.
-    """
     axes = [(axis.name, axis.short) for axis in known.matrix.axes]
     columns = dict(zip([name for name, _ in axes], _columns(axes), strict=True))
     declared = ", ".join(f"{column} TEXT NOT NULL" for column in columns.values())
@@ -718,6 +741,9 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         *(shared.of(getattr(known, name)) for name in _LIKE),
         *(getattr(known, name) for name in _OWN),
     )
+    body = _sealed(msgspec.msgpack.encode(row))
+    # Of cells of which nothing but the plan is known thousands say the same.
+    is_alike = not known.is_known and known.evidence in ("declared", "none")
     return (
         known.id,
         known.cell.recipe,
@@ -730,7 +756,7 @@ def _columns_of(known: Answer, shared: _Numbers) -> tuple[object, ...]:
         known.expected,
         "" if outcome is None else str(outcome),
         None if known.obstacle is None else shared.of(known.obstacle),
-        _sealed(msgspec.msgpack.encode(row)),
+        shared.of_body(body) if is_alike else body,
     )
 
 
@@ -744,6 +770,8 @@ _RunBody = tuple[
 ]
 _Told = tuple[tuple[Capability, ...], tuple[str, ...]]
 _Names = tuple[tuple[str, str, str], ...]
+_SHARED: dict[str, Any] = {**_LIKE, "obstacle": Obstacle, "row": _Row}
+_SHARED |= {"told": _Told, "names": _Names}
 _Disproofs = list[tuple[Clause | None, FileClause | None, str, datetime.date]]
 
 
@@ -765,10 +793,10 @@ def _encoded_run(record: Record, shared: _Numbers) -> bytes:
     return msgspec.msgpack.encode(body)
 
 
-def _run(cell: str, data: bytes, shared: Callable[[int, Any], Any]) -> Run:
+def _run(cell: str, data: bytes, shared: Callable[[int, str], Any]) -> Run:
     body: _RunBody = _decoder(_RunBody).decode(data)
     started, seconds, lock_digest, suite_digest, isolation, tier, outcome, outcomes = body[:8]
-    capabilities, involved = shared(body[8], _Told)
+    capabilities, involved = shared(body[8], "told")
     return Run(
         cell=cell,
         started=started,
@@ -781,7 +809,7 @@ def _run(cell: str, data: bytes, shared: Callable[[int, Any], Any]) -> Run:
         tier=tier,
         capabilities=capabilities,
         involved=involved,
-        names=shared(body[9], _Names),
+        names=shared(body[9], "names"),
         values=body[10],
     )
 

@@ -5,28 +5,26 @@ As a solver keeps the clause of a conflict (Marques-Silva and Sakallah, "GRASP",
 on Computers 48, 1999), each answers every cell that contains it, whatever else that cell asks.
 """
 
+from __future__ import annotations
+
 import datetime
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 from packaging.version import Version
 
 from compat.declare.matrix import Matrix
 from compat.errors import DeclarationError
-from compat.lock.demands import (
-    Facts,
-    as_asked,
-    is_fact,
-    is_requirement,
-    package_of_fact,
-    replaceable,
-)
 from compat.results.record import is_cell_id
 from compat.run.outcome import Failed, Stage, is_spurious, parse_outcome
 from compat.value import StrictValue, encode
+
+# What works out the facts of cells is imported where clauses are read: a question reads none.
+if TYPE_CHECKING:
+    from compat.lock.demands import Facts
 
 CLAUSES_FORMAT = 1
 
@@ -85,7 +83,7 @@ class KeptClauses(StrictValue, frozen=True, kw_only=True):
     conflicts: tuple[Clause, ...] = ()
     files: tuple[FileClause, ...] = ()
 
-    def without(self, disproofs: Iterable["Disproof"]) -> "KeptClauses":
+    def without(self, disproofs: Iterable[Disproof]) -> KeptClauses:
         gone = {disproof.clause for disproof in disproofs}
         return KeptClauses(
             conflicts=tuple(clause for clause in self.conflicts if clause not in gone),
@@ -114,9 +112,8 @@ class ClauseBook:
             self._by_rarest[rarest].append((frozenset(clause.facts), clause))
 
     def answer(self, sets: Iterable[Facts], python: str) -> tuple[Clause, ...]:
-        """Return a clause for each of these sets of facts; none where one of them has no clause.
-
-        A cell has a set for each release of the subject that a resolver could take.
+        """Return a clause for each of these sets of facts; none where one of them has no clause. A
+        cell has a set for each release of the subject that a resolver could take.
         """
         answers = [self._of(facts, python) for facts in sets]
         clauses = tuple(clause for clause in answers if clause is not None)
@@ -126,7 +123,7 @@ class ClauseBook:
         each = [frozenset(self._all_of(facts, python)) for facts in sets]
         return frozenset.intersection(*each) if each else frozenset()
 
-    def without(self, gone: Iterable[Clause]) -> "ClauseBook":
+    def without(self, gone: Iterable[Clause]) -> ClauseBook:
         left_out = frozenset(gone)
         if not left_out:
             return self
@@ -150,9 +147,8 @@ class ClauseBook:
 
 
 def united(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
-    """Return the clauses sorted by their facts; those of the same facts and outcome as one.
-
-    What it says of cell, day and words is of the one that was learnt first.
+    """Return the clauses sorted by their facts; those of the same facts and outcome as one. What it
+    says of cell, day and words is of the one that was learnt first.
     """
     alike: dict[tuple[tuple[str, ...], str], list[Clause]] = defaultdict(list)
     for clause in clauses:
@@ -184,9 +180,8 @@ class _KeptText(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
-    """Return the text of the clauses of a matrix: one a line, sorted by their facts, and by file
-    and digest.
-    """
+    from compat.lock.demands import replaceable
+
     files = sorted(clauses.files, key=_file_key)
     head = {
         "format": CLAUSES_FORMAT,
@@ -203,10 +198,11 @@ def encode_clauses(clauses: KeptClauses, matrix: Matrix) -> str:
 def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
     """Return the clauses of the text; without conflicts where they were learnt for another
     platform, or with fewer builds from source. A package that a rule has come to replace since was
-    as asked when they were learnt.
-
-    Raises DeclarationError, naming `source`, when the text has something else.
+    as asked when they were learnt. Raises DeclarationError, naming `source`, when the text has
+    something else.
     """
+    from compat.lock.demands import as_asked, is_fact, replaceable
+
     with refused(source, "clauses"):
         document = msgspec.json.decode(text, type=_KeptText)
         for clause in document.clauses:
@@ -245,7 +241,6 @@ def decode_clauses(text: str, source: str, matrix: Matrix) -> KeptClauses:
 
 @contextmanager
 def refused(source: str, what: str, command: str = "run MATRIX --budget 20m") -> Iterator[None]:
-    """Raise DeclarationError, naming the file, where its text has something else than `what`."""
     try:
         yield
     except (ValueError, RecursionError) as fault:
@@ -254,6 +249,8 @@ def refused(source: str, what: str, command: str = "run MATRIX --budget 20m") ->
 
 
 def _with_asked(clause: Clause, packages: Collection[str]) -> Clause:
+    from compat.lock.demands import as_asked, is_requirement, package_of_fact
+
     spoken_of = {package_of_fact(fact) for fact in clause.facts if not is_requirement(fact)}
     facts = {*clause.facts, *(as_asked(name) for name in packages if name not in spoken_of)}
     return msgspec.structs.replace(clause, facts=tuple(sorted(facts)))

@@ -9,16 +9,15 @@ import msgspec
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from compat.declare.matrix import PackageAxis
 from compat.lock.lockfile import Lock
 from compat.lock.recipe import LockedFloor, locked_floors
 from compat.plan.cell import Cell, Recipe, axis_coordinates
 from compat.plan.plan import lane_axis, why_not_lowest
-from compat.results.answer import Answer, Kind
-from compat.results.record import Capability, Status
+from compat.results.answer import Answer, Kind, is_refused
+from compat.results.record import Status
 from compat.results.runs import BEFORE_TESTS
 from compat.results.snapshot import Snapshot
-from compat.run.outcome import Failed, Stage
+from compat.run.outcome import Failed
 from compat.value import StrictValue
 
 ChangeKind = Literal["regressed", "fixed", "spurious", "new", "gone", "same"]
@@ -65,51 +64,48 @@ class Change(StrictValue, frozen=True, kw_only=True):
 
 
 def compare(before: Answer | None, after: Answer | None) -> Change:
-    """Return the change from one verdict of a cell to the next.
+    """Return the change from one answer about a cell to the next; None stands for a cell that is
+    not in the plan.
 
-    None stands for a cell that is not in the plan.
-
-    Two partial verdicts are told apart by their capabilities, and two that work by what fails in
-    every combination of the release. Raises ValueError for verdicts of two cells.
+    Two partial answers are told apart by their capabilities, and two that work by what fails in
+    every combination of the release. Raises ValueError for answers about two cells.
     """
-    cells = {verdict.id for verdict in (before, after) if verdict is not None}
+    cells = {answer.id for answer in (before, after) if answer is not None}
     if len(cells) > 1:
         raise ValueError(f"verdicts of two cells: {', '.join(sorted(cells))}")
-    lost, gained = _ceased(before, after), _ceased(after, before)
-    old, new = before.kind if before else None, after.kind if after else None
-    kind = change_kind(old, new)
-    if kind == "same" and new == "partial" and (lost or gained):
+    lost: tuple[str, ...] = ()
+    gained: tuple[str, ...] = ()
+    # Equal capabilities are one object in the index.
+    if before is not None and after is not None and before.capabilities is not after.capabilities:
+        old, new = _statuses(before), _statuses(after)
+        both = sorted(old.keys() & new.keys())
+        lost = tuple(c for c in both if old[c] == "yes" != new[c])
+        gained = tuple(c for c in both if new[c] == "yes" != old[c])
+    kinds = before.kind if before else None, after.kind if after else None
+    kind = change_kind(*kinds)
+    if kind == "same" and kinds[1] == "partial" and (lost or gained):
         kind = "regressed" if lost else "fixed"
-    if kind == "same" and new == "works":
-        broke = _failing(after).intersection(lost)
-        kind = "regressed" if broke else "fixed" if _failing(before).intersection(gained) else kind
-    return Change(cell="".join(cells), kind=kind, before=old, after=new, lost=lost, gained=gained)
+    if kind == "same" and kinds[1] == "works":
+        broke, mended = _failing(after).intersection(lost), _failing(before).intersection(gained)
+        kind = "regressed" if broke else "fixed" if mended else kind
+    return Change(
+        cell="".join(cells), kind=kind, before=kinds[0], after=kinds[1], lost=lost, gained=gained
+    )
 
 
 def change_kind(before: Kind | None, after: Kind | None) -> ChangeKind:
     return _TABLE[before][_AFTER.index(after)]
 
 
-def _failing(verdict: Answer | None) -> set[str]:
-    return {fault.id for fault in verdict.faults} if verdict else set()
+def _statuses(answer: Answer) -> dict[str, Status]:
+    return {capability.id: capability.status for capability in answer.capabilities}
 
 
-def _ceased(before: Answer | None, after: Answer | None) -> tuple[str, ...]:
-    """The capabilities that were `yes` before and are known to be something else after."""
-    # Equal capabilities are one object in the index.
-    if before is None or after is None or before.capabilities is after.capabilities:
-        return ()
-    if not before.capabilities or not after.capabilities:
-        return ()
-    were = {capability.id for capability in before.capabilities if capability.status == "yes"}
-    others = {capability.id for capability in after.capabilities if capability.status != "yes"}
-    return tuple(sorted(were & others))
+def _failing(answer: Answer | None) -> set[str]:
+    return {fault.id for fault in answer.faults} if answer else set()
 
 
 Difference = Literal["breaks", "mends", "same", "flaky", "unknown"]
-# A cell that came to no more than this was not there to be used.
-_BEFORE_IMPORT: tuple[Stage, ...] = ("plan", "lock", "install")
-_NOT_INSTALLED: frozenset[Kind] = frozenset(("infeasible",))
 
 
 class CapabilityDifference(StrictValue, frozen=True, kw_only=True):
@@ -155,11 +151,11 @@ def cell_difference(
     before: Answer, after: Answer, moved: tuple[str, ...] = (), obstacle: str = ""
 ) -> CellDifference:
     """Return what became of a place; `obstacle` says why the checkout cannot be installed there."""
-    changed = _capabilities(before, after)
+    changed = tuple(_changes(before, after))
     return CellDifference(
         cell=after.id,
         against=before.id,
-        difference=_difference(before, after, changed),
+        difference=_difference(before, after, any(c.is_worse for c in changed), bool(changed)),
         before=before.kind,
         after=after.kind,
         outcome_before="" if before.outcome is None else str(before.outcome),
@@ -170,67 +166,42 @@ def cell_difference(
     )
 
 
-def _difference(
-    before: Answer, after: Answer, changed: tuple[CapabilityDifference, ...]
-) -> Difference:
-    if "flaky" in (before.kind, after.kind):
-        return "flaky"
-    if "unknown" in (before.kind, after.kind):
-        return "unknown"
-    if _was_not_installed(before):
-        failed = after.kind in ("partial", "broken") and not _was_not_installed(after)
-        return "breaks" if failed else "same" if _was_not_installed(after) else "mends"
+def _difference(before: Answer, after: Answer, is_worse: bool, differs: bool) -> Difference:
+    for kind in ("flaky", "unknown"):
+        if kind in (before.kind, after.kind):
+            return kind
+    if _is_not_installed(before):
+        if _is_not_installed(after):
+            return "same"
+        return "breaks" if after.kind in ("partial", "broken") else "mends"
     rank: dict[Kind, int] = {"works": 2, "partial": 1, "broken": 0, "infeasible": 0}
-    if rank[after.kind] < rank[before.kind] or any(change.is_worse for change in changed):
+    if rank[after.kind] < rank[before.kind] or is_worse:
         return "breaks"
-    return "mends" if rank[after.kind] > rank[before.kind] or changed else "same"
+    return "mends" if rank[after.kind] > rank[before.kind] or differs else "same"
 
 
-def _was_not_installed(verdict: Answer) -> bool:
-    outcome = verdict.outcome
-    if isinstance(outcome, Failed) and verdict.kind == "broken":
-        return outcome.stage in _BEFORE_IMPORT
-    return verdict.kind in _NOT_INSTALLED
+def _is_not_installed(answer: Answer) -> bool:
+    return answer.kind == "infeasible" or is_refused(answer)
 
 
-def _capabilities(before: Answer, after: Answer) -> tuple[CapabilityDifference, ...]:
-    # The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
-    # outcome says it all.
-    if not (_reached_tests(before) and _reached_tests(after)):
-        return ()
-    earlier = {capability.id: capability for capability in before.capabilities}
-    later = {capability.id: capability for capability in after.capabilities}
-    return tuple(
-        _changed(name, earlier.get(name), later.get(name))
-        for name in sorted({*earlier, *later})
-        if _is_yes(earlier.get(name)) != _is_yes(later.get(name))
-    )
-
-
-def _reached_tests(verdict: Answer) -> bool:
-    outcome = verdict.outcome
-    return outcome is not None and not (
-        isinstance(outcome, Failed) and outcome.stage in BEFORE_TESTS
-    )
-
-
-def _is_yes(capability: Capability | None) -> bool:
-    return capability is not None and capability.status == "yes"
-
-
-def _changed(
-    name: str, before: Capability | None, after: Capability | None
-) -> CapabilityDifference:
-    return CapabilityDifference(
-        id=name,
-        before=None if before is None else before.status,
-        after=None if after is None else after.status,
-        cause="" if after is None else after.cause,
-        subject="" if after is None else after.subject or ", ".join(after.missing),
-    )
-
-
-_WORKING: tuple[Kind, ...] = ("works", "partial")
+def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
+    """The capabilities that began or ceased to be `yes`; none where one side ran no test, as its
+    outcome says it all.
+    """
+    for outcome in (before.outcome, after.outcome):
+        if outcome is None or (isinstance(outcome, Failed) and outcome.stage in BEFORE_TESTS):
+            return
+    earlier, later = ({c.id: c for c in answer.capabilities} for answer in (before, after))
+    for name in sorted({*earlier, *later}):
+        was, now = earlier.get(name), later.get(name)
+        if (was is not None and was.status == "yes") != (now is not None and now.status == "yes"):
+            yield CapabilityDifference(
+                id=name,
+                before=None if was is None else was.status,
+                after=None if now is None else now.status,
+                cause="" if now is None else now.cause,
+                subject="" if now is None else now.subject or ", ".join(now.missing),
+            )
 
 
 class LaneCell(StrictValue, frozen=True, kw_only=True):
@@ -275,11 +246,9 @@ class LaneReport(StrictValue, frozen=True, kw_only=True):
 
 def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
     """Return what is known of the lanes of a matrix; `lock_of` gives the lock of a cell."""
-    pairs = [(entry, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
-    return LaneReport(
-        cells=tuple(row for _, row in pairs),
-        alerts=tuple(_alerts(known, ((entry.cell, row) for entry, row in pairs))),
-    )
+    pairs = [(entry.cell, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
+    cells = tuple(row for _, row in pairs)
+    return LaneReport(cells=cells, alerts=tuple(_alerts(known, pairs)))
 
 
 def _lane_cell(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> LaneCell:
@@ -308,23 +277,17 @@ def _floors(known: Snapshot, cell: Cell, lock: Lock) -> Iterator[LockedFloor]:
 
 
 def _ordinary(known: Snapshot, cell: Cell) -> Answer | None:
-    axis = lane_axis(known.matrix, cell)
-    entry = _highest(known, cell) if axis is None else _before(known, cell, axis)
-    is_working = entry is not None and entry.is_tested and entry.kind in _WORKING
-    return entry if is_working else None
-
-
-def _before(known: Snapshot, cell: Cell, axis: PackageAxis) -> Answer | None:
-    awaited = cell.on(axis.name).version
-    earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
-    place = tuple(earlier[-1] if c.axis == axis.name and earlier else c for c in cell.coordinates)
-    return known.by_id.get(Cell(matrix=cell.matrix, coordinates=place, recipe="fresh").id)
-
-
-def _highest(known: Snapshot, cell: Cell) -> Answer | None:
-    # Of the cells with the same release on the same Python, as published today, the one at the same
-    # place first, then the newest that works.
-    matrix = known.matrix
+    """The ordinary cell of the same release and Python that works: of a pre-release that of the
+    version before it, else the one at the same place first, then the newest.
+    """
+    matrix, axis = known.matrix, lane_axis(known.matrix, cell)
+    if axis is not None:
+        awaited = cell.on(axis.name).version
+        earlier = [c for c in axis_coordinates(axis, known.catalogue) if c.version < awaited]
+        place = (earlier[-1] if c.axis == axis.name and earlier else c for c in cell.coordinates)
+        beside = Cell(matrix=cell.matrix, coordinates=tuple(place), recipe="fresh")
+        entry = known.by_id.get(beside.id)
+        return entry if entry is not None and _is_working(entry) else None
     axes = (matrix.interpreters.name, matrix.subject)
 
     def closeness(entry: Answer) -> tuple[bool, bool, tuple[Version, ...]]:
@@ -335,24 +298,25 @@ def _highest(known: Snapshot, cell: Cell) -> Answer | None:
         entry
         for entry in known.known
         if entry.cell.recipe == "fresh"
-        and entry.is_tested
-        and entry.kind in _WORKING
+        and _is_working(entry)
         and all(entry.cell.on(axis).version == cell.on(axis).version for axis in axes)
     )
     return max(candidates, key=closeness, default=None)
 
 
+def _is_working(entry: Answer) -> bool:
+    return entry.is_tested and entry.kind in ("works", "partial")
+
+
 def _breaks(entry: Answer, against: Answer) -> bool:
-    # Whether something fails in a cell that works in the other, for another reason than that its
-    # packages cannot be installed together.
-    if not entry.is_tested or entry.kind == "works":
-        return False
+    """Whether something fails in a cell that works in the other, for another reason than that its
+    packages cannot be installed together.
+    """
     outcome = entry.outcome
-    if isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install"):
+    is_out = isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
+    if not entry.is_tested or entry.kind == "works" or is_out:
         return False
-    failing = {c.id for c in entry.capabilities if c.status == "no"}
-    failing_otherwise = {c.id for c in against.capabilities if c.status == "no"}
-    return bool(failing - failing_otherwise) or entry.kind == "broken"
+    return entry.kind == "broken" or bool({*entry.fails}.difference(against.fails))
 
 
 def _alerts(known: Snapshot, pairs: Iterable[tuple[Cell, LaneCell]]) -> Iterator[LaneAlert]:

@@ -100,14 +100,13 @@ def _cell_count(snapshot: Snapshot) -> CellCount:
         elif entry.obstacle is None:
             of_run = "undecided" if entry.runs else "untried"
             states[_without_run(entry.kind, entry.expected) or of_run] += 1
-    for cell in snapshot.untried:
-        states[_without_run(cell.kind, cell.expected) or "untried"] += 1
+    for _, kind, expected in snapshot.untried:
+        states[_without_run(kind, expected) or "untried"] += 1
     ruled_out = snapshot.ruled_out - states.pop("ruled out twice", 0)
     return CellCount(ruled_out=ruled_out, **states)
 
 
 def _without_run(kind: Kind, expected: Kind | None) -> str:
-    """What is known of an untested cell; empty where nothing is."""
     if expected is not None:
         return "expected"
     return "refused" if kind == "broken" else ""
@@ -154,11 +153,9 @@ class CoverageCount:
         )
 
     def lock(self, cells: Iterable[Cell]) -> None:
-        """Take that cells can be locked; of one that is not planned nothing is taken."""
         self._lockable.update(cell.id for cell in cells if cell.id in self._kinds)
 
     def answer(self, cells: Iterable[Cell], kind: Kind) -> None:
-        """Take the answer to some cells; one that is not planned, and no answer, change nothing."""
         for cell in cells:
             if cell.id not in self._kinds or kind == "unknown":
                 continue
@@ -187,7 +184,6 @@ def _part(number: int, whole: int, what: str) -> str:
 
 
 def coverage_lines(before: Coverage, after: Coverage) -> list[str]:
-    """Say how much is answered, before and after something, and by what evidence."""
     lines = [f"before: {before.words}", f"after:  {after.words}"]
     for name, earlier, later in (
         ("cells", before.evidence, after.evidence),

@@ -4,27 +4,18 @@ When nothing has changed it is empty.
 """
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, get_args
 
 from packaging.version import Version
 
-from compat.plan.cell import Cell, axis_coordinates
+from compat.plan.cell import axis_coordinates
 from compat.plan.plan import Infeasible
-from compat.results.answer import Answer
+from compat.results.answer import Answer, Reason
 from compat.results.snapshot import Snapshot
 from compat.value import StrictValue
 
-Reason = Literal[
-    "never-run",
-    "lock-changed",
-    "suite-changed",
-    "flaky",
-    "spurious-last",
-    "stale",
-    "smoke-only",
-    "asked",
-]
 Place = Literal["proposal", "floor", "new-release", "elsewhere"]
 # Each from the most informative on; a changed lock and a changed suite are equally so.
 REASONS: tuple[Reason, ...] = get_args(Reason)
@@ -32,9 +23,6 @@ PLACES: tuple[Place, ...] = get_args(Place)
 _RANK: dict[Reason, int] = {reason: number for number, reason in enumerate(REASONS)} | {
     "suite-changed": 1
 }
-# A flaky cell is asked again each week: often enough to learn how often it fails, and time is left
-# for others.
-AGAIN_DAYS = 7
 
 
 class Due(StrictValue, frozen=True, kw_only=True):
@@ -65,16 +53,14 @@ class Agenda(StrictValue, frozen=True, kw_only=True):
 
 
 def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
-    """Return the agenda of a matrix.
-
-    It looks at the cells with locks or runs, the quick ones, and the untested ones near a floor, of
-    a new release, or in a lane of the newest release.
-
-    `proposed` are cells for which proposals wait. A cell with a lock is never ruled out: that it
-    was locked shows more than the plan knows.
+    """Return the agenda of a matrix. It looks at the cells with locks or runs, the quick ones, and
+    the untested ones near a floor, of a new release, or in a lane of the newest release. `proposed`
+    are cells for which proposals wait. A cell with a lock is never ruled out: that it was locked
+    shows more than the plan knows.
     """
     feasible = dict(_places(snapshot))
-    where = dict(_places_in_lanes(snapshot)) | feasible | dict.fromkeys(proposed, "proposal")
+    where: dict[str, Place] = dict.fromkeys(_places_in_lanes(snapshot), "new-release")
+    where |= feasible | dict.fromkeys(proposed, "proposal")
     every = (*snapshot.known, *snapshot.lanes)
     known = {entry.cell.id: entry for entry in every if entry.runs or entry.lock_digest is not None}
 
@@ -102,115 +88,65 @@ def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
 
 
 def due_order(entry: Due) -> tuple[int, int, str]:
-    """Return what due cells are sorted by: place, reason, then id; the most informative first."""
     return PLACES.index(entry.place), _RANK[entry.reason], entry.cell
 
 
 def due_of(
     cell: str, known: Answer | None, day: datetime.date, place: Place = "elsewhere"
 ) -> Due | None:
-    """Return whether a cell is worth a run on that day, and why; None where it is not."""
-    overview = None if known is None else known.overview
-    if known is None or overview is None:
+    if known is None or known.newest is None:
         blocked_by = "" if known is None else known.blocked_by
         return Due(cell=cell, reason="never-run", place=place, blocked_by=blocked_by)
-    reason: Reason | None = None
-    if known.lock_digest is not None and not overview.is_of_lock:
-        reason = "lock-changed"
-    elif not overview.is_of_suite:
-        reason = "suite-changed"
-    elif not overview.settled:
-        reason = "spurious-last"
-    elif (day - overview.newest).days >= AGAIN_DAYS and known.kind == "flaky":
-        reason = "flaky"
-    elif overview.outdated:
-        reason = "stale"
-    elif not overview.is_whole:
-        reason = "smoke-only"
     # Proposals want runs on different days, so one of today answers.
-    elif place == "proposal" and overview.newest < day:
-        reason = "asked"
-    if reason is None:
-        return None
-    last, blocked_by = overview.newest, known.blocked_by
-    return Due(cell=cell, reason=reason, last=last, place=place, blocked_by=blocked_by)
+    waits = place == "proposal" and known.newest < day
+    reason: Reason | None = known.due or ("asked" if waits else None)
+    last, blocked_by = known.newest, known.blocked_by
+    return reason and Due(cell=cell, reason=reason, last=last, place=place, blocked_by=blocked_by)
 
 
 def _places(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
-    """The feasible cells near a floor or of a new release; of a cell that is both, the floor comes
-    last, so that it counts.
-    """
-    # The coordinates of each package axis that came out after the first run of the matrix: they
-    # came since.
-    began = min((_began(entry) for entry in snapshot.known if entry.runs), default=None)
-    arrived, newest, subject = (
-        {
-            axis.name: frozenset(
-                coordinate.version
-                for coordinate in axis_coordinates(axis, snapshot.catalogue)
-                if began is not None
-                and (out := snapshot.catalogue.came_out(axis, coordinate.version)) is not None
-                and out > began
-            )
-            for axis in snapshot.matrix.packages
-        },
-        _newest(snapshot),
-        snapshot.matrix.subject,
-    )
-    wanted = arrived[subject] if newest is None else arrived[subject] | {newest}
+    """The feasible cells of a new release, then those near a floor, which counts."""
+    catalogue, matrix = snapshot.catalogue, snapshot.matrix
+    coordinates = {a.name: [c.version for c in axis_coordinates(a, catalogue)] for a in matrix.axes}
+    subject = matrix.subject
+    newest = coordinates[subject][-1] if coordinates[subject] else None
+    # The coordinates of each package axis that came out after the first run of the matrix.
+    ran = [entry for entry in snapshot.known if entry.runs]
+    began = min((e.first or min(run.started for run in e.runs) for e in ran), default=None)
+    arrived: dict[str, set[Version]] = {axis.name: set() for axis in matrix.packages}
+    for axis in matrix.packages if began is not None else ():
+        for version in coordinates[axis.name]:
+            out = catalogue.came_out(axis, version)
+            if out is not None and began is not None and out > began:
+                arrived[axis.name].add(version)
+    wanted = frozenset(arrived[subject] if newest is None else arrived[subject] | {newest})
     feasible = list(snapshot.feasible_on(subject, wanted))
-    tested = {entry.cell.id for entry in snapshot.known if entry.runs}
+    tested = {entry.cell.id for entry in ran}
     for cell in feasible:
-        if cell.id not in tested and _asks_about(arrived, newest, cell, subject):
+        own = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
+        # A new release of the subject as published, or of another with the newest of it.
+        is_new = any(own[name] in new for name, new in arrived.items())
+        is_new = is_new and own[subject] == newest
+        if own[subject] in arrived[subject]:
+            is_new = cell.recipe != "relaxed"
+        if is_new and cell.id not in tested:
             yield cell.id, "new-release"
     # The coordinates at each declared floor and one step beside it: what it rests on, and where it
     # could move.
     floors: dict[str, Sequence[Version]] = {}
-    axes = {axis.name: axis for axis in snapshot.matrix.axes}
-    for floor in snapshot.matrix.floors:
-        versions = [
-            coordinate.version
-            for coordinate in axis_coordinates(axes[floor.axis], snapshot.catalogue)
-        ]
-        number = next(
-            (n for n, version in enumerate(versions) if version >= floor.at), len(versions)
-        )
+    for floor in matrix.floors:
+        versions = coordinates[floor.axis]
+        number = bisect_left(versions, floor.at)
         floors[floor.axis] = versions[max(0, number - 1) : number + 2]
-    for cell in feasible:
-        if cell.on(subject).version == newest and (
-            bool(floors)
-            and all(cell.on(axis).version in versions for axis, versions in floors.items())
-        ):
+    for cell in feasible if floors else ():
+        is_near = all(cell.on(axis).version in versions for axis, versions in floors.items())
+        if is_near and cell.on(subject).version == newest:
             yield cell.id, "floor"
 
 
-def _places_in_lanes(snapshot: Snapshot) -> Iterator[tuple[str, Place]]:
-    newest, subject = _newest(snapshot), snapshot.matrix.subject
+def _places_in_lanes(snapshot: Snapshot) -> Iterator[str]:
+    subject = snapshot.matrix.subject_axis
+    newest = axis_coordinates(subject, snapshot.catalogue)[-1:]
     for entry in snapshot.lanes:
-        if entry.planned and not entry.runs and entry.cell.on(subject).version == newest:
-            yield entry.cell.id, "new-release"
-
-
-def _newest(snapshot: Snapshot) -> Version | None:
-    coordinates = axis_coordinates(snapshot.matrix.subject_axis, snapshot.catalogue)
-    return coordinates[-1].version if coordinates else None
-
-
-def _asks_about(
-    arrived: Mapping[str, frozenset[Version]], newest: Version | None, cell: Cell, subject: str
-) -> bool:
-    """Whether a cell without a run holds a new release: of the subject as published, or of another
-    with its newest.
-    """
-    version = {coordinate.axis: coordinate.version for coordinate in cell.coordinates}
-    if version[subject] in arrived[subject]:
-        return cell.recipe != "relaxed"
-    return version[subject] == newest and any(
-        version[axis] in versions for axis, versions in arrived.items()
-    )
-
-
-def _began(entry: Answer) -> datetime.datetime:
-    if entry.overview is not None:
-        return entry.overview.first
-    return min(run.started for run in entry.runs)
+        if entry.planned and not entry.runs and entry.cell.on(subject.name) in newest:
+            yield entry.cell.id

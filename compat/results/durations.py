@@ -6,28 +6,19 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from statistics import median
-from typing import Protocol
 
 from compat.declare.matrix import Matrix
 from compat.declare.suite_table import TIERS, Tier
 from compat.plan.cell import Cell, readable_cell
 from compat.results.record import StepSeconds
-from compat.results.runs import Run
+from compat.results.runs import Ran, Run
 from compat.value import Value
-
-
-class Timed(Protocol):
-    """What is asked of a run: how long it took, the install included."""
-
-    @property
-    def seconds(self) -> float:
-        """How long it took; 0 when nothing ran."""
 
 
 class Durations:
     """How long cells take: the median of their own runs, else of their neighbours', else of all."""
 
-    def __init__(self, runs: Iterable[tuple[Cell, Sequence[Timed]]]) -> None:
+    def __init__(self, runs: Iterable[tuple[Cell, Sequence[Ran]]]) -> None:
         timed = ((cell, [run.seconds for run in own if run.seconds > 0]) for cell, own in runs)
         self._own: Mapping[Cell, float] = {
             cell: statistics.median(seconds) for cell, seconds in timed if seconds
@@ -44,7 +35,6 @@ class Durations:
         return self._all is None
 
     def of(self, cell: Cell) -> float | None:
-        """Return how many seconds a run of the cell is expected to take; None when none ran yet."""
         if cell in self._own:
             return self._own[cell]
         near = [seconds for key in _beside(cell) for seconds in self._beside.get(key, ())]
@@ -70,11 +60,9 @@ def by_step(seconds: float, like: StepSeconds) -> StepSeconds | None:
 def seconds_left(
     running: Iterable[float | None], waiting: Iterable[float | None], workers: int
 ) -> float | None:
-    """Return the seconds until all is done: what is left of each cell that runs, and what each
-    that waits will take; None when that is unknown of any.
-
-    A cell that runs longer than expected has nothing left that anybody knows of; its time is never
-    taken off the others'.
+    """Return the seconds until all is done: what is left of each cell that runs, and what each that
+    waits will take; None when that is unknown of any. A cell that runs longer than expected has
+    nothing left that anybody knows of; its time is never taken off the others'.
     """
     parts: list[float] = []
     for seconds in (*running, *waiting):

@@ -1,5 +1,5 @@
-"""What is known of cells of which nothing ran: what a resolver said of them, what follows from the
-clauses that they contain, and what tested neighbours that agree let expect.
+"""What is known of cells beside their runs: what a resolver said of them, what follows from the
+clauses that they contain, what their locks say, and what tested neighbours that agree let expect.
 
 That is an expectation, no proof: such a cell stays `unknown`, so that it stands behind every tested
 one and moves nothing.
@@ -7,17 +7,23 @@ one and moves nothing.
 
 import datetime
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
+from types import MappingProxyType
 
 import msgspec
+from packaging.version import Version
 
-from compat.lock.demands import Demands, Facts
+from compat.declare.matrix import InterpreterAxis
+from compat.errors import DeclarationError
+from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, axis_coordinates, readable_cell
 from compat.plan.feasible import Feasibility
 from compat.results.answer import Answer, KnownRefusal
 from compat.results.clauses import Clause, ClauseBook, Disproof, FileClause, KeptClauses
 from compat.results.judge import holds, judged_again
 from compat.results.learnt import LOCKED, PlainAnswer
+from compat.results.lifted import lifted
 from compat.results.record import third_package
 from compat.results.snapshot import Snapshot
 from compat.run.outcome import PLACED, STAGES, Failed, Outcome, brief, is_spurious
@@ -63,11 +69,59 @@ def with_answers(
     return with_expectations(after)
 
 
+def with_locks(
+    known: Snapshot,
+    lock_of: Callable[[str], Lock | None],
+    versions_of: Callable[[str], Mapping[str, Version]] | None = None,
+    before: Mapping[str, Answer] = MappingProxyType({}),
+) -> Snapshot:
+    """Return the snapshot with what the locks of its cells say. Of a cell in `before` its lock is
+    not read again; one that cannot be read says nothing. `versions_of` returns the versions of the
+    axes in the lock of a cell, where that is quicker than to read the lock.
+    """
+    axes = known.matrix.axes
+    packages = ["" if isinstance(a, InterpreterAxis) else a.normalised_name for a in axes]
+    current = {id(e.capabilities): e.capabilities for e in known.known if e.asks_as_today}
+    todays = frozenset(c.id for capabilities in current.values() for c in capabilities)
+
+    def marked(entry: Answer) -> Answer:
+        if entry.lock_digest is None:
+            return entry
+        same, changed = before.get(entry.id), None
+        if same is not None:
+            locked, changed = same.locked, same.lifted
+        else:
+            locked = ()
+            with suppress(DeclarationError):
+                is_asked = entry.cell.recipe == "relaxed" and (entry.planned or entry.is_proof)
+                lock = lock_of(entry.id) if is_asked or versions_of is None else None
+                if lock is not None and is_asked and lock.inputs.injected_pin is not None:
+                    changed = lifted(known.feasibility, entry.cell, lock)
+                pins = lock.versions if lock else versions_of(entry.id) if versions_of else {}
+                locked = tuple(str(pins.get(package, "")) for package in packages)
+        untried: tuple[str, ...] = ()
+        if entry.is_proof and (entry.evidence == "smoke" or not entry.is_of_today):
+            untried = tuple(sorted(todays.difference(c.id for c in entry.capabilities)))
+        # Of what the release itself asks; what only other packages ask of an axis is not in it.
+        outside = sum(
+            len({"Python", *packages}.intersection(each.packages))
+            for each in changed or ()
+            if each.published
+        )
+        return msgspec.structs.replace(
+            entry, locked=locked, lifted=changed, outside=outside, untried=untried
+        )
+
+    return known.mapped(marked)
+
+
 class Consequences:
     """What clauses say of cells: of many, each fact is worked out once."""
 
     def __init__(self, facts: Feasibility, clauses: KeptClauses) -> None:
         self.clauses = clauses
+        from compat.lock.demands import Demands
+
         self._facts = facts
         self._book = ClauseBook(clauses.conflicts)
         self._demands = Demands(facts)
@@ -78,7 +132,17 @@ class Consequences:
 
     def of(self, cell: Cell) -> KnownRefusal | None:
         clauses = self._book.answer(self._sets(cell), self._python(cell))
-        refusal = _by_clause(clauses[0]) if clauses else None
+        refusal = None
+        if clauses:
+            first = clauses[0]
+            refusal = KnownRefusal(
+                outcome=first.failed,
+                because=first.because,
+                on=first.on,
+                ground="clause",
+                witness=first.cell,
+                facts=first.facts,
+            )
         axes = (a.normalised_name for a in self._facts.matrix.packages if cell.recipe == "relaxed")
         # A file that fails says more than the want of a build or of a package that may move.
         if refusal and not (
@@ -105,7 +169,7 @@ class Consequences:
         conflicts = self._book.contained(self._sets(cell), self._python(cell))
         return tuple(conflicts), tuple(f for f in self.clauses.files if self._holds(f, cell))
 
-    def _sets(self, cell: Cell) -> tuple[Facts, ...]:
+    def _sets(self, cell: Cell) -> tuple[frozenset[str], ...]:
         return self._demands.of(cell) if self._book.clauses else ()
 
     def _python(self, cell: Cell) -> str:
@@ -119,9 +183,6 @@ class Consequences:
 
 
 def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
-    """Return the cells that have no answer any more because clauses of these are disproved,
-    sorted.
-    """
     every = Consequences(known.feasibility, clauses)
     standing = every.without(known.disproofs)
     return tuple(
@@ -139,9 +200,8 @@ def fallen(known: Snapshot, clauses: KeptClauses) -> tuple[str, ...]:
 def _known(
     entry: Answer, answer: PlainAnswer | None, standing: Consequences | None
 ) -> KnownRefusal | None:
-    """What is known of a cell: what a resolver said of it, else what follows.
-
-    A refusal that says something about our builds alone, such as one for want of a build, is none.
+    """What is known of a cell: what a resolver said of it, else what follows. A refusal that says
+    something about our builds alone, such as one for want of a build, is none.
     """
     asked = None if answer is None else answer.refusal
     if answer is not None and asked is not None and not is_spurious(asked):
@@ -158,7 +218,6 @@ def _is_open(entry: Answer) -> bool:
 def _contained(
     known: Snapshot, answers: Mapping[str, PlainAnswer], consequences: Consequences
 ) -> _Contained:
-    """The clauses that known cells contain, whatever these came to; of most that is none."""
     locked = sorted(cell for cell, answer in answers.items() if answer.outcome == LOCKED)
     beside = (entry for cell in locked if (entry := known.by_id.get(cell)) is not None)
     planned = {e.cell.id: e.cell for e in (*known.known, *beside) if e.planned}
@@ -185,7 +244,6 @@ def _disproofs(
 
 
 def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
-    """The day of each run of a lock that counts, and the number of the stage that it reached."""
     return [
         (counted.run.started.date(), max(map(_stage, counted.outcomes)))
         for counted in entry.counted
@@ -194,21 +252,8 @@ def _reached(entry: Answer) -> list[tuple[datetime.date, int]]:
 
 
 def _stage(outcome: Outcome) -> int:
-    """The number of the stage in which a run failed; of one that passed, one more than there
-    are.
-    """
+    """The number of the stage in which a run failed, one more than there are where it passed."""
     return STAGES.index(outcome.stage) if isinstance(outcome, Failed) else len(STAGES)
-
-
-def _by_clause(clause: Clause) -> KnownRefusal:
-    return KnownRefusal(
-        outcome=clause.failed,
-        because=clause.because,
-        on=clause.on,
-        ground="clause",
-        witness=clause.cell,
-        facts=clause.facts,
-    )
 
 
 # What a tested cell says for others: its kind, and the cause or the capabilities that fail; empty

@@ -23,203 +23,14 @@ from compat.declare.matrix import Matrix
 from compat.declare.platforms import PlatformName, target_of
 from compat.files import Keep, read_if_there, write
 from compat.index.kept import decode_packages, encode_packages
-from compat.index.release import Catalogue, Package, Release, Required
+from compat.index.release import Catalogue, Package, Release
 from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell, product
 from compat.plan.feasible import Feasibility, Installable, Obstacle
 from compat.results.learnt import PlainAnswer, decode_answers, encode_answers
 from compat.run.outcome import Failed, is_spurious
-from compat.value import StrictValue, Value
-
-
-class WheelThere(Value, frozen=True, kw_only=True):
-    """The newest release of a package with a file for a platform, and for which Pythons of the
-    matrix, oldest first.
-    """
-
-    package: str
-    version: Version
-    pythons: tuple[Version, ...]
-
-
-class InstallQuestion(Value, frozen=True, kw_only=True):
-    """Does `pip install subject==release` work on a Python?
-
-    `cell` is the fresh cell with the newest coordinates that the release's own metadata admits
-    there. Without a cell nobody need ask a resolver, and `obstacle` says why: the release does not
-    admit the Python, the matrix has no coordinate that it admits, or a rule excludes it.
-
-    On another platform `obstacle` is what rules it out by metadata, `lacking` the package that has
-    no file there, and `newest` its newest release that has one, as far as known.
-    """
-
-    release: Version
-    python: Version
-    cell: Cell | None = None
-    obstacle: Obstacle | None = None
-    lacking: str = ""
-    newest: WheelThere | None = None
-
-
-def plain_questions(facts: Feasibility) -> tuple[InstallQuestion, ...]:
-    """Return the question of each release and Python of the matrix, oldest first.
-
-    What the plan knows of packages deeper in the tree is left aside: that is what is asked.
-    """
-    subject, python = facts.matrix.subject, facts.matrix.interpreters.name
-    pairs: dict[tuple[Version, Version], list[Cell]] = {}
-    for place in product(facts.matrix, facts.catalogue):
-        cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")
-        pairs.setdefault((cell.on(subject).version, cell.on(python).version), []).append(cell)
-    return tuple(
-        _question(facts, release, series, cells)
-        for (release, series), cells in sorted(pairs.items())
-    )
-
-
-def _question(
-    facts: Feasibility, release: Version, python: Version, cells: list[Cell]
-) -> InstallQuestion:
-    others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
-
-    def versions(cell: Cell) -> tuple[Version, ...]:
-        return tuple(cell.on(axis).version for axis in others)
-
-    if not facts.usable(cells[0], facts.matrix.subject_axis):
-        obstacle = facts.unavailable(cells[0])
-        return InstallQuestion(release=release, python=python, obstacle=obstacle)
-    # Of what the release admits, a resolver takes what has a file; where nothing has one, it says
-    # so about what is admitted.
-    newest_first = sorted(cells, key=versions, reverse=True)
-    admitted = (cell for cell in newest_first if facts.conflicting(cell) is None)
-    unmoved = (cell for cell in newest_first if not any(facts.moved(cell, axis) for axis in others))
-    cell = next(itertools.chain(admitted, unmoved), None)
-    if cell is None:
-        obstacle = facts.conflicting(cells[-1])
-        return InstallQuestion(release=release, python=python, obstacle=obstacle)
-    obstacle = facts.excluded(cell)
-    return InstallQuestion(
-        release=release, python=python, cell=None if obstacle else cell, obstacle=obstacle
-    )
-
-
-def platform_facts(
-    matrix: Matrix,
-    catalogue: Catalogue,
-    elsewhere: Sequence[Package] | None,
-    platform: PlatformName,
-) -> Feasibility:
-    """Return what rules and catalogue say about cells of another platform.
-
-    `elsewhere` has the wheels for other platforms of what the subject pins; without it nothing is
-    known of those packages, and nothing is ruled out for want of them.
-    """
-    target = target_of(platform, matrix.platform)
-    other = replace(matrix, platform=target)
-    required = () if elsewhere is None else _merged(catalogue.required, elsewhere)
-    return Feasibility(other, replace(catalogue, required=required))
-
-
-def platform_questions(facts: Feasibility, platform: PlatformName) -> Iterator[InstallQuestion]:
-    newest = _NewestFiles(facts)
-    for question in plain_questions(facts):
-        cell, obstacle = question.cell, question.obstacle
-        if cell is not None:
-            obstacle = facts.obstacle(cell)
-            cell = replace(cell, platform=platform)
-        lacking = "" if obstacle is None else _lacking(facts, question, obstacle)
-        if obstacle is not None and lacking:
-            obstacle = _of_release(facts, question, obstacle)
-        wheel = newest.of(lacking) if lacking else None
-        yield replace(question, cell=cell, obstacle=obstacle, lacking=lacking, newest=wheel)
-
-
-def _merged(required: Iterable[Required], elsewhere: Iterable[Package]) -> tuple[Required, ...]:
-    further = {
-        (package.name, release.version): release.artifacts
-        for package in elsewhere
-        for release in package.releases
-    }
-
-    def whole(name: str, release: Release) -> Release:
-        artifacts = (*release.artifacts, *further.get((name, release.version), ()))
-        return replace(release, artifacts=artifacts)
-
-    return tuple(
-        replace(
-            entry,
-            package=replace(
-                entry.package,
-                releases=tuple(whole(entry.package.name, r) for r in entry.package.releases),
-            ),
-        )
-        for entry in required
-    )
-
-
-def _lacking(facts: Feasibility, question: InstallQuestion, obstacle: Obstacle) -> str:
-    """The package whose files do not fit; empty where something else is in the way.
-
-    Of a package that the index lacks altogether an obstacle names no Python.
-    """
-    if obstacle.kind != "no-artifact" or len(obstacle.between) < 2:
-        return ""
-    if question.cell is None:
-        return facts.matrix.subject_axis.normalised_name
-    for axis in facts.matrix.packages:
-        if question.cell.on(axis.name).text == obstacle.between[0]:
-            return axis.normalised_name
-    return canonicalize_name(Requirement(obstacle.between[0]).name)
-
-
-def _of_release(facts: Feasibility, question: InstallQuestion, obstacle: Obstacle) -> Obstacle:
-    """The obstacle of a coordinate beside the subject, told of the release that asks for it.
-
-    Its cell has the newest coordinate that the release admits where none of them has a file.
-    """
-    for axis in facts.matrix.packages:
-        if question.cell is None or axis is facts.matrix.subject_axis:
-            continue
-        coordinate = question.cell.on(axis.name)
-        if coordinate.text == obstacle.between[0]:
-            asks = f"{facts.matrix.subject_axis.package} {question.release} admits {axis.package}"
-            because = f"{asks} up to {coordinate.version}: {obstacle.because}"
-            return replace(obstacle, because=because)
-    return obstacle
-
-
-class _NewestFiles:
-    """The newest release of each package with a file for the platform, looked for once."""
-
-    def __init__(self, facts: Feasibility) -> None:
-        self._installable = Installable(facts.matrix, facts.catalogue)
-        self._releases: dict[str, tuple[Release, ...]] = {
-            **{r.package.name: r.package.releases for r in facts.catalogue.required},
-            **{
-                axis.normalised_name: facts.catalogue.of(axis).selected(axis.select)
-                for axis in facts.matrix.packages
-            },
-        }
-        self._found: dict[str, WheelThere | None] = {}
-
-    def of(self, package: str) -> WheelThere | None:
-        if package not in self._found:
-            self._found[package] = self._newest(package)
-        return self._found[package]
-
-    def _newest(self, package: str) -> WheelThere | None:
-        finals = [r for r in self._releases[package] if not r.version.is_prerelease]
-        for release in sorted(finals, key=lambda release: release.version, reverse=True):
-            pythons = tuple(
-                series
-                for series in sorted(self._installable.patches)
-                if self._installable.can_install(release, series)
-            )
-            if pythons:
-                return WheelThere(package=package, version=release.version, pythons=pythons)
-        return None
-
+from compat.value import StrictValue
 
 if TYPE_CHECKING:
     from compat.results.snapshot import Snapshot
@@ -261,19 +72,21 @@ _ELSEWHERE = (
 class Install(StrictValue, frozen=True, kw_only=True):
     """What `pip install subject==release` results in on a Python.
 
-    `platform` is empty for the matrix's own. `cell` is the fresh cell that stands for it; empty
-    where the release does not admit the Python, or has no file there. `outcome` is that of the run,
-    the resolver or the plan, `locked` where packages were found, empty where nobody asked;
-    `because` says it in one sentence. `on` is the day of the run or of the resolver's answer; null
-    for what metadata says. `ground` is where it is known from; `witness` the cell that was asked
-    where it was another one with the same conflict, else empty. `lacking` is the package that has
-    no file on another platform; `newest` its newest version that has one, and `newest_pythons` for
-    which Pythons, both empty where none is known.
+    `platform` is empty for the matrix's own. `cell` is the fresh cell that stands for it, with the
+    newest coordinates that the release's own metadata admits there. It is empty where nobody need
+    ask a resolver: the release does not admit the Python or has no file there, the matrix has no
+    coordinate that it admits, or a rule excludes it. `outcome` is that of the run, the resolver or
+    the plan, `locked` where packages were found, empty where nobody asked; `because` says it in one
+    sentence. `on` is the day of the run or of the resolver's answer; null for what metadata says.
+    `ground` is where it is known from; `witness` the cell that was asked where it was another one
+    with the same conflict, else empty. `lacking` is the package that has no file on another
+    platform; `newest` its newest version that has one, and `newest_pythons` for which Pythons, both
+    empty where none is known.
     """
 
     release: str
     python: str
-    cell: str
+    cell: str = ""
     state: InstallState = "not-asked"
     outcome: str = ""
     because: str = ""
@@ -302,21 +115,35 @@ class Install(StrictValue, frozen=True, kw_only=True):
         return {name: getattr(self, name) for name in (_ELSEWHERE if self.platform else _OWN)}
 
 
-class InstallCause(StrictValue, frozen=True, kw_only=True):
-    """One answer, with all plain installs of a platform that have it: the releases by Python,
-    oldest first.
-
-    `on` are the first and the last day of these answers, null where metadata says it. `example` is
-    the install that tells most, of a new release.
+class InstallGroup:
+    """Plain installs of one platform that have the same state. `example` is the one that tells
+    most: of the newest release, where it can be on a Python for which another version of what lacks
+    a wheel there has one, so it is the platform's doing, not the Python's.
     """
 
-    platform: PlatformName | Literal[""]
-    state: InstallState
-    outcome: str
-    example: Install
-    on: tuple[datetime.date, datetime.date] | None
-    count: int
-    releases: dict[str, tuple[str, ...]]
+    def __init__(self, installs: Iterable[Install], outcome: str = "") -> None:
+        self.installs = sorted(installs, key=lambda install: Version(install.python))
+        self.outcome = outcome
+        self.example = max(
+            reversed(self.installs),
+            key=lambda i: (i.python in i.newest_pythons, Version(i.release)),
+        )
+        self.platform, self.state = self.example.platform, self.example.state
+        self.release, self.count = self.example.release, len(self.installs)
+        self.pythons = [install.python for install in self.installs]
+
+    @property
+    def releases(self) -> dict[str, tuple[str, ...]]:
+        releases: dict[str, tuple[str, ...]] = {}
+        for install in self.installs:
+            releases[install.python] = (*releases.get(install.python, ()), install.release)
+        return releases
+
+    @property
+    def on(self) -> tuple[datetime.date, datetime.date] | None:
+        """The first and the last day of these answers; None where metadata says it."""
+        days = [install.on for install in self.installs if install.on is not None]
+        return (min(days), max(days)) if days else None
 
     @property
     def is_example(self) -> bool:
@@ -324,79 +151,12 @@ class InstallCause(StrictValue, frozen=True, kw_only=True):
 
     @property
     def row(self) -> dict[str, Any]:
-        if self.platform:
-            names = ("platform", "state", "outcome", "count", "releases")
-            return {name: getattr(self, name) for name in names} | {"example": self.example.row}
-        names = ("state", "outcome", "on", "count", "releases")
-        return {name: getattr(self, name) for name in names} | {"example": self.example.because}
+        names = ("platform", "state", "outcome") if self.platform else ("state", "outcome", "on")
+        own = {name: getattr(self, name) for name in (*names, "count", "releases")}
+        return own | {"example": self.example.row if self.platform else self.example.because}
 
 
-class OnPlatform(StrictValue, frozen=True, kw_only=True):
-    """The best result of a release on another platform: on which Pythons, and one install of
-    them.
-    """
-
-    platform: PlatformName
-    release: str
-    state: InstallState
-    pythons: tuple[str, ...]
-    install: Install
-
-
-def plain_installs(snapshot: Snapshot) -> tuple[Install, ...]:
-    def derived() -> tuple[Install, ...]:
-        return tuple(_install(snapshot, question) for question in snapshot.plain_questions)
-
-    return snapshot.once("plain-installs", derived)
-
-
-def plain_of_cell(snapshot: Snapshot, asked: Cell) -> Iterator[Install]:
-    for question in snapshot.plain_questions if asked.recipe == "fresh" else ():
-        if question.cell is not None and question.cell.id == asked.id:
-            yield _install(snapshot, question)
-
-
-def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[Install]:
-    """Yield what metadata says of the plain installs of another platform."""
-    for question in platform_questions(facts, platform):
-        cell, obstacle, newest = question.cell, question.obstacle, question.newest
-        install = Install(
-            platform=platform,
-            release=str(question.release),
-            python=str(question.python),
-            cell="" if cell is None else cell.id,
-            state="by-metadata",
-            ground="metadata",
-        )
-        if obstacle is not None:
-            is_python = cell is None and obstacle.kind == "requires-python"
-            state: InstallState = "not-admitted" if is_python else "ruled-out"
-            # A release is named by itself; a Python, or a package that is not available, once for
-            # all releases.
-            subject = question.lacking or ("" if cell is None else obstacle.between[0])
-            install = replace(
-                _of_metadata(install, "no-wheel" if question.lacking else state, obstacle, subject),
-                lacking=question.lacking,
-                newest="" if newest is None else str(newest.version),
-                newest_pythons=() if newest is None else tuple(map(str, newest.pythons)),
-            )
-        yield install
-
-
-def with_platform_answers(
-    installs: Iterable[Install], answers: Mapping[str, PlainAnswer]
-) -> Iterator[Install]:
-    """Yield the installs of a platform with what a resolver said where metadata leaves it open.
-
-    Metadata is newer than an answer that it contradicts: it is read each time that the index is.
-    """
-    for install in installs:
-        answer = answers.get(install.cell.partition("@")[0])
-        is_asked = answer is not None and install.state == "by-metadata"
-        yield _of_resolver(install, answer, answer.because) if answer and is_asked else install
-
-
-def install_causes(installs: Iterable[Install]) -> tuple[InstallCause, ...]:
+def install_causes(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
     groups: dict[tuple[str, InstallState, str], list[Install]] = {}
     for install in installs:
         # What ran is an answer of its own; how it failed stands on its page.
@@ -404,39 +164,86 @@ def install_causes(installs: Iterable[Install]) -> tuple[InstallCause, ...]:
         groups.setdefault((install.platform, install.state, outcome), []).append(install)
     platforms = list(dict.fromkeys(platform for platform, _, _ in groups))
 
-    def order(cause: InstallCause) -> tuple[int, int, int, str]:
+    def order(cause: InstallGroup) -> tuple[int, int, int, str]:
         states: tuple[InstallState, ...] = PLATFORM_STATES if cause.platform else PLAIN_STATES
         rank = states.index(cause.state)
         return platforms.index(cause.platform), rank, -cause.count, cause.outcome
 
-    return tuple(sorted((_cause(g, outcome) for (*_, outcome), g in groups.items()), key=order))
+    every = (InstallGroup(group, outcome) for (*_, outcome), group in groups.items())
+    return tuple(sorted(every, key=order))
 
 
-def on_platforms(installs: Iterable[Install]) -> tuple[OnPlatform, ...]:
+def on_platforms(installs: Iterable[Install]) -> tuple[InstallGroup, ...]:
+    """Return the best result of each release on each other platform, with the Pythons."""
     groups: dict[tuple[str, str], list[Install]] = {}
     for install in installs:
         groups.setdefault((install.release, install.platform), []).append(install)
-    return tuple(map(_best, groups.values()))
+    best = []
+    for group in groups.values():
+        state = next(s for s in PLATFORM_STATES if any(install.state == s for install in group))
+        best.append(InstallGroup(install for install in group if install.state == state))
+    return tuple(best)
 
 
 def newest_on(
     installs: Iterable[Install], platform: PlatformName, states: Collection[InstallState]
-) -> OnPlatform | None:
+) -> InstallGroup | None:
     every = on_platforms(i for i in installs if i.platform == platform)
     able = (release for release in every if release.state in states)
     return max(able, key=lambda release: Version(release.release), default=None)
 
 
-def _install(snapshot: Snapshot, question: InstallQuestion) -> Install:
-    cell = "" if question.cell is None else question.cell.id
-    install = Install(release=str(question.release), python=str(question.python), cell=cell)
-    if question.obstacle is not None and question.obstacle.kind == "yanked":
-        # An exact pin installs it, with a warning.
-        return replace(install, because=question.obstacle.because)
-    if question.cell is None:
-        assert question.obstacle is not None, "what is not asked has an obstacle"
-        return _of_metadata(install, "not-admitted", question.obstacle)
-    known, answer = snapshot.by_id.get(cell), snapshot.plain.get(cell)
+def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, Obstacle | None]]:
+    """Yield the install of each release on each Python of the matrix, oldest first, with its cell,
+    or why there is none. What the plan knows of packages deeper in the tree is left aside: that is
+    what is asked.
+    """
+    subject, python = facts.matrix.subject, facts.matrix.interpreters.name
+    others = [axis.name for axis in facts.matrix.packages if axis is not facts.matrix.subject_axis]
+    pairs: dict[tuple[Version, Version], list[Cell]] = {}
+    for place in product(facts.matrix, facts.catalogue):
+        cell = Cell(matrix=facts.matrix.name, coordinates=place, recipe="fresh")
+        pairs.setdefault((cell.on(subject).version, cell.on(python).version), []).append(cell)
+    for (release, series), cells in sorted(pairs.items()):
+        install, chosen = Install(release=str(release), python=str(series)), None
+        obstacle = None
+        if not facts.usable(cells[0], facts.matrix.subject_axis):
+            obstacle = facts.unavailable(cells[0])
+        else:
+            # Of what the release admits, a resolver takes what has a file; where nothing has one,
+            # it says so about what is admitted.
+            cells.sort(key=lambda cell: [cell.on(axis).version for axis in others], reverse=True)
+            admitted = (cell for cell in cells if facts.conflicting(cell) is None)
+            unmoved = (c for c in cells if not any(facts.moved(c, axis) for axis in others))
+            chosen = next(itertools.chain(admitted, unmoved), None)
+            obstacle = facts.excluded(chosen) if chosen else facts.conflicting(cells[0])
+        if obstacle is None and chosen is not None:
+            yield replace(install, cell=chosen.id), chosen, None
+        elif obstacle is not None and obstacle.kind == "yanked":
+            # An exact pin installs it, with a warning.
+            yield replace(install, because=obstacle.because), None, obstacle
+        else:
+            assert obstacle is not None, "what is not asked has an obstacle"
+            yield _of_metadata(install, "not-admitted", obstacle), None, obstacle
+
+
+def plain_installs(snapshot: Snapshot) -> tuple[Install, ...]:
+    def derived() -> tuple[Install, ...]:
+        return tuple(_known_install(snapshot, question) for question in snapshot.plain_questions)
+
+    return snapshot.once("plain-installs", derived)
+
+
+def plain_install(snapshot: Snapshot, cell: str) -> Install | None:
+    by_cell = snapshot.once("questions", lambda: {i.cell: i for i in snapshot.plain_questions})
+    question = by_cell.get(cell) if cell else None
+    return None if question is None else _known_install(snapshot, question)
+
+
+def _known_install(snapshot: Snapshot, install: Install) -> Install:
+    if not install.cell:
+        return install
+    known, answer = snapshot.by_id.get(install.cell), snapshot.plain.get(install.cell)
     # The newest of run and answer; without either what another answer, or metadata, says.
     ran = known if known is not None and known.is_tested else None
     if ran is not None and (
@@ -496,51 +303,127 @@ def _refused(refusal: Failed | None) -> InstallState:
     return "needs-build" if is_spurious(refusal) else "refused"
 
 
-def _cause(group: list[Install], outcome: str) -> InstallCause:
-    releases: dict[str, list[str]] = {}
-    for install in sorted(group, key=_by_python):
-        releases.setdefault(install.python, []).append(install.release)
-    example = _telling(group)
-    days = [install.on for install in group if install.on is not None]
-    return InstallCause(
-        platform=example.platform,
-        state=example.state,
-        outcome=outcome,
-        example=example,
-        on=(min(days), max(days)) if days else None,
-        count=len(group),
-        releases={python: tuple(versions) for python, versions in releases.items()},
-    )
+def platform_facts(
+    matrix: Matrix,
+    catalogue: Catalogue,
+    elsewhere: Sequence[Package] | None,
+    platform: PlatformName,
+) -> Feasibility:
+    """Return what rules and catalogue say about cells of another platform. `elsewhere` has the
+    wheels for other platforms of what the subject pins; without it nothing is known of those
+    packages, and nothing is ruled out for want of them.
+    """
+    further = {
+        (package.name, release.version): release.artifacts
+        for package in elsewhere or ()
+        for release in package.releases
+    }
+
+    def whole(package: Package) -> Package:
+        releases = tuple(
+            replace(r, artifacts=(*r.artifacts, *further.get((package.name, r.version), ())))
+            for r in package.releases
+        )
+        return replace(package, releases=releases)
+
+    required = () if elsewhere is None else catalogue.required
+    every = tuple(replace(entry, package=whole(entry.package)) for entry in required)
+    other = replace(matrix, platform=target_of(platform, matrix.platform))
+    return Feasibility(other, replace(catalogue, required=every))
 
 
-def _best(group: list[Install]) -> OnPlatform:
-    state = next(s for s in PLATFORM_STATES if any(install.state == s for install in group))
-    same = sorted((install for install in group if install.state == state), key=_by_python)
-    install = _telling(same)
-    assert install.platform, "the matrix's own platform is no other one"
-    return OnPlatform(
-        platform=install.platform,
-        release=install.release,
-        state=state,
-        pythons=tuple(install.python for install in same),
-        install=install,
-    )
+def declared_installs(facts: Feasibility, platform: PlatformName) -> Iterator[Install]:
+    newest = _NewestFiles(facts)
+    for question, cell, unasked in plain_questions(facts):
+        install = Install(
+            platform=platform,
+            release=question.release,
+            python=question.python,
+            cell="" if cell is None else replace(cell, platform=platform).id,
+            state="by-metadata",
+            ground="metadata",
+        )
+        obstacle = unasked if cell is None else facts.obstacle(cell)
+        if obstacle is None:
+            yield install
+            continue
+        lacking, because = _without_file(facts, question.release, cell, obstacle)
+        if lacking:
+            without = _of_metadata(install, "no-wheel", replace(obstacle, because=because), lacking)
+            version, pythons = newest.of(lacking)
+            yield replace(without, lacking=lacking, newest=version, newest_pythons=pythons)
+            continue
+        # A release is named by itself; a Python, or a package that is not available, once for all
+        # releases.
+        is_python = cell is None and obstacle.kind == "requires-python"
+        state: InstallState = "not-admitted" if is_python else "ruled-out"
+        yield _of_metadata(install, state, obstacle, "" if cell is None else obstacle.between[0])
 
 
-def _telling(installs: Iterable[Install]) -> Install:
-    """The install of the newest release, where it can be on a Python for which another version of
-    what lacks a wheel there has one: so it is the platform's doing, not the Python's.
+def _without_file(
+    facts: Feasibility, release: str, cell: Cell | None, obstacle: Obstacle
+) -> tuple[str, str]:
+    """The package whose files do not fit, and why; empty where something else is in the way. Of a
+    package that the index lacks altogether an obstacle names no Python. Of a coordinate beside the
+    subject the sentence tells which release asks for it: its cell has the newest coordinate that
+    the release admits where none of them has a file.
+    """
+    subject, because = facts.matrix.subject_axis, obstacle.because
+    if obstacle.kind != "no-artifact" or len(obstacle.between) < 2:
+        return "", because
+    if cell is None:
+        return subject.normalised_name, because
+    for axis in facts.matrix.packages:
+        coordinate = cell.on(axis.name)
+        if coordinate.text == obstacle.between[0]:
+            if axis is not subject:
+                asks = f"{subject.package} {release} admits {axis.package}"
+                because = f"{asks} up to {coordinate.version}: {because}"
+            return axis.normalised_name, because
+    return canonicalize_name(Requirement(obstacle.between[0]).name), because
+
+
+class _NewestFiles:
+    """The newest release of each package with a file for the platform, and for which Pythons of the
+    matrix; looked for once.
     """
 
-    def telling(install: Install) -> tuple[bool, Version, Version]:
-        is_of_platform = install.python in install.newest_pythons
-        return is_of_platform, Version(install.release), _by_python(install)
+    def __init__(self, facts: Feasibility) -> None:
+        self._installable = Installable(facts.matrix, facts.catalogue)
+        self._releases: dict[str, tuple[Release, ...]] = {
+            **{r.package.name: r.package.releases for r in facts.catalogue.required},
+            **{
+                axis.normalised_name: facts.catalogue.of(axis).selected(axis.select)
+                for axis in facts.matrix.packages
+            },
+        }
+        self._found: dict[str, tuple[str, tuple[str, ...]]] = {}
 
-    return max(installs, key=telling)
+    def of(self, package: str) -> tuple[str, tuple[str, ...]]:
+        if package not in self._found:
+            self._found[package] = self._newest(package)
+        return self._found[package]
+
+    def _newest(self, package: str) -> tuple[str, tuple[str, ...]]:
+        finals = [r for r in self._releases[package] if not r.version.is_prerelease]
+        for release in sorted(finals, key=lambda release: release.version, reverse=True):
+            series = sorted(self._installable.patches)
+            pythons = [s for s in series if self._installable.can_install(release, s)]
+            if pythons:
+                return str(release.version), tuple(map(str, pythons))
+        return "", ()
 
 
-def _by_python(install: Install) -> Version:
-    return Version(install.python)
+def with_platform_answers(
+    installs: Iterable[Install], answers: Mapping[str, PlainAnswer]
+) -> Iterator[Install]:
+    """Yield the installs of a platform with what a resolver said where metadata leaves it open.
+    Metadata is newer than an answer that it contradicts: it is read each time that the index is.
+    """
+    for install in installs:
+        answer = answers.get(install.cell.partition("@")[0])
+        is_asked = answer is not None and install.state == "by-metadata"
+        yield _of_resolver(install, answer, answer.because) if answer and is_asked else install
 
 
 PLATFORMS_FOLDER = "platforms"
@@ -591,19 +474,17 @@ class PlatformFiles:
     def installs(self, matrix: Matrix, catalogue: Catalogue, keep: Keep) -> tuple[Install, ...]:
         def declared() -> bytes:
             return msgspec.msgpack.encode(
-                tuple(
+                [
                     install
                     for name in matrix.platforms
                     for install in declared_installs(self.facts(matrix, catalogue, name), name)
-                )
+                ]
             )
 
         if not matrix.platforms:
             return ()
-        known = msgspec.msgpack.decode(
-            keep("platforms", (read_if_there(self.wheels_path) or b"",), declared),
-            type=tuple[Install, ...],
-        )
+        wheels = read_if_there(self.wheels_path) or b""
+        known = msgspec.msgpack.decode(keep("platforms", (wheels,), declared), type=list[Install])
         return tuple(
             install
             for name in matrix.platforms

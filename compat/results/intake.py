@@ -110,10 +110,9 @@ class _Handed(NamedTuple):
 
 def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
     """Yield each line of the files of records at or below the folder, as `<file>:<number>`, with
-    its record or fault, and each other file with a fault; change nothing.
-
-    Links are not followed. A run makes one record of a cell: where there are more, nobody can tell
-    which one it made, and all are one fault.
+    its record or fault, and each other file with a fault; change nothing. Links are not followed. A
+    run makes one record of a cell: where there are more, nobody can tell which one it made, and all
+    are one fault.
     """
     every = list(islice(_files(folder, "", 0), MOST_LINES + 1))
     counts = Counter(_asked_once(item, here) for item in every if item.cell)

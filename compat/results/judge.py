@@ -31,8 +31,7 @@ from compat.results.answer import (
     EvidenceKind,
     Kind,
     KnownRefusal,
-    ProvingRuns,
-    RunOverview,
+    Reason,
     Score,
     blame_of,
 )
@@ -54,6 +53,9 @@ from compat.value import StrictValue
 
 _EVIDENCE: dict[Tier, EvidenceKind] = {"full": "tested", "smoke": "smoke"}
 FRESH_DAYS = 90
+# A flaky cell is asked again each week: often enough to learn how often it fails, and time is left
+# for others.
+AGAIN_DAYS = 7
 CORE_ALONE = "only the core of the suite was run"
 
 
@@ -86,9 +88,8 @@ def judge(
     planned: bool = True,
 ) -> Answer:
     """Return what is known of a cell by its runs, in whatever order they come, and where none of
-    them counts by the plan's `obstacle` and by `refusal`. `lock_digest` is that of its lock now.
-
-    A run that says nothing about the versions, one of another cell and one from the future change
+    them counts by the plan's `obstacle` and by `refusal`. `lock_digest` is that of its lock now. A
+    run that says nothing about the versions, one of another cell and one from the future change
     nothing. In a whole snapshot the other cells of its release say whose fault a failure is: they
     are in `present`.
     """
@@ -103,15 +104,17 @@ def judge(
         lock_digest=lock_digest,
         planned=planned,
         history=history,
-        overview=_overview(history, present, lock_digest) if history.runs else None,
     )
     counted, asked = history.counted, asked_about(cell.id, present)
+    outdated = _outdated(history, present, lock_digest) if history.ordered else ()
+    if history.ordered:
+        known = replace(known, first=history.ordered[0].started, newest=_day(history.ordered[-1]))
     if not counted:
-        return _untested(known, asked)
+        due = _due(known, outdated, present) if known.first else None
+        return _untested(replace(known, due=due), asked)
     group, since = _newest_group(counted, asked, present)
-    outdated = _outdated(history, present, lock_digest)
     ruled_out = () if obstacle is None else (f"the plan rules it out now: {obstacle.because}",)
-    return replace(
+    known = replace(
         known,
         kind=group.kind,
         evidence="none" if group.kind == "unknown" else _EVIDENCE[group.tier],
@@ -126,13 +129,32 @@ def judge(
         score=group.score,
         helpers=tuple(c for c in group.newest.capabilities if c.id in present.helpers),
         reasons=(*group.reasons, *outdated, *ruled_out),
+        outdated=outdated,
+        asks_as_today=not is_other_suite(counted[-1].run, present.suite_digest),
+        due=_due(known, outdated, present, group.kind),
+    )
+    return known if counted[-1].run.lock_digest != lock_digest else _on_lock(known, present)
+
+
+def _on_lock(known: Answer, present: EvaluationContext) -> Answer:
+    tier = known.history.deciding[-1].run.tier
+    runs = [
+        each.run
+        for each in known.counted
+        if each.run.lock_digest == known.lock_digest and tier in ("smoke", each.run.tier)
+    ]
+    return replace(
+        known,
+        tested=len(runs),
+        days=len(set(map(_day, runs))),
+        isolation=runs[-1].isolation,
+        is_of_today=not is_other_suite(runs[-1], present.suite_digest),
     )
 
 
 def judged_again(
     known: Answer, present: EvaluationContext, refusal: KnownRefusal | None = None
 ) -> Answer:
-    """Return an answer as it is with another context, or with a refusal."""
     return judge(
         known.cell,
         known.history,
@@ -145,11 +167,10 @@ def judged_again(
 
 
 def asked_about(cell: str, present: EvaluationContext) -> frozenset[str]:
-    """Return the packages by which alone a cell can be broken; empty where any can.
-
-    A relaxed cell asks whether the subject works with its coordinates once other packages may move,
-    so it is no answer that one of those others fails or conflicts. Fresh and dated cells ask about
-    the published requirements.
+    """Return the packages by which alone a cell can be broken; empty where any can. A relaxed cell
+    asks whether the subject works with its coordinates once other packages may move, so it is no
+    answer that one of those others fails or conflicts. Fresh and dated cells ask about the
+    published requirements.
     """
     return present.asked if cell.endswith("+relaxed") else frozenset()
 
@@ -185,9 +206,8 @@ def _untested(known: Answer, asked: frozenset[str]) -> Answer:
 def _outdated(
     history: History, present: EvaluationContext, lock_digest: str | None
 ) -> tuple[str, ...]:
-    """Why the newest run that counts no longer answers today's question; empty when it does.
-
-    Where none counts, the newest.
+    """Why the newest run that counts no longer answers today's question; empty when it does. Where
+    none counts, the newest.
     """
     run, reasons = (history.deciding[-1].run if history.counted else history.ordered[-1]), []
     if lock_digest is not None and run.lock_digest != lock_digest:
@@ -205,48 +225,33 @@ def _outdated(
     return tuple(reasons)
 
 
-def _overview(
-    history: History, present: EvaluationContext, lock_digest: str | None
-) -> RunOverview | None:
-    if not history.ordered:
-        return None
-    counted, last = history.counted, history.ordered[-1]
-    # Runs with the same results share one object.
-    distinct = {id(c.run.capabilities): c.run.capabilities for c in counted}.values()
-    proof: ProvingRuns | None = None
-    if counted and counted[-1].run.lock_digest == lock_digest:
-        tier = history.deciding[-1].run.tier
-        runs = [
-            each.run
-            for each in counted
-            if each.run.lock_digest == lock_digest and tier in ("smoke", each.run.tier)
-        ]
-        proof = ProvingRuns(
-            count=len(runs),
-            days=len({run.started.date() for run in runs}),
-            isolation=runs[-1].isolation,
-            is_of_today=not is_other_suite(runs[-1], present.suite_digest),
-        )
-    return RunOverview(
-        first=history.ordered[0].started,
-        newest=last.started.date(),
-        is_of_lock=last.lock_digest == lock_digest,
-        is_of_suite=not is_other_suite(last, present.suite_digest),
-        settled=(bool(counted) and counted[-1].run is last) or all(map(is_lasting, last.outcomes)),
-        outdated=_outdated(history, present, lock_digest),
-        is_whole=is_whole(history.deciding[-1].run if counted else last),
-        asks_as_today=bool(counted) and not is_other_suite(counted[-1].run, present.suite_digest),
-        has_failures=any(c.status == "no" for capabilities in distinct for c in capabilities),
-        proof=proof,
-    )
+def _due(
+    known: Answer, outdated: tuple[str, ...], present: EvaluationContext, kind: Kind = "unknown"
+) -> Reason | None:
+    """Why a cell that ran is worth another run; None where the same again would say the same."""
+    history, last = known.history, known.history.ordered[-1]
+    counted = history.counted
+    is_settled = (bool(counted) and counted[-1].run is last) or all(map(is_lasting, last.outcomes))
+    if known.lock_digest not in (None, last.lock_digest):
+        return "lock-changed"
+    if is_other_suite(last, present.suite_digest):
+        return "suite-changed"
+    if not is_settled:
+        return "spurious-last"
+    if kind == "flaky" and (present.day - _day(last)).days >= AGAIN_DAYS:
+        return "flaky"
+    if outdated:
+        return "stale"
+    return None if is_whole(history.deciding[-1].run if counted else last) else "smoke-only"
+
+
+def _day(run: Ran) -> datetime.date:
+    return run.started.date()
 
 
 def _newest_group(
     counted: Sequence[Counted], asked: frozenset[str], present: EvaluationContext
 ) -> tuple[RunGroup, datetime.date]:
-    """The group of the newest run, and the day from which on every run left the cell with the kind
-    that it has now.
-    """
     groups: defaultdict[tuple[str, str], RunGroup] = defaultdict(
         lambda: RunGroup(asked, present.helpers, present.faults)
     )
@@ -287,7 +292,6 @@ class RunGroup:
         self._said: tuple[tuple[Capability, ...], tuple[Outcome, ...], Tier] | None = None
 
     def add(self, run: Ran, outcomes: Iterable[Outcome]) -> None:
-        """Add a run, with those of its outcomes that say something about the versions."""
         outcomes = tuple(outcomes)
         # Whether the run says what the one before it said, word for word: nightly runs do, and then
         # nothing follows but that it is newer. Equal capabilities are one object in the index.
@@ -372,7 +376,6 @@ class RunGroup:
 
     @property
     def outcome(self) -> Outcome:
-        """What the newest run came to; where runs disagree, the newest failure."""
         # That a run of the core alone failed is told only where it contradicts the whole suite.
         ends = self._every if len(self._reached) > 1 else self.outcomes
         failures = [outcome for outcome in ends if isinstance(outcome, Failed)]
@@ -449,7 +452,7 @@ class Attribution:
         self,
         matrix: Matrix,
         answers: Iterable[Answer],
-        of_release: Callable[[Version], Iterable[Answer]] | None = None,
+        of_release: Callable[[Version], Iterable[Answer]] = lambda version: (),
     ) -> None:
         """Take what is known of each cell, whether or not faults were taken from it already; it is
         asked for once, when it is needed. `of_release` returns the answers of a release alone.
@@ -494,10 +497,9 @@ class Attribution:
     @cached_property
     def refuting(self) -> dict[int, tuple[Cell, ...]]:
         """The cells that refute a `[[known]]` entry about a capability, by the entry's number: it
-        works there, where the entry says that it fails.
-
-        An entry that says that it fails in every combination of a release is refuted by any cell of
-        its range. A capability that came and went refutes nothing.
+        works there, where the entry says that it fails. An entry that says that it fails in every
+        combination of a release is refuted by any cell of its range. A capability that came and
+        went refutes nothing.
         """
         refuting = {
             number: tuple(
@@ -511,8 +513,6 @@ class Attribution:
         return {number: cells for number, cells in refuting.items() if cells}
 
     def _works_in(self, version: Version) -> frozenset[str]:
-        if self._of_release is None:
-            return self._by_release.get(version, frozenset())
         if version not in self._releases:
             of_release = self._of_release(version)
             # Cells with the same results share one object.
@@ -523,14 +523,6 @@ class Attribution:
             steady = (self._steady[key][1] for key, _ in distinct)
             self._releases[version] = frozenset().union(*steady)
         return self._releases[version]
-
-    @cached_property
-    def _by_release(self) -> dict[Version, frozenset[str]]:
-        by_release: dict[Version, frozenset[str]] = {}
-        for cell, ids in self._working:
-            version = cell.on(self._subject).version
-            by_release[version] = by_release.get(version, frozenset()) | ids
-        return by_release
 
 
 def steadily_working(known: Answer) -> frozenset[str]:
@@ -569,9 +561,8 @@ _CLAIMS = {
 
 def refuted(matrix: Matrix, answers: Iterable[Answer]) -> Iterator[Finding]:
     """Yield a finding for each entry about a capability that a cell of its own range refutes; the
-    first cell is named, one with a fresh result before a stale one.
-
-    A capability that came and went in a cell refutes nothing there.
+    first cell is named, one with a fresh result before a stale one. A capability that came and went
+    in a cell refutes nothing there.
     """
     cells = {each.cell: each for each in answers if not each.cell.unread}
     for number, refuting in Attribution(matrix, cells.values()).refuting.items():

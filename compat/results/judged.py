@@ -4,6 +4,7 @@ import datetime
 import re
 from collections.abc import Callable, Sequence
 
+from compat.lock.lockfile import Refusal
 from compat.lock.refusals import own_error
 from compat.results.judge import EvaluationContext
 from compat.results.record import (
@@ -38,7 +39,6 @@ _RAISED = "E  "
 
 def around_first_error(log: str, before: int, after: int) -> str:
     """Return so many lines of a log before and after its first real error, and no server's noise.
-
     In a report of pytest that is the first exception below the heading of its failures, and nothing
     above that heading is returned. A log without an error is cut at its end.
     """
@@ -62,17 +62,6 @@ _MOST_CAPABILITIES = 10_000
 _MOST_REMARKS = 50
 
 
-class RefusedCell(Value, frozen=True, kw_only=True):
-    """A cell that came to nothing before anything could run.
-
-    What it came to, why in one sentence, and when.
-    """
-
-    outcome: Failed
-    because: str
-    at: datetime.datetime
-
-
 class JudgedRun(Value, frozen=True, kw_only=True):
     """One run of a cell: what it left behind and what that means."""
 
@@ -87,7 +76,6 @@ def judged(evidence: Evidence) -> JudgedRun:
 def record_of(
     attempts: Sequence[JudgedRun], tool: str, run_url: str = "", redacted: Redact = redacted
 ) -> Record:
-    """Return the record of one run of a cell; its facts are those of the attempt that decides."""
     outcomes = [_redacted_outcome(attempt.outcome, redacted) for attempt in attempts]
     outcome = decisive(outcomes)
     runs = [attempt.evidence for attempt in attempts]
@@ -137,7 +125,8 @@ def record_of(
 def record_of_refusal(
     cell: str,
     matrix: str,
-    refused: RefusedCell,
+    refusal: Refusal,
+    at: datetime.datetime,
     present: EvaluationContext,
     host: str,
     run_url: str = "",
@@ -145,24 +134,20 @@ def record_of_refusal(
     return Record(
         cell=cell,
         matrix=matrix,
-        outcome=refused.outcome,
+        outcome=Failed(stage="lock", cause=refusal.cause, subject=refusal.subject),
         lock_digest="",
         suite_digest=present.suite_digest,
-        started=refused.at,
+        started=at,
         seconds=0.0,
         host=host,
         isolation="L0",
-        log=redacted(refused.because)[:_LOG],
+        log=redacted(refusal.because)[:_LOG],
         run_url=run_url,
-        involved=involved_in_refusal(refused.outcome.subject, refused.because),
+        involved=involved_in_refusal(refusal.subject, refusal.because),
     )
 
 
 def excerpt(evidence: Evidence, outcome: Outcome, redacted: Redact) -> str:
-    """Return the log around the first error, redacted, at most 4 KiB.
-
-    It is empty when the run passed.
-    """
     if isinstance(outcome, Passed) or not evidence.steps:
         return ""
     first = evidence.imported or next(iter(evidence.collect_errors), None)

@@ -77,9 +77,7 @@ def decode_answers(
     text: str, source: str, *, is_any_recipe: bool = False
 ) -> dict[str, PlainAnswer]:
     """Return the answers of the text by cell; raise DeclarationError, naming `source`, when it has
-    something else.
-
-    They are about fresh cells, where not about those of any recipe.
+    something else. They are about fresh cells, where not about those of any recipe.
     """
     command = "run MATRIX --budget 20m" if is_any_recipe else "matrix lock MATRIX --plain"
     with refused(source, "answers of a resolver", command):
@@ -150,9 +148,6 @@ class Audit(StrictValue, frozen=True, kw_only=True):
 
 
 def audited_run(entry: Answer, verdict: Answer) -> AuditedCell:
-    """Return the finding of a cell that was run: `entry` is what was inferred, `verdict` what is
-    known of it now.
-    """
     expected = entry.likely
     outcome = "" if verdict.outcome is None else str(verdict.outcome)
     finding: Finding = "agrees" if verdict.kind == expected else "wrong"
@@ -167,11 +162,9 @@ def audited_run(entry: Answer, verdict: Answer) -> AuditedCell:
 def audited_free(
     entry: Answer, found: Lock | Refusal, ran: Outcome | None, blocker: str, missing: str = ""
 ) -> AuditedCell:
-    """Return the finding of a relaxed cell that is inferred to fail.
-
-    `found` is a resolver's answer with all other packages free, and `ran` the result of the core on
-    that; None where it was not run, as something is `missing`. `blocker` is the third package by
-    which it failed.
+    """Return the finding of a relaxed cell that is inferred to fail. `found` is a resolver's answer
+    with all other packages free, and `ran` the result of the core on that; None where it was not
+    run, as something is `missing`. `blocker` is the third package by which it failed.
     """
     expected = entry.outcome
     is_lock_claim = isinstance(expected, Failed) and expected.stage == "lock"
@@ -201,17 +194,15 @@ def audited_free(
 
 
 def sampled(cells: Iterable[str], size: int, seed: int) -> tuple[str, ...]:
-    """Return a random sample of the cells, the same for a seed; all where there are fewer."""
     ordered = sorted(cells)
     return tuple(random.Random(seed).sample(ordered, min(size, len(ordered))))
 
 
 def upper_bound(wrong: int, asked: int, confidence: float = CONFIDENCE) -> float:
     """Return the one-sided upper bound of the share that is wrong, when so many of a sample were.
-
     Exact for a sample from many: the share at which at most as many would be seen with probability
-    1 - confidence (Clopper and Pearson, Biometrika 26, 1934). With none wrong that is
-    1 - (1 - confidence) ** (1 / asked). A sample of few makes it smaller still.
+    1 - confidence (Clopper and Pearson, Biometrika 26, 1934). With none wrong that is 1 - (1 -
+    confidence) ** (1 / asked). A sample of few makes it smaller still.
     """
     if asked <= 0 or wrong >= asked:
         return 1.0
@@ -233,16 +224,12 @@ class _KeptAudit(StrictValue, frozen=True, kw_only=True):
 
 
 def encode_audit(audit: Audit) -> str:
-    """Return the text of an audit: one cell a line, in the order in which they were drawn."""
     head = encode(msgspec.structs.replace(audit, cells=())).decode().removesuffix("[]}")
     lines = ",\n".join(encode(cell).decode() for cell in audit.cells)
     return f'{{"format": {AUDIT_FORMAT}, "audit":\n{head}[\n{lines}\n]}}}}\n'
 
 
 def decode_audit(text: str, source: str) -> Audit:
-    """Return the audit of the text; raise DeclarationError, naming `source`, when it has something
-    else.
-    """
     with refused(source, "audit"):
         audit = msgspec.json.decode(text, type=_KeptAudit).audit
         ids = [cell.cell for cell in audit.cells]

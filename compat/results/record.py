@@ -33,7 +33,6 @@ RENAMED_CAUSES = {"not-as-asked": "environment-mismatch"}
 
 
 def _upgraded(raw: Raw, number: int) -> Raw:
-    """The keys of today's format, for those of an earlier one."""
     raw = dict(raw)
     if number < 4:
         seconds = dict(raw["step_seconds"])
@@ -247,9 +246,7 @@ _written = msgspec.json.Decoder(_Written)
 
 def decisive(outcomes: Sequence[Outcome]) -> Outcome:
     """Return what a run with these attempts came to: the last that says something about the
-    versions, else the last.
-
-    Where those disagree it is the last failure: no retry hides one.
+    versions, else the last. Where those disagree it is the last failure: no retry hides one.
     """
     telling = [
         outcome for outcome in outcomes if not is_spurious(outcome) and not is_doubtful(outcome)
@@ -263,7 +260,6 @@ def is_cell_id(text: str) -> bool:
 
 
 def encode_record(record: Record) -> str:
-    """Return the record as text; raise RecordError when what it holds could not be read back."""
     stored = _Stored(
         **{field: getattr(record, field) for field in _Run.__struct_fields__},
         outcome=str(record.outcome),
@@ -292,9 +288,8 @@ def encode_record(record: Record) -> str:
 
 
 def decode_record(text: str, source: str) -> Record:
-    """Return the record of the text; one of an older format is upgraded.
-
-    Raises RecordError with one line when it is not one, or not as it was written.
+    """Return the record of the text; one of an older format is upgraded. Raises RecordError with
+    one line when it is not one, or not as it was written.
     """
     try:
         if (written := _as_we_write(text)) is not None:
@@ -316,12 +311,10 @@ def decode_record(text: str, source: str) -> Record:
 
 
 def encode_line(record: Record) -> bytes:
-    """Return the record as one line: its text without the blanks, so that the digest stays."""
     return msgspec.json.format(encode_record(record).encode(), indent=-1) + b"\n"
 
 
 def decode_line(line: bytes, source: str) -> Record:
-    """Return the record of the line; raise RecordError as `decode_record` does."""
     try:
         text = msgspec.json.format(line, indent=2).decode() + "\n"
     except (ValueError, RecursionError):
@@ -334,9 +327,8 @@ def decode_line(line: bytes, source: str) -> Record:
 
 
 def record_digest(text: str) -> str:
-    """Return the sha256 of a record's text without the line that holds it.
-
-    It is empty when there is no such line.
+    """Return the sha256 of a record's text without the line that holds it. It is empty when there
+    is no such line.
     """
     before, separator, after = text.partition(_DIGEST)
     _, _, rest = after.partition("\n")
@@ -374,9 +366,6 @@ def _raw(text: str) -> Raw:
 
 
 def record_of_raw(raw: Raw) -> Record:
-    """Return the record of the newest format's keys; raise ValueError for what is not a sound
-    one.
-    """
     stored = msgspec.convert(raw, _Stored)
     # Texts are compared first, as that is what is equal of nearly all; 1 and 1.0 are equal, too.
     text = msgspec.json.encode(stored, order="sorted")
@@ -409,7 +398,6 @@ def _record_of_stored(stored: _Stored) -> Record:
 
 
 def _refuse_unsound(record: Record) -> None:
-    """Raise ValueError for what the types of a record cannot say."""
     if not is_cell_id(record.cell):
         raise ValueError(
             f"cell: {record.cell[:80]!r} cannot be a cell id: lower-case letters, digits, '._+!-',"
@@ -465,19 +453,19 @@ _LIBRARY = re.compile(r"python3\.\d+/")
 def involved(
     outcome: Outcome, installed: Iterable[str], modules: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Return the packages that a failure speaks of, by normalised name.
-
-    First stands the one it names, then whose code it is.
-
-    `modules` has the package of each top-level module whose name is not its package's own, and of
-    each module in a namespace that several packages share, by its dotted name.
+    """Return the packages that a failure speaks of, by normalised name. First stands the one it
+    names, then whose code it is. `modules` has the package of each top-level module whose name is
+    not its package's own, and of each module in a namespace that several packages share, by its
+    dotted name.
     """
     if not isinstance(outcome, Failed):
         return ()
     if outcome.stage in ("plan", "lock", "install"):
         return tuple(dict.fromkeys(_of_requirements(outcome.subject)))
     known = {PYTHON, *installed, *modules.values()}
-    texts = _of_thing(outcome, modules), _of_place(outcome.place, modules)
+    # An attribute, a module, or a product as people write its name; then whose code it is.
+    named = (_package(outcome.thing.split("."), modules),) if outcome.thing else ()
+    texts = named, _of_place(outcome.place, modules)
     return tuple(dict.fromkeys(name for names in texts for name in names if name in known))
 
 
@@ -503,14 +491,6 @@ def _of_requirements(text: str) -> Iterator[str]:
             name = next(name for name in match.groups() if name is not None)
             if not _VERSION.fullmatch(name):
                 yield canonicalize_name(name)
-
-
-def _of_thing(outcome: Failed, modules: Mapping[str, str]) -> Iterator[str]:
-    """The package of what the failure names: an attribute, a module, or a product as people write
-    its name.
-    """
-    if outcome.thing:
-        yield _package(outcome.thing.split("."), modules)
 
 
 def _of_place(place: str, modules: Mapping[str, str]) -> Iterator[str]:

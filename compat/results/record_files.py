@@ -59,7 +59,6 @@ class RecordFiles:
     """The records of one matrix, below its folder."""
 
     def __init__(self, folder: Path, matrix: str = "") -> None:
-        """Take the matrix's folder, `matrices/<name>`; the matrix, where the folder is another."""
         self.matrix = matrix or folder.name
         self.folder = folder / "records"
 
@@ -100,12 +99,9 @@ class RecordFiles:
                     yield entry.name, (state.st_size, state.st_mtime_ns)
 
     def add(self, record: Record) -> bool:
-        """Store the record; when this returns it is on the disk, whatever happens.
-
-        False: it was there already.
-
-        Raises RecordError when the record cannot be read back, CompatError when it cannot be
-        written.
+        """Store the record; when this returns it is on the disk, whatever happens. False: it was
+        there already. Raises RecordError when the record cannot be read back, CompatError when it
+        cannot be written.
         """
         return self.add_all([record]) == 1
 
@@ -148,7 +144,6 @@ class RecordFiles:
         known: Callable[[str], datetime.datetime | None] = lambda name: None,
     ) -> tuple[Fault, ...]:
         """Return what is wrong in the store: no sound record, a stray file, or a future date.
-
         `known` gives the start of the newest run of a file without faults, by its name; a file of
         which it knows nothing is read. Files with a fault are left where they are; `records` skips
         those lines.
@@ -267,9 +262,8 @@ class RecordFiles:
 
 def lines_of(path: Path) -> Iterator[tuple[int, int, bytes]]:
     """Yield each line of a regular file with its number and where it begins; never more in memory
-    than a record may have.
-
-    Raises OSError for what cannot be read, and ValueError at a line that is too long.
+    than a record may have. Raises OSError for what cannot be read, and ValueError at a line that is
+    too long.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -288,7 +282,6 @@ def lines_of(path: Path) -> Iterator[tuple[int, int, bytes]]:
 
 
 def about(line: bytes) -> Line:
-    """Return what a line is about; nothing where it is damaged."""
     try:
         return _line.decode(line)
     except (ValueError, RecursionError):
@@ -337,7 +330,6 @@ def _mend(handle: int, text: bytes) -> bytes:
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:
-    """What stands in the folder, by name; nothing when it is not there or cannot be listed."""
     try:
         with os.scandir(folder) as entries:
             return sorted(entries, key=lambda entry: entry.name)

@@ -161,7 +161,6 @@ _OLD_COMMAND = re.compile(r"##(?=\[|vso\[)")
 
 def redacted(text: str, secrets: Iterable[str] = (), places: Iterable[str] = ()) -> str:
     """Return the text without what is a machine's own or a secret; doing it again changes nothing.
-
     A path of a machine keeps its part from `site-packages/`, the suite or the standard library on,
     else its last name; a URL loses its host, user and query. Other words with slashes (routes, MIME
     types, regular expressions) stay as they are. `places` are the machine's own folders: below `/`
@@ -304,10 +303,6 @@ def _rules(places: tuple[str, ...]) -> "tuple[Rule, ...]":
     )
 
 
-def _framed(match: re.Match[str]) -> str:
-    return f"{match[1]}{_tail(match[2])}{match[3]}"
-
-
 Rule = tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
 _BEFORE_PATHS: tuple[Rule, ...] = (
     (_KEY_BLOCK, HIDDEN),
@@ -333,7 +328,7 @@ _BEFORE_PATHS: tuple[Rule, ...] = (
     (_USER_AT, HOST),
     (_ADDRESS, HOST),
     (_NAMED_ADDRESS, rf"\1{HOST}"),
-    (_FRAME, _framed),
+    (_FRAME, lambda match: f"{match[1]}{_tail(match[2])}{match[3]}"),
     (_NAMED_PATH, lambda match: f"{match[1]}{_tail(match[3])}{match[4]}"),
 )
 _LAST: tuple[Rule, ...] = ((_COMMAND, r"\1: \2"), (_OLD_COMMAND, "## "))

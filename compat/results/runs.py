@@ -195,9 +195,6 @@ class History:
 
 
 def in_order(runs: Iterable[Ran]) -> list[Ran]:
-    """Return the runs by when they started; those of the same moment in an order of their own, not
-    of their coming.
-    """
     ordered = list(runs)
     if len(ordered) < 2:
         return ordered
@@ -210,7 +207,6 @@ def in_order(runs: Iterable[Ran]) -> list[Ran]:
 
 
 def files_of(run: Ran) -> tuple[str, str]:
-    """Return which lock and which suite a run was of."""
     return run.lock_digest, run.suite_digest
 
 

@@ -19,7 +19,7 @@ from compat.plan.feasible import Feasibility, Obstacle
 from compat.plan.plan import Fate, Infeasible, facts_for, fate_of, lane_cells
 from compat.results.answer import Answer, Kind
 from compat.results.clauses import Disproof
-from compat.results.installs import Install, InstallQuestion, plain_questions
+from compat.results.installs import Install, plain_questions
 from compat.results.judge import (
     Attribution,
     EvaluationContext,
@@ -33,20 +33,13 @@ from compat.results.learnt import PlainAnswer
 from compat.results.record import Capability
 from compat.results.runs import History, Ran
 from compat.run.outcome import Failed, Outcome
-from compat.value import Value
 
 T = TypeVar("T")
 PlatformInstalls = Callable[[], tuple[Install, ...]]
-# The versions of the axes' packages, by normalised name, in the lock of a cell.
-LockedVersions = Callable[[str], Mapping[str, Version]]
 
 
-class UntriedCell(Value, frozen=True, array_like=True):
-    """A cell without a lock or a run: what is known of it, and what is expected of it."""
-
-    cell: str
-    kind: Kind
-    expected: Kind | None
+# A cell without a lock or a run: what is known of it, and what is expected of it.
+Untried = tuple[str, Kind, Kind | None]
 
 
 class Snapshot:
@@ -73,7 +66,6 @@ class Snapshot:
         self._before = before
         self._derived: dict[Hashable, Any] = {}
         self._platforms: PlatformInstalls = tuple
-        self.versions: LockedVersions = lambda cell: {}
 
     @cached_property
     def entries(self) -> tuple[Answer, ...]:
@@ -92,8 +84,8 @@ class Snapshot:
     def disproofs(self) -> tuple[Disproof, ...]:
         return () if self._before is None else self._before.disproofs
 
-    def with_platforms(self, installs: PlatformInstalls, versions: LockedVersions) -> "Snapshot":
-        self._platforms, self.versions = installs, versions
+    def with_platforms(self, installs: PlatformInstalls) -> "Snapshot":
+        self._platforms = installs
         return self
 
     @cached_property
@@ -128,17 +120,15 @@ class Snapshot:
         return Snapshot(self.ask, self.catalogue, entries, self.present, self)
 
     @cached_property
-    def untried(self) -> tuple[UntriedCell, ...]:
-        """What is known of the planned cells without a lock or a run that no fact rules out."""
+    def untried(self) -> tuple[Untried, ...]:
         return tuple(
-            UntriedCell(e.cell.id, e.kind, e.expected)
+            (e.cell.id, e.kind, e.expected)
             for e in self.entries
             if e.planned and e.obstacle is None and not e.is_known
         )
 
     @cached_property
     def ruled_out(self) -> int:
-        """How many planned cells a fact rules out, tested ones included."""
         return sum(entry.planned and entry.obstacle is not None for entry in self.entries)
 
     def having(self, versions: Mapping[str, Collection[Version]]) -> Iterator[Answer]:
@@ -149,16 +139,17 @@ class Snapshot:
         )
 
     def feasible_on(self, axis: str, versions: Collection[Version]) -> Iterator[Cell]:
-        """Yield the planned cells with one of the versions on the axis that no fact rules out, in
-        the order of the plan.
-        """
         entries = self.having({axis: versions})
         return (entry.cell for entry in entries if entry.planned and entry.obstacle is None)
 
     @cached_property
-    def plain_questions(self) -> tuple[InstallQuestion, ...]:
-        asked = tuple[InstallQuestion, ...]
-        return self.kept("questions", asked, lambda: plain_questions(self.feasibility))
+    def plain_questions(self) -> tuple[Install, ...]:
+        """The plain installs, with what the metadata of each release says of them."""
+
+        def asked() -> tuple[Install, ...]:
+            return tuple(install for install, _, _ in plain_questions(self.feasibility))
+
+        return self.kept("questions", tuple[Install, ...], asked)
 
     @cached_property
     def feasibility(self) -> Feasibility:
@@ -183,9 +174,8 @@ class Snapshot:
         return iter(self.once(("known", axis), by_version).get(version, ()))
 
     def once(self, key: Hashable, derive: Callable[[], T]) -> T:
-        """Return what later rooms derive from this snapshot under a key; it is derived only once.
-
-        A snapshot never changes, so neither does what follows from it.
+        """Return what later rooms derive from this snapshot under a key; it is derived only once. A
+        snapshot never changes, so neither does what follows from it.
         """
         if key not in self._derived:
             self._derived[key] = derive()
@@ -198,11 +188,9 @@ class Snapshot:
 
     def explained(self, entry: Answer, capability: Capability | None = None) -> KnownIssue | None:
         """Return the declared explanation of why the cell, or one capability of it, is not green;
-        the first that fits.
-
-        A capability's explanation names the capability; a cell's names the outcome alone, or else
-        the capability by which it fell. One that a cell refutes explains nothing. Of a cell on
-        which no run counts it is what its newest run came to.
+        the first that fits. A capability's explanation names the capability; a cell's names the
+        outcome alone, or else the capability by which it fell. One that a cell refutes explains
+        nothing. Of a cell on which no run counts it is what its newest run came to.
         """
         outcome: Outcome | None = entry.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:
@@ -220,9 +208,8 @@ class Snapshot:
 
     def cautions(self, entry: Answer) -> tuple[str, ...]:
         """Return what is declared about outcomes that this cell may still come to: on another
-        machine, or, of one that nobody tried, at all.
-
-        An entry without conditions speaks of no cell in particular.
+        machine, or, of one that nobody tried, at all. An entry without conditions speaks of no cell
+        in particular.
         """
         if entry.obstacle is not None and not entry.is_tested:
             return ()
@@ -245,9 +232,8 @@ def snapshot(
     judged: Mapping[str, Answer] = MappingProxyType({}),
 ) -> Snapshot:
     """Return the snapshot of a matrix: the fates of its plan; by cell id the digests of its locks
-    and its runs, and the entries with runs that count which still hold.
-
-    A run of a cell whose id the matrix cannot read is left out: its axes have changed.
+    and its runs, and the entries with runs that count which still hold. A run of a cell whose id
+    the matrix cannot read is left out: its axes have changed.
     """
 
     def made(cell: Cell, obstacle: Obstacle | None = None, *, planned: bool) -> Answer:
@@ -275,7 +261,13 @@ def snapshot(
     alone.lanes = tuple(all_of((fate_of(facts_for(f, c), c) for f, c in in_lanes), lanes))
 
     def attributed(known: Answer) -> Answer:
-        if known.id in judged or known.overview is None or not known.overview.has_failures:
+        if known.id in judged or known.first is None:
+            return known
+        # Runs with the same results share one object.
+        every = {
+            id(each.run.capabilities): each.run.capabilities for each in known.counted
+        }.values()
+        if not any(c.status == "no" for capabilities in every for c in capabilities):
             return known
         return judged_again(known, alone.attribution.context(known.cell, present))
 

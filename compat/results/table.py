@@ -31,10 +31,6 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
     others: tuple[Answer, ...] = ()
 
     def capability(self, name: str) -> Capability | None:
-        """Return what a capability came to in the representative cell.
-
-        A helper's test counts as one; None when it was not asked.
-        """
         return _capability(self.entry, name)
 
     def sign(self, name: str) -> str:
@@ -50,10 +46,6 @@ class ReleaseColumn(StrictValue, frozen=True, kw_only=True):
 
 
 def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
-    """Return a column for each release that a run reached the suite of, oldest first.
-
-    Each has its representative cell among those that reached the suite.
-    """
     by_version: dict[Version, list[Answer]] = {}
     for entry in snapshot.known:
         if entry.is_tested:
@@ -73,10 +65,6 @@ def columns(snapshot: Snapshot) -> tuple[ReleaseColumn, ...]:
 
 
 def capability_table(snapshot: Snapshot, described: Sequence[Described]) -> str:
-    """Return the table; rows stand in the suite's order.
-
-    With it come its legend, where other cells differ, and the explanations.
-    """
     shown = columns(snapshot)
     if not shown:
         return "No cell has reached the suite yet.\n"
@@ -181,12 +169,9 @@ def _reasons(snapshot: Snapshot, shown: Sequence[ReleaseColumn]) -> Iterable[str
                     )
                     cells.append(_series(column.version))
     for (name, issue), versions in sorted(grouped.items(), key=lambda item: (item[0][0], item[1])):
-        because = "not explained yet" if issue is None else f"{issue.because}{_link(issue)}"
+        link = f" [source]({issue.link})" if issue is not None and issue.link else ""
+        because = "not explained yet" if issue is None else f"{issue.because}{link}"
         yield f"- `{_plain(name)}` ({', '.join(dict.fromkeys(versions))}): {because}"
-
-
-def _link(issue: KnownIssue) -> str:
-    return f" [source]({issue.link})" if issue.link else ""
 
 
 def _was_installed(entry: Answer) -> bool:

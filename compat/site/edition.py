@@ -14,7 +14,6 @@ from typing import Any, Protocol, TypeVar
 from packaging.version import Version
 
 from compat.advise.answer import Advisor, Recommended, Unproven
-from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request
 from compat.declare.capabilities import Described
 from compat.declare.matrix import KnownIssue
@@ -85,9 +84,6 @@ class PartSource(Protocol):
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
 
-    def lock_versions(self, cell: str) -> Mapping[str, Version]:
-        """Return which versions a cell's lock has of the packages that are axes."""
-
     def declaration(self) -> str:
         """Return the text of the matrix's declaration, whose floors proposals change."""
 
@@ -118,7 +114,7 @@ class MatrixReport:
         # An edition of an earlier day knows nothing of a later audit.
         is_known = audit is not None and audit.on <= snapshot.day
         self.audit = audit if is_known else None
-        self._best: dict[Goal, dict[frozenset[tuple[str, Version]], TestedCombination]] = {}
+        self._best: dict[Goal, dict[frozenset[tuple[str, Version]], Answer]] = {}
         self._last: tuple[str, tuple[Record, ...]] = ("", ())
         self.last_document: Any = None
 
@@ -231,7 +227,7 @@ class MatrixReport:
 
     @cached_property
     def advisor(self) -> Advisor:
-        return Advisor(self.snapshot, self.locks, self.parts.lock_versions)
+        return Advisor(self.snapshot, self.locks)
 
     def lock_facts(self, lock: Lock) -> LockFacts:
         cell = lock.inputs.cell
@@ -254,7 +250,7 @@ class MatrixReport:
                     by_id.setdefault(capability.id, set()).add(capability.status)
         return statuses
 
-    def best(self, goal: Goal, coordinates: Mapping[str, Version]) -> TestedCombination | None:
+    def best(self, goal: Goal, coordinates: Mapping[str, Version]) -> Answer | None:
         """Return the best tested combination for the goal with these coordinates by axis, at most
         two; None when there is none.
         """

@@ -6,13 +6,13 @@ from msgspec.structs import replace
 from packaging.version import Version
 
 from compat.advise.answer import Advisor
-from compat.advise.proof import TestedCombination
 from compat.advise.request import Request, exactly
 from compat.declare.platforms import PLATFORMS, PlatformName
 from compat.lock.recipe import LockedFloor
 from compat.plan.cell import Recipe
+from compat.results.answer import Answer
 from compat.results.compare import LaneCell
-from compat.results.installs import INSTALLABLE, Install, InstallCause, InstallState, newest_on
+from compat.results.installs import INSTALLABLE, Install, InstallGroup, InstallState, newest_on
 from compat.run.outcome import Failed, parse_outcome
 from compat.site.status import STYLES, StatusStyle
 from compat.site.wording import cause_sentence, day, listed
@@ -104,7 +104,7 @@ def platform_title(name: PlatformName) -> str:
     return PLATFORMS[name].title
 
 
-def install_reason(about: Install | InstallCause) -> str:
+def install_reason(about: Install | InstallGroup) -> str:
     """Return why, as one sentence without a date: what failed, or what the metadata says of this
     release; of a package without a file on another platform, also its newest that has one.
     """
@@ -164,11 +164,11 @@ def installable_words(installs: Iterable[Install], platform: PlatformName, packa
     return (
         f"The newest release of {package} that installs on {title} as published, by what is known:"
         f" {best.release}, on Python {listed(best.pythons)}"
-        f" ({INSTALL_STYLES[best.state].word}, {best.install.evidence})."
+        f" ({INSTALL_STYLES[best.state].word}, {best.example.evidence})."
     )
 
 
-def works_instead(advisor: Advisor, install: Install) -> TestedCombination | None:
+def works_instead(advisor: Advisor, install: Install) -> Answer | None:
     matrix = advisor.snapshot.matrix
     asked = {matrix.interpreters.name: install.python, matrix.subject: install.release}
     wants = tuple(

@@ -147,7 +147,7 @@ def style_of(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
 
 def style_then(entry: Answer, then: Answer, siblings: Sequence[Answer]) -> StatusStyle:
     # What its runs added up to then, beside what plan, lock and others say of the cell now.
-    beside = ("obstacle", "refusal", "lock_digest", "planned", "is_unchanged", "history")
+    beside = ("obstacle", "refusal", "lock_digest", "planned", "lifted", "history")
     return style_of(replace(then, **{name: getattr(entry, name) for name in beside}), siblings)
 
 

@@ -19,11 +19,11 @@ from support.known import (
     statuses,
 )
 
-from compat.advise.answer import Advisor, Recommended, Unproven, asked_pins
-from compat.advise.proof import TestedCombination as Combination
+from compat.advise.answer import Advisor, Recommended, Unproven, asked_pins, unmet
 from compat.advise.request import GOALS, Goal, Request, request_of
-from compat.advise.rows import AdviceTable, ProofWords, advise_rows
+from compat.advise.rows import AdviceTable, advise_rows
 from compat.declare.matrix import KnownIssue
+from compat.results.answer import Answer as Combination
 
 
 def advisor(shelf: Shelf) -> Advisor:
@@ -105,7 +105,7 @@ class TestBest:
         assert answer.best.proof.cell.id == OLD
         (other,) = answer.alternatives
         assert other.trade_off == "Newer demo 2.0, newer dep 2.0, newer Python 3.9, but mean fails."
-        assert other.card.proof.fails == other.card.proof.faults == ("mean",)
+        assert other.card.proof.fails == other.card.proof.failing_here == ("mean",)
 
     def test_a_success_by_an_older_suite_counts_no_more_than_a_part_of_one_by_todays(self) -> None:
         part, whole = lock_of(NEW), lock_of(OLD)
@@ -151,7 +151,7 @@ class TestBest:
     def test_old_evidence_is_said_to_be_old(self) -> None:
         lock = lock_of(NEW)
         proof = recommended(Shelf([ran(lock, days_ago=200)], [lock])).best.proof
-        assert proof.stale == (
+        assert proof.outdated == (
             "the newest run that counts is 200 days old, and fresh are at most 90",
         )
 
@@ -262,7 +262,7 @@ class TestRankedByProof:
         proof = Advisor(shelf.picture(matrix=matrix), shelf.locks).answer(asked(goal="best"))
         assert isinstance(proof, Recommended)
         best = proof.best.proof
-        assert (best.id, best.kind, best.fails, best.faults) == (NEW, "works", ("mean",), ())
+        assert (best.id, best.kind, best.fails, best.failing_here) == (NEW, "works", ("mean",), ())
 
     def test_tests_that_did_not_run_to_their_end_count_as_a_failure(self) -> None:
         old, new = lock_of(OLD), lock_of(NEW)
@@ -271,7 +271,7 @@ class TestRankedByProof:
         answer = recommended(shelf)
         assert answer.best.proof.id == OLD
         (other,) = answer.alternatives
-        assert (other.card.proof.faults, other.card.proof.doubts) == ((), 1)
+        assert (other.card.proof.failing_here, other.card.proof.doubts) == ((), 1)
         assert other.trade_off.endswith("but its tests did not run to their end.")
 
     def test_where_nothing_works_as_published_that_is_said(self) -> None:
@@ -419,7 +419,7 @@ def test_every_answer_is_honest(shelf: Shelf, request: Request) -> None:
         assert entry.kind == card.proof.kind
         assert entry.kind in ("works", "partial")
         assert card.lock.digest == entry.lock_digest
-        assert not card.proof.unmet(request)
+        assert not unmet(card.proof, request)
         assert set(request.needs).isdisjoint(card.proof.fails)
     if isinstance(answer, Unproven):
         assert answer.in_the_way
@@ -457,7 +457,7 @@ def test_no_answer_is_dominated_by_another_that_is_known(shelf: Shelf, request: 
             if other != own and all(a <= b for a, b in zip(other, own, strict=True))
         ]
         assert not better
-        assert request.goal != "published" or proof.is_published
+        assert request.goal != "published" or not proof.lifted
 
 
 @given(shelves(), REQUESTS)
@@ -468,7 +468,7 @@ def test_the_table_alone_gives_the_same_answer(shelf: Shelf, request: Request) -
         advise_rows(
             found,
             lambda proof: ((proof.id,), ()),
-            lambda proof: ProofWords(verdict=proof.kind, failing=()),
+            lambda proof: (proof.kind, ()),
         ),
         found.answer(request),
     )

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.known import CAPABILITIES, MATRIX, Shelf, shelves
 
-from compat.advise.answer import Advisor, ProofsByVersion
-from compat.advise.proof import is_goal_met
+from compat.advise.answer import Advisor, is_goal_met, lacking, unmet
 from compat.advise.request import GOALS, Request, request_of, wanted_coordinates
 
 WORDS = ("python==3.8", "python>=3.9", "dep==1", "dep<2", "dep==2.0", "demo==1.0", "demo>=2")
@@ -23,19 +22,19 @@ def test_a_request_is_met_by_what_meets_it_and_nearest_to_the_nearest_of_all(
     shelf: Shelf, asked: list[Request]
 ) -> None:
     advisor = Advisor(shelf.picture(), shelf.locks)
-    book = ProofsByVersion(advisor.proofs)
     for request in asked:
-        assert book.matching(request) == [
+        assert advisor.matching(request) == [
             proof
             for proof in advisor.proofs
-            if is_goal_met(proof, request) and not proof.unmet(request) + proof.lacking(request)
+            if is_goal_met(proof, request)
+            and not (*unmet(proof, request), *lacking(proof, request))
         ]
         if advisor.proofs:
             ranks = advisor.ranks
             wanted = wanted_coordinates(request, ranks.positions, advisor.snapshot.catalogue)
-            one_by_one = [(proof, proof.unmet(request)) for proof in advisor.proofs]
+            one_by_one = [(proof, unmet(proof, request)) for proof in advisor.proofs]
             nearest = [
                 min(every, key=lambda pair: ranks.distance(*pair, request, wanted))
-                for every in (one_by_one, book.candidates(request))
+                for every in (one_by_one, advisor.candidates(request))
             ]
             assert nearest[0] == nearest[1]

@@ -9,7 +9,7 @@ import pytest
 import tomllib
 from support.ran import Run
 
-from compat import questions
+from compat import pipeline
 from compat.run.outcome import Passed, parse_outcome
 
 # demo 2.0 asks for gone 4.1, which the local index does not have.
@@ -28,7 +28,7 @@ def test_the_change_is_named_with_the_rule_that_makes_it(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The pytest of the local index runs nothing.
-    monkeypatch.setattr(questions, "tried", lambda *_: SimpleNamespace(outcome=Passed()))
+    monkeypatch.setattr(pipeline, "tried", lambda *_: SimpleNamespace(outcome=Passed()))
     ran = run("find", "repair", "demo", CELL, "--without-rules")
     assert ran.code == 0, ran.err
     assert "with these, the suite's core: pass" in ran.out
@@ -54,7 +54,7 @@ def test_what_locks_and_fails_its_core_is_no_repair(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome = parse_outcome("import-fail:version-guard(dep)")
-    monkeypatch.setattr(questions, "tried", lambda *_: SimpleNamespace(outcome=outcome))
+    monkeypatch.setattr(pipeline, "tried", lambda *_: SimpleNamespace(outcome=outcome))
     ran = run("find", "repair", "demo", CELL, "--without-rules")
     assert ran.code == 1, ran.err
     assert str(outcome) in ran.out

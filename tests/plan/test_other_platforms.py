@@ -20,7 +20,7 @@ from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
 from compat.plan.plan import named_cells
 from compat.plan.platform import accepted_tags, marker_values
-from compat.results.installs import InstallQuestion, platform_facts, platform_questions
+from compat.results.installs import Install, declared_installs, platform_facts
 
 WORLD = world("native")
 MATRIX, CATALOGUE = matrix_of(WORLD), catalogue_of(WORLD)
@@ -28,16 +28,13 @@ OWN = "x86_64-manylinux_2_28"
 ELSEWHERE = wheels_elsewhere(MATRIX, CATALOGUE.required, source_of(WORLD))
 
 
-def questions(
-    platform: PlatformName, is_read: bool = True
-) -> dict[tuple[str, str], InstallQuestion]:
+def installs(platform: PlatformName, is_read: bool = True) -> dict[tuple[str, str], Install]:
     facts = platform_facts(MATRIX, CATALOGUE, ELSEWHERE if is_read else None, platform)
-    return {(str(one.release), str(one.python)): one for one in platform_questions(facts, platform)}
+    return {(one.release, one.python): one for one in declared_installs(facts, platform)}
 
 
 def said(platform: PlatformName, release: str, python: str) -> str:
-    obstacle = questions(platform)[release, python].obstacle
-    return "" if obstacle is None else obstacle.because
+    return installs(platform)[release, python].because
 
 
 def test_a_wheel_for_the_platform_is_enough_where_nothing_else_is_in_the_way() -> None:
@@ -46,34 +43,30 @@ def test_a_wheel_for_the_platform_is_enough_where_nothing_else_is_in_the_way() -
 
 
 def test_a_release_without_a_wheel_there_is_told_with_its_newest_that_has_one() -> None:
-    one = questions("macos-arm64")["3.0", "3.9"]
+    one = installs("macos-arm64")["3.0", "3.9"]
     assert said("macos-arm64", "3.0", "3.9") == "demo 3.0 has no file for Python 3.9 on macOS arm64"
-    assert (one.lacking, one.cell) == ("demo", None)
-    assert one.newest is not None
-    assert (str(one.newest.version), list(map(str, one.newest.pythons))) == ("2.0", ["3.9"])
+    assert (one.lacking, one.cell, one.state) == ("demo", "", "no-wheel")
+    assert (one.newest, one.newest_pythons) == ("2.0", ("3.9",))
 
 
 def test_a_package_that_is_pinned_counts_as_its_own_wheels_say() -> None:
-    one = questions("windows-x86_64")["1.0", "3.8"]
+    one = installs("windows-x86_64")["1.0", "3.8"]
     assert said("windows-x86_64", "1.0", "3.8") == (
         "demo 1.0 requires native ==1.0: 1.0 has no file for Python 3.8 on Windows x86-64"
     )
-    assert one.lacking == "native"
-    assert one.newest is not None
-    assert list(map(str, one.newest.pythons)) == ["3.9"]
-    assert questions("linux-aarch64")["1.0", "3.9"].newest is None
+    assert (one.lacking, one.newest_pythons) == ("native", ("3.9",))
+    assert installs("linux-aarch64")["1.0", "3.9"].newest == ""
 
 
 def test_where_the_wheels_of_what_is_pinned_were_not_read_they_rule_nothing_out() -> None:
-    unread = questions("windows-x86_64", is_read=False)
-    assert unread["1.0", "3.8"].obstacle is None
-    assert unread["3.0", "3.9"].obstacle is not None
+    unread = installs("windows-x86_64", is_read=False)
+    assert unread["1.0", "3.8"].state == "by-metadata"
+    assert unread["3.0", "3.9"].state == "no-wheel"
 
 
 def test_a_python_that_the_release_does_not_admit_is_no_matter_of_the_platform() -> None:
-    one = questions("macos-arm64")["2.0", "3.8"]
-    assert one.obstacle is not None
-    assert (one.obstacle.kind, one.lacking) == ("requires-python", "")
+    one = installs("macos-arm64")["2.0", "3.8"]
+    assert (one.state, one.lacking) == ("not-admitted", "")
 
 
 def test_only_wheels_of_declared_pythons_for_declared_platforms_are_kept_beside_the_catalogue() -> (

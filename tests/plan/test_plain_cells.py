@@ -1,22 +1,25 @@
 """A plain install is asked once of each release and Python that its own metadata admits."""
 
-from packaging.version import Version
 from support.world import catalogue_of, matrix_of, world
 
 from compat.declare.load import decode_matrix
-from compat.plan.feasible import Feasibility
-from compat.results.installs import InstallQuestion, plain_questions
+from compat.plan.cell import Cell
+from compat.plan.feasible import Feasibility, Obstacle
+from compat.results.installs import Install, plain_questions
 
 WORLD = world("published")
 
 
-def questions() -> dict[tuple[str, str], InstallQuestion]:
+Question = tuple[Install, Cell | None, Obstacle | None]
+
+
+def questions() -> dict[tuple[str, str], Question]:
     facts = Feasibility(matrix_of(WORLD), catalogue_of(WORLD))
-    return {(str(one.release), str(one.python)): one for one in plain_questions(facts)}
+    return {(one[0].release, one[0].python): one for one in plain_questions(facts)}
 
 
 def test_each_release_is_asked_with_what_it_publishes_on_each_python_that_it_admits() -> None:
-    cells = {pair: one.cell.id for pair, one in questions().items() if one.cell is not None}
+    cells = {pair: cell.id for pair, (_, cell, _) in questions().items() if cell is not None}
     assert cells == {
         ("1.0", "3.8"): "py3.8-dep1-demo1.0",
         # dep 1 has no file for Python 3.9, which the resolver is to say.
@@ -26,10 +29,10 @@ def test_each_release_is_asked_with_what_it_publishes_on_each_python_that_it_adm
 
 
 def test_a_python_that_the_release_does_not_admit_is_not_asked_about() -> None:
-    one = questions()["2.0", "3.8"]
-    assert one.cell is None
-    assert one.obstacle is not None
-    assert one.obstacle.kind == "requires-python"
+    install, cell, obstacle = questions()["2.0", "3.8"]
+    assert (install.cell, cell, install.state) == ("", None, "not-admitted")
+    assert obstacle is not None
+    assert obstacle.kind == "requires-python"
 
 
 def test_of_several_that_a_release_admits_the_newest_is_asked() -> None:
@@ -37,10 +40,8 @@ def test_of_several_that_a_release_admits_the_newest_is_asked() -> None:
     demo = next(package for package in document["packages"] if package["name"] == "demo")
     demo["releases"][0]["requires"] = ["dep"]
     facts = Feasibility(matrix_of(document), catalogue_of(document))
-    first = plain_questions(facts)[0]
-    assert first.release == Version("1.0")
-    assert first.cell is not None
-    assert first.cell.id == "py3.8-dep2-demo1.0"
+    install, _, _ = next(plain_questions(facts))
+    assert (install.release, install.cell) == ("1.0", "py3.8-dep2-demo1.0")
 
 
 def test_a_cell_that_people_excluded_is_not_asked_about() -> None:
@@ -51,7 +52,7 @@ def test_a_cell_that_people_excluded_is_not_asked_about() -> None:
     )
     text = document["matrix"].rstrip().removesuffix("]") + excluding
     facts = Feasibility(decode_matrix(text.encode(), "world"), catalogue_of(document))
-    first = plain_questions(facts)[0]
-    assert first.cell is None
-    assert first.obstacle is not None
-    assert first.obstacle.kind == "excluded"
+    _, cell, obstacle = next(plain_questions(facts))
+    assert cell is None
+    assert obstacle is not None
+    assert obstacle.kind == "excluded"

@@ -41,6 +41,7 @@ from compat.policy.calendar import schedule
 from compat.policy.evaluation import cell_evidence, evaluation_on
 from compat.policy.proposal import Proposal
 from compat.policy.propose import floors, proposals
+from compat.results.answer import Answer
 from compat.results.record import Capability, Record
 from compat.results.snapshot import Snapshot
 from compat.value import encode
@@ -239,7 +240,13 @@ class TestARaise:
             packages["dep"] = Package("dep", (*packages["dep"].releases, *patches))
             known.catalogue = Catalogue(tuple(packages.values()))
             ran = {AT_14[0]: "1.4.2", AT_14[1]: "1.4.3"}
-            known.with_platforms(tuple, lambda name: {"dep": Version(ran[name])})
+
+            def pinned(known: Answer) -> Answer:
+                pin = ran.get(known.id, "")
+                locked = tuple(pin if c.axis == "dep" else "" for c in known.cell.coordinates)
+                return msgspec.structs.replace(known, locked=locked)
+
+            known = known.mapped(pinned)
         (one,) = [one for one in proposals(known, DAY) if one.id == "raise-dep-1.2-to-1.4"]
         assert one.lowest_run == (None if uploaded is None else Version("1.4.2"))
         # 24 months after 1 May 2024 the next quarter begins in July, as this one has to be.

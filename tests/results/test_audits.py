@@ -14,9 +14,9 @@ from support.world import FRAME_MATRIX, catalogue_of, matrix_of
 from compat.errors import DeclarationError
 from compat.index.release import Catalogue
 from compat.lock.lockfile import Lock, Refusal
+from compat.pipeline import freed
 from compat.plan.cell import parse_cell
 from compat.plan.feasible import Feasibility
-from compat.questions import freed
 from compat.results.answer import Answer
 from compat.results.learnt import (
     Audit,

@@ -17,7 +17,6 @@ from support.examples import examples
 from support.known import DAY, DEMO, MATRIX, SUITE, Shelf, repository, shelves
 
 from compat.advise.answer import Recommended
-from compat.advise.proof import is_current
 from compat.advise.request import GOALS, Request, request_of
 from compat.cli.options import workspace_of
 from compat.cli.verdicts import verdict_row
@@ -171,11 +170,11 @@ def test_the_advisor_agrees(shelf: Shelf) -> None:
             )
             assert (found.kind, found.latest, found.stale) == (
                 card.proof.kind,
-                card.proof.last,
-                bool(card.proof.stale),
+                card.proof.latest,
+                card.proof.stale,
             )
     works = [entry for entry in volume.snapshot.known if entry.kind == "works"]
-    provable = [entry for entry in works if is_current(entry)]
+    provable = [entry for entry in works if entry.tested]
     assert isinstance(volume.advisor.answer(Request()), Recommended) or not provable
 
 

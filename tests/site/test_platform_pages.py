@@ -49,7 +49,7 @@ def installs(answers: tuple[PlainAnswer, ...] = ()) -> tuple[Install, ...]:
 
 def platforms_edition(*answers: PlainAnswer) -> Edition:
     of = edition(Shelf(), matrix=DECLARED)
-    of.reports[0].snapshot.with_platforms(lambda: installs(answers), lambda _: {})
+    of.reports[0].snapshot.with_platforms(lambda: installs(answers))
     return of
 
 
@@ -89,7 +89,7 @@ def test_a_visitor_elsewhere_is_told_first_what_is_known_and_gets_a_container() 
         install.cell: msgspec.structs.replace(install, state="no-wheel") for install in installs()
     }
     of = platforms_edition()
-    of.reports[0].snapshot.with_platforms(lambda: tuple(none.values()), lambda _: {})
+    of.reports[0].snapshot.with_platforms(lambda: tuple(none.values()))
     said = words(printed(of)["demo/advise/macos-arm64/index.html"])
     assert "No release installs on macOS arm64. Use the Docker tab, or Colab." in said
     assert 'value="macos-arm64" data-path="../demo/advise/macos-arm64/"' in pages["demo/index.html"]

@@ -6,9 +6,9 @@ from support.editions import edition, matrix_report
 from support.known import Shelf, lock_of, ran
 from support.printed import every_state
 
-from compat.advise.lifted import with_locks
 from compat.lock.lockfile import Lock
 from compat.results.answer import Answer, Kind
+from compat.results.infer import with_locks
 from compat.site.exports.pictures import matrix_badges
 from compat.site.pages.results import grid, recipe_words
 from compat.site.status import STATES, STYLES, StatusStyle, place_style, style_of
@@ -45,10 +45,10 @@ def test_which_locks_keep_every_requirement_is_kept() -> None:
     lock = lock_of("py3.8-dep2-demo1.0+relaxed", dep="1.0")
     shelf, nothing = Shelf([ran(lock)], [lock]), dict[str, Lock]()
     # The second time no lock is read.
-    unchanged: dict[str, bool] = {}
+    before: dict[str, Answer] = {}
     for lock_of_cell in (shelf.locks.get, nothing.get):
-        known = with_locks(shelf.picture(), lock_of_cell, unchanged)
-        unchanged = {entry.cell.id: bool(entry.is_unchanged) for entry in known.entries}
+        known = with_locks(shelf.picture(), lock_of_cell, before=before)
+        before = {entry.cell.id: entry for entry in known.entries}
         assert known.by_id[lock.inputs.cell].is_unchanged
 
 

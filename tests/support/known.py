@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from compat import files
-from compat.advise.lifted import with_locks
 from compat.declare.load import Declared
 from compat.declare.matrix import Policy
 from compat.index.kept import encode_catalogue
@@ -22,7 +21,7 @@ from compat.lock.lock_text import encode_lock
 from compat.lock.lockfile import Inputs, Lock, Pin
 from compat.plan.cell import Cell, parse_cell
 from compat.plan.plan import plan
-from compat.results.infer import with_answers
+from compat.results.infer import with_answers, with_locks
 from compat.results.judge import EvaluationContext
 from compat.results.learnt import PlainAnswer, encode_answers
 from compat.results.record import Capability, Record
@@ -92,10 +91,6 @@ class Shelf:
     def lock_text(self, cell: str) -> str | None:
         """Return the text of a cell's lock; None when it has none."""
         return encode_lock(self.locks[cell]) if cell in self.locks else None
-
-    def lock_versions(self, cell: str) -> dict[str, Version]:
-        """Return which versions a cell's lock has."""
-        return {pin.name: pin.version for pin in self.locks[cell].pins}
 
     def declaration(self) -> str:
         """Return the parts of the matrix's declaration that a proposal changes."""

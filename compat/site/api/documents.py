@@ -18,9 +18,8 @@ import msgspec
 from msgspec.structs import asdict
 from packaging.version import Version
 
+from compat.advise.answer import AsPublished, as_published
 from compat.advise.commands import Commands, commands, shell_lines
-from compat.advise.lifted import Lifted, lifted
-from compat.advise.proof import AsPublished, TestedCombination, as_published
 from compat.advise.request import label
 from compat.advise.rows import AdviceAxis, AdviceTable, ProofWords, ShellLines, advise_rows
 from compat.declare.capabilities import Described
@@ -44,6 +43,7 @@ from compat.results.installs import (
     install_causes,
     plain_installs,
 )
+from compat.results.lifted import Lifted, lifted
 from compat.results.record import Capability, Record, Status, StepSeconds
 from compat.run.evidence import Isolation, Metric
 from compat.run.outcome import Failed, Passed
@@ -1405,15 +1405,14 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Diges
     )
 
 
-def _shell_lines(edition: Edition, report: MatrixReport, proof: TestedCombination) -> ShellLines:
+def _shell_lines(edition: Edition, report: MatrixReport, proof: Answer) -> ShellLines:
     inputs = report.lock_inputs(proof.id)
     return shell_lines(inputs, whereabouts(edition, report, inputs), report.snapshot.matrix)
 
 
-def _proof_words(report: MatrixReport, proof: TestedCombination) -> ProofWords:
-    entry = report.snapshot.by_id[proof.id]
-    word = style_of(entry, report.places[place_of(proof.cell)]).word
-    return ProofWords(verdict=word, failing=failing_words(entry, report.title))
+def _proof_words(report: MatrixReport, proof: Answer) -> ProofWords:
+    word = style_of(proof, report.places[place_of(proof.cell)]).word
+    return word, failing_words(proof, report.title)
 
 
 def _is_below(folder: str, path: str) -> bool:

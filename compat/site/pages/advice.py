@@ -12,7 +12,6 @@ from packaging.version import Version
 
 from compat.advise.answer import Card, Recommended
 from compat.advise.commands import Commands, commands
-from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
 from compat.declare.platforms import PlatformName, own_name
@@ -77,7 +76,7 @@ def answer_page(report: MatrixReport, coordinates: Mapping[str, Version]) -> Doc
     return Doc(advice=advice(report, coordinates), versions=version_links(report, coordinates))
 
 
-def tested_page(report: MatrixReport, combination: TestedCombination) -> Doc:
+def tested_page(report: MatrixReport, combination: Answer) -> Doc:
     matrix = report.snapshot.matrix
     others = [axis.name for axis in matrix.axes if axis.name != matrix.subject]
     coordinates = {name: combination.cell.on(name).version for name in others}
@@ -118,7 +117,7 @@ def _why(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
 
 
 def _proven(
-    report: MatrixReport, best: Card, alternatives: Sequence[tuple[TestedCombination, str]] = ()
+    report: MatrixReport, best: Card, alternatives: Sequence[tuple[Answer, str]] = ()
 ) -> Doc:
     entry = report.snapshot.by_id[best.proof.id]
     word = style_of(entry, report.places[place_of(entry.cell)]).word
@@ -132,7 +131,7 @@ def _proven(
     )
 
 
-def tiles(report: MatrixReport, proof: TestedCombination) -> list[tuple[str, Version, bool]]:
+def tiles(report: MatrixReport, proof: Answer) -> list[tuple[str, Version, bool]]:
     matrix = report.snapshot.matrix
     others = [axis for axis in matrix.axes[::-1] if axis.name != matrix.subject]
     return [
@@ -141,7 +140,7 @@ def tiles(report: MatrixReport, proof: TestedCombination) -> list[tuple[str, Ver
     ]
 
 
-def words(report: MatrixReport, proof: TestedCombination) -> str:
+def words(report: MatrixReport, proof: Answer) -> str:
     return ", ".join(f"{label} {version}" for label, version, _ in tiles(report, proof))
 
 

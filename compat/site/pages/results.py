@@ -345,7 +345,7 @@ def plain_page(report: MatrixReport) -> Doc:
     releases = [str(v) for v in sorted({Version(install.release) for install in installs})]
     pythons = [str(v) for v in sorted({Version(install.python) for install in installs})]
     own = {(install.release, install.python): install for install in installs}
-    best = {(b.release, b.platform): b.install for b in on_platforms(snapshot.platform_installs)}
+    best = {(b.release, b.platform): b.example for b in on_platforms(snapshot.platform_installs)}
     rows: list[tuple[list[str], list[InstallState], list[Install]]] = []
     for release in reversed(releases):
         elsewhere = [best[release, name] for name in matrix.platforms]
@@ -421,10 +421,11 @@ def release_installs(report: MatrixReport, version: Version) -> Doc:
         + [
             (
                 f"{platform_title(best.platform)}, Python {listed(best.pythons)}",
-                best.install,
-                install_reason(best.install),
+                best.example,
+                install_reason(best.example),
             )
             for best in on_platforms(elsewhere)
+            if best.platform
         ],
     )
 

@@ -1,10 +1,7 @@
-"""The `advise` room's honesty about relaxed cells: which published requirements their lock does not
-keep, and why.
-"""
+"""Which published requirements the lock of a relaxed cell does not keep, and why."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import groupby
-from types import MappingProxyType
 
 from msgspec.structs import replace
 from packaging.requirements import Requirement
@@ -14,45 +11,11 @@ from packaging.version import Version
 
 from compat.declare.matrix import NOTHING, Rule
 from compat.declare.parsing import minor_series
-from compat.errors import DeclarationError
 from compat.lock.lockfile import Lock
 from compat.plan.cell import Cell
 from compat.plan.feasible import Feasibility
 from compat.plan.requirements import Asked, named
-from compat.results.answer import Answer
-from compat.results.snapshot import Snapshot
 from compat.value import Value
-
-
-def with_locks(
-    known: Snapshot,
-    lock_of: Callable[[str], Lock | None],
-    unchanged: Mapping[str, bool] = MappingProxyType({}),
-) -> Snapshot:
-    """Return the snapshot with the relaxed cells marked whose lock keeps every published
-    requirement; a lock that cannot be read marks none. Those in `unchanged` are not read again.
-    """
-
-    def marked(entry: Answer) -> Answer:
-        is_locked = entry.planned and entry.lock_digest is not None
-        if not (entry.cell.recipe == "relaxed" and is_locked):
-            return entry
-        is_unchanged = unchanged.get(entry.cell.id)
-        if is_unchanged is None:
-            is_unchanged = _is_unchanged(known, entry, lock_of)
-        return replace(entry, is_unchanged=is_unchanged)
-
-    return known.mapped(marked)
-
-
-def _is_unchanged(known: Snapshot, entry: Answer, lock_of: Callable[[str], Lock | None]) -> bool:
-    try:
-        lock = lock_of(entry.cell.id)
-    except DeclarationError:
-        return False
-    if lock is None or lock.inputs.injected_pin is None:
-        return False
-    return not lifted(known.feasibility, entry.cell, lock)
 
 
 class Lifted(Value, frozen=True):
@@ -84,9 +47,6 @@ class Lifted(Value, frozen=True):
 
 
 def lifted(facts: Feasibility, cell: Cell, lock: Lock) -> tuple[Lifted, ...]:
-    """Return what the cell's lock does not keep of its subject's published requirements; nothing
-    unless relaxed.
-    """
     singles = sorted(
         [*_python(facts, cell, lock), *_packages(facts, cell, lock)],
         key=lambda one: (one.packages[0] != "Python", one.rule, one.instead, one.packages),
