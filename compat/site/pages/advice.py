@@ -12,6 +12,7 @@ from packaging.version import Version
 
 from compat.advise.answer import Card, Recommended
 from compat.advise.commands import Commands, commands
+from compat.advise.lifted import lifted
 from compat.advise.proof import TestedCombination
 from compat.advise.request import Goal, Request, exactly, label
 from compat.declare.matrix import Axis
@@ -146,7 +147,9 @@ def words(report: MatrixReport, proof: TestedCombination) -> str:
 
 
 def lock_commands(edition: Edition, report: MatrixReport, lock: Lock) -> Commands:
-    return commands(lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix)
+    changed = lifted(report.facts, report.snapshot.by_id[lock.inputs.cell].cell, lock)
+    at, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
+    return commands(lock, at, matrix, changed)
 
 
 def version_links(
