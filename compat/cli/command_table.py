@@ -43,6 +43,7 @@ FIRST = {
     "Publish": {
         "propose": ("propose", "Propose moves of the supported minimums, with their evidence."),
         "publish": ("publish", "Write the site as static files."),
+        "mcp": ("programs", "Answer programs over MCP, from a published site."),
     },
 }
 MORE = {
@@ -55,6 +56,7 @@ MORE = {
     "schema": ("declarations", "Compare the JSON schemas of the declarations with the code."),
     "serve": ("publish", "Publish, and serve the site on this machine."),
     "verify": ("publish", "Check that a published site is complete and unchanged."),
+    "advisories": ("programs", "Serve the advisories of a site to `uv audit` and `pip-audit`."),
     "keep": ("upkeep", "Commit and push the catalogue, locks and records of a matrix."),
     "record": ("record", "Judge cached evidence again, or import records of other machines."),
     "convert": ("record", "Convert records of earlier releases."),
@@ -78,7 +80,10 @@ GROUPS = {
             "schema": "schema",
         },
     ),
-    "site": ("Serve or check a site.", {"serve": "serve", "check": "verify"}),
+    "site": (
+        "Serve or check a site.",
+        {"serve": "serve", "check": "verify", "advisories": "advisories"},
+    ),
     "ci": (
         "What scheduled jobs call.",
         {
