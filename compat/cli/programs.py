@@ -56,6 +56,7 @@ def mcp_command(site: str = SITE) -> None:
     """
     needs_extra("mcp", "mcp")
     from mcp.server import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
 
     source = _Site(site)
     known = cache(lambda package: Answers(source.json, package))
@@ -66,7 +67,7 @@ def mcp_command(site: str = SITE) -> None:
             return str(getattr(known(package), tool)(text))
         except CompatError as error:
             # A client shows what a tool raises; a fault has its remedy in the same line.
-            raise ValueError(error.faults[0].line()) from error
+            raise ToolError(error.faults[0].line()) from error
 
     @server.tool(structured_output=False)
     def what_works(package: str, versions: str = "") -> str:

@@ -74,6 +74,7 @@ def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]
         kept = [row for row in rows if row.withdrawn is None]
         shown = kept or rows
         name = hashlib.sha256("\n".join((report.name, signature, *axes)).encode()).hexdigest()
+        identity = f"x_compat-{report.name}-{name[:10]}"
         versions = sorted({row.version for row in shown}, key=Version)
         fails_with = []
         for other in axes:
@@ -88,7 +89,7 @@ def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]
         )
         document: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
-            "id": f"x_compat-{report.name}-{name[:10]}",
+            "id": identity,
             "published": _moment(min(row.published for row in rows)),
             "modified": _moment(max(days)),
             "summary": f"{package} {span} fails with {listed(fails_with)}",
@@ -104,8 +105,11 @@ def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]
                 }
             ],
             "references": [
-                {"type": "EVIDENCE", "url": edition.url(cell_page(_cell(report, row.cell)))}
-                for row in shown
+                {"type": "ADVISORY", "url": edition.url(advisory_path(report.name, identity))},
+                *(
+                    {"type": "EVIDENCE", "url": edition.url(cell_page(_cell(report, row.cell)))}
+                    for row in shown
+                ),
             ],
             "database_specific": {
                 "matrix": report.name,
