@@ -77,6 +77,11 @@ class Answers:
         lines = [
             f"{self._words(self._coordinates(newest['id']))}: {newest['verdict']}.",
             document["explained"] or document["sentence"] or newest["score"]["words"],
+            *(
+                one["subject"]
+                for one in document["capabilities"]
+                if one["id"] == document["subject"]
+            ),
             *(f"Works: {row['id']}" for row in green[-1:]),
             _record(newest["id"], newest["latest"]),
         ]
