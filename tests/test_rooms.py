@@ -118,7 +118,6 @@ EDGES = {
     "compat/cli/floor.py": {"pathlib", "time"},
     "compat/cli/init.py": {"pathlib"},
     "compat/cli/installs.py": {"pathlib"},
-    "compat/cli/lanes.py": {"pathlib"},
     "compat/cli/programs.py": {"pathlib", "requests"},
     "compat/cli/progress.py": {"pathlib", "time"},
     "compat/cli/machine.py": {"os", "pathlib", "platformdirs", "shutil"},
