@@ -16,6 +16,7 @@ from packaging.version import Version
 
 from compat.errors import UsageError
 from compat.site.paths import API_ROOT, segment
+from compat.site.wording import ranges
 
 Json = Mapping[str, Any]
 # Reads the JSON of a path below the root of a site; None where it has no such file.
@@ -98,7 +99,8 @@ class Answers:
         """Return where a capability of the suite, or a name that it looks for, begins and ends."""
         names = self.index["capabilities"]
         path = f"{self._folder}/capabilities/{{}}.json"
-        missing = [row for row in self._cells if row["outcome"] and api in row["outcome"]]
+        whole = re.compile(rf"(?<![\w.]){re.escape(api)}(?!\w)")
+        missing = [row for row in self._cells if whole.search(row["outcome"] or "")]
         if api in names or not missing:
             # Each document is asked, as only it has what the test of a capability looks for.
             for name in sorted(names, key=lambda name: (name != api, name)):
@@ -111,32 +113,32 @@ class Answers:
             record = _record(self.index["matrix"], self.index["day"])
             return _short([f"Nothing is recorded about {api!r}; known: {known}, ...", record])
         newest = max(missing, key=lambda row: (row["latest"] or "", row["id"]))
-        lines = [f"{api} fails where tested:"]
-        releases = {self._coordinates(row["id"])[self.index["subject"]] for row in missing}
+        lines, subject = [f"{api} fails where tested:"], self.index["subject"]
+        releases = {self._coordinates(row["id"])[subject] for row in missing}
         works = [
-            row["id"]
+            coordinates
             for row in self._cells
-            if row["verdict"] in ("works", "partial")
-            and self._coordinates(row["id"])[self.index["subject"]] in releases
+            if row["verdict"] == "works"
+            and (coordinates := self._coordinates(row["id"]))[subject] in releases
         ]
-        for axis in self._labels:
+        for axis, label in self._labels.items():
             red = {self._coordinates(row["id"])[axis] for row in missing}
-            green = {self._coordinates(cell)[axis] for cell in works}
-            gone = f"{self._labels[axis]} {_span(red)}"
-            lines.append(
-                f"{gone}" + (f"; the same releases work with {_span(green)}" * bool(green))
-            )
+            green = {coordinates[axis] for coordinates in works}
+            is_other = bool(green) and red.isdisjoint(green)
+            beside = f"; the same releases work with {_span(green, red)}" if is_other else ""
+            lines.append(f"{label} {_span(red, green)}{beside}")
         return _short([*lines, _record(newest["id"], newest["latest"])])
 
     def _capability(self, document: Json) -> str:
         cells, subject = document["cells"], self.index["subject"]
         lines = [f"{document['id']} ({document['title']}), {document['counts']}"]
+        every = {self._coordinates(row["cell"])[subject] for row in cells}
         for status, word in (("yes", "works in"), ("no", "fails in"), ("absent", "is not in")):
             of = {
                 self._coordinates(row["cell"])[subject] for row in cells if row["status"] == status
             }
             if of:
-                lines.append(f"{word} {self._labels[subject]} {_span(of)}")
+                lines.append(f"{word} {self._labels[subject]} {_span(of, every)}")
         newest = max(cells, key=lambda row: (row["latest"] or "", row["cell"]))
         return _short([*lines, _record(newest["cell"], newest["latest"])])
 
@@ -219,9 +221,9 @@ def _record(cell: str, day: str | None) -> str:
     return f"record: {cell} ({day})"
 
 
-def _span(versions: set[str]) -> str:
-    ordered = sorted(versions, key=Version)
-    return ordered[0] if not ordered[1:] else f"{ordered[0]} to {ordered[-1]}"
+def _span(versions: set[str], others: set[str]) -> str:
+    """The versions as spans of neighbours among all that were asked about."""
+    return ranges(versions, sorted(versions | others, key=Version))
 
 
 def _fits(asked: Mapping[str, SpecifierSet], versions: Mapping[str, str]) -> bool:
