@@ -27,6 +27,9 @@ class Loopback:
         self._thread.start()
         return self
 
+    def wait(self) -> None:
+        self._thread.join()
+
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()

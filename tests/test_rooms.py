@@ -109,7 +109,7 @@ EDGES = {
     "compat/cli/floor.py": {"pathlib", "time"},
     "compat/cli/init.py": {"pathlib"},
     "compat/cli/installs.py": {"pathlib"},
-    "compat/cli/lanes.py": {"pathlib"},
+    "compat/cli/programs.py": {"pathlib", "requests"},
     "compat/cli/progress.py": {"pathlib", "time"},
     "compat/cli/machine.py": {"os", "pathlib", "platformdirs", "shutil"},
     "compat/cli/nox_sessions.py": {"pathlib"},

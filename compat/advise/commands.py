@@ -4,7 +4,8 @@ Site, API and command line print the lines that are made here: with uv, with pip
 one's own, in a notebook of Colab, and in a Dockerfile.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from shlex import quote
 
 from packaging.requirements import Requirement
@@ -15,6 +16,7 @@ from compat.declare.matrix import Matrix
 from compat.lock.lock_text import encode_pin
 from compat.lock.lockfile import Inputs, Lock
 from compat.plan.platform import python_name, without_build
+from compat.results.lifted import Lifted
 from compat.value import Value
 
 # The first with importlib.metadata in the standard library:
@@ -25,6 +27,8 @@ _LIBRARY, _SUITE = "library.txt", "suite.txt"
 # A marker that holds nowhere: uv takes the package out of the tree.
 # https://docs.astral.sh/uv/concepts/resolution/#dependency-overrides
 _NOWHERE = "python_version < '0'"
+# The first uv that reads an override of one package version: astral-sh/uv#19970.
+SCOPED_SINCE = "0.11.25"
 
 
 class Whereabouts(Value, frozen=True):
@@ -50,9 +54,8 @@ class Commands(Value, frozen=True):
     and import the subject and print its version.
 
     `uv`, `pip` and `project` are for a shell; `colab` is a cell of a notebook, `docker` a
-    Dockerfile. `pyproject` is what `project` needs in a pyproject.toml of uv; both are empty where
-    the release does not admit the Python, because uv then refuses it in a project. `platform` is
-    where the lock installs.
+    Dockerfile. `pyproject` is what `project` needs in a pyproject.toml of uv. `platform` is where
+    the lock installs.
     """
 
     folder: str
@@ -65,21 +68,24 @@ class Commands(Value, frozen=True):
     docker: tuple[str, ...]
 
 
-def commands(lock: Lock, at: Whereabouts, matrix: Matrix) -> Commands:
-    """The commands that install a lock; of one at hand, without what only its suite needs."""
+def commands(
+    lock: Lock, at: Whereabouts, matrix: Matrix, changed: Sequence[Lifted] = ()
+) -> Commands:
+    """The commands that install a lock; of one at hand, without what only its suite needs.
+    `changed` are the published requirements that the lock does not keep.
+    """
     is_parted = bool(lock.suite_only) and not at.is_address
     first = (_part(lock, at, "!", _LIBRARY),) if is_parted else ()
     place = Whereabouts(lock=_LIBRARY) if is_parted else at
     target, smoke = folder(lock.inputs), smoke_test(lock.inputs, matrix)
-    is_admitted = not in_two_steps(lock.inputs)
     uv, pip = shell_lines(lock.inputs, place, matrix)
     return Commands(
         folder=target,
         platform=platform_words(lock.inputs),
         uv=(*first, *uv),
         pip=(*first, *pip),
-        pyproject=tuple(_pyproject(lock)) if is_admitted else (),
-        project=(*first, *_project(lock, place, matrix, smoke)) if is_admitted else (),
+        pyproject=tuple(_pyproject(lock, changed)),
+        project=(*first, *_project(lock, place, matrix, smoke)),
         colab=tuple(
             f"!{line}"
             for line in (
@@ -179,30 +185,55 @@ def _pip_install(inputs: Inputs) -> str:
     return f"pip install --no-deps --require-hashes{ignoring}"
 
 
-def _pyproject(lock: Lock) -> Iterator[str]:
-    architecture = lock.inputs.platform.partition("-")[0]
+def _pyproject(lock: Lock, changed: Sequence[Lifted]) -> Iterator[str]:
+    """What uv must know of a project: the one Python and platform of the lock, and what replaces
+    the requirements that the lock does not keep.
+    """
+    inputs, pins = lock.inputs, lock.versions
     yield "[project]"
-    yield f'requires-python = "=={series(lock.inputs)}.*"'
+    yield f'requires-python = "=={series(inputs)}.*"'
     yield ""
     yield "[tool.uv]"
-    yield (f"environments = [\"sys_platform == 'linux' and platform_machine == '{architecture}'\"]")
-    overrides = list(_overrides(lock))
+    machine = f"platform_machine == '{inputs.platform.partition('-')[0]}'"
+    yield f"environments = [\"sys_platform == 'linux' and {machine}\"]"
+    overrides, subject = list[str](), inputs.injected_pin
+    published = {
+        name: f"{name}=={lifted.instead}" if lifted.instead else f"{name} ; {_NOWHERE}"
+        for lifted in changed
+        for name in lifted.packages
+        if lifted.published and name != "Python"
+    }
+    if subject is not None and published and not in_two_steps(inputs):
+        overrides.append(scoped(subject.name, subject.version, published.values()))
+    # What a rule replaces whoever asks for it.
+    names = (canonicalize_name(Requirement(text).name) for text in inputs.overrides)
+    overrides += (json.dumps(f"{name}=={pins[name]}") for name in names if name in pins)
+    overrides += (json.dumps(f"{name} ; {_NOWHERE}") for name in inputs.excludes)
     if overrides:
         yield "override-dependencies = ["
-        yield from (f'  "{override}",' for override in overrides)
+        yield from (f"  {override}," for override in overrides)
+        yield "]"
+    if subject is not None and in_two_steps(inputs):
+        # uv reads this in place of the release's metadata, which does not admit the Python:
+        # https://docs.astral.sh/uv/reference/settings/#dependency-metadata
+        yield ""
+        yield "[[tool.uv.dependency-metadata]]"
+        yield f'name = "{subject.name}"'
+        yield f'version = "{subject.version}"'
+        yield "requires-dist = ["
+        for text in inputs.requirements:
+            if text not in inputs.suite:
+                yield f"  {json.dumps(text)},"
         yield "]"
 
 
-def _overrides(lock: Lock) -> Iterator[str]:
-    """The pins of packages whose published requirements may not be kept: what stands among the
-    roots in place of the subject's own, and what is replaced or left out in the whole tree.
+def scoped(package: str, version: Version, requirements: Iterable[str]) -> str:
+    """Return the override of uv that replaces requirements of one package version, and of no
+    other package.
     """
-    if lock.inputs.injected_pin is None and not (lock.inputs.overrides or lock.inputs.excludes):
-        return
-    changed = (*lock.inputs.requirements, *lock.inputs.overrides)
-    names = {canonicalize_name(Requirement(text).name) for text in changed}
-    yield from (f"{pin.name}=={pin.version}" for pin in lock.pins if pin.name in names)
-    yield from (f"{name} ; {_NOWHERE}" for name in lock.inputs.excludes)
+    replaced = ", ".join(map(json.dumps, requirements))
+    target = f'{{ name = "{package}", version = "{version}" }}'
+    return f"{{ package = {target}, dependencies = [{replaced}] }}"
 
 
 def _project(lock: Lock, at: Whereabouts, matrix: Matrix, smoke: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from compat.advise.answer import (
     tested,
     tested_capabilities,
 )
-from compat.advise.commands import Commands, Whereabouts, commands
+from compat.advise.commands import SCOPED_SINCE, Commands, Whereabouts, commands
 from compat.advise.request import Goal, Request, label, request_of
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.installs import advised_plain
@@ -168,6 +168,9 @@ def _say_card(workspace: Workspace, card: Card, request: Request, because: str =
     for tool, steps in (("uv", lines.uv), ("pip", lines.pip)):
         say(f"  with {tool}:")
         say(*steps, indent=4)
+    if card.lifted:
+        say(f"  in a project of uv {SCOPED_SINCE} or newer, first in its pyproject.toml:")
+        say(*lines.pyproject, "", *lines.project, indent=4)
 
 
 def _evidence(workspace: Workspace, card: Card) -> str:
@@ -212,5 +215,5 @@ def _card(workspace: Workspace, card: Card) -> dict[str, Any]:
         ],
         "as_published": card.published,
         "facts": lock_facts(card.lock, workspace.runs.get(proof.id, ()), records),
-        "commands": commands(card.lock, place, workspace.matrix),
+        "commands": commands(card.lock, place, workspace.matrix, card.lifted),
     }

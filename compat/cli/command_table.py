@@ -43,6 +43,7 @@ FIRST = {
     "Publish": {
         "propose": ("propose", "Propose moves of the supported minimums, with their evidence."),
         "publish": ("publish", "Write the site as static files."),
+        "mcp": ("programs", "Answer programs over MCP, from a published site."),
     },
 }
 MORE = {
@@ -50,15 +51,16 @@ MORE = {
     "why": ("why", "Explain what pins an axis's minimum version."),
     "discover": ("declarations", "Fetch the releases that the index has for each axis."),
     "lock": ("lock", "Write the hash-pinned lock of each cell."),
-    "lanes": ("lanes", "Compare variants (lowest, pre-release) with the regular cells."),
+    "lanes": ("reports", "Compare variants (lowest, pre-release) with the regular cells."),
     "schedule": ("propose", "List the coming moves of every minimum, three years ahead."),
     "schema": ("declarations", "Compare the JSON schemas of the declarations with the code."),
     "serve": ("publish", "Publish, and serve the site on this machine."),
     "verify": ("publish", "Check that a published site is complete and unchanged."),
+    "advisories": ("programs", "Serve the advisories of a site to `uv audit` and `pip-audit`."),
     "keep": ("upkeep", "Commit and push the catalogue, locks and records of a matrix."),
     "record": ("record", "Judge cached evidence again, or import records of other machines."),
     "convert": ("record", "Convert records of earlier releases."),
-    "health": ("health", "Report how fresh the results are."),
+    "health": ("upkeep", "Report how fresh the results are."),
     "watchdog": ("upkeep", "Check that a scheduled workflow still runs."),
     "clean": ("clean", "Remove what has not been used for long from the cache."),
     "worker": ("worker", "Run cells for another machine's `compat run --fleet`."),
@@ -78,7 +80,10 @@ GROUPS = {
             "schema": "schema",
         },
     ),
-    "site": ("Serve or check a site.", {"serve": "serve", "check": "verify"}),
+    "site": (
+        "Serve or check a site.",
+        {"serve": "serve", "check": "verify", "advisories": "advisories"},
+    ),
     "ci": (
         "What scheduled jobs call.",
         {

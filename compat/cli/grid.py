@@ -14,46 +14,18 @@ from compat.declare.matrix import Matrix
 from compat.plan.cell import Coordinate
 from compat.results.answer import Answer, beside, representative
 from compat.results.snapshot import Snapshot
-from compat.site.status import STALE, STYLES, State, StatusStyle, style_of
+from compat.site.status import STALE, STYLES, StatusStyle, style_of
 from compat.site.wording import count
 
 # What stands for a sign where the terminal's encoding does not have it, by its name in the table.
-_ASCII: dict[str, str] = {
-    "works": "+",
-    "dated": "+d",
-    "decayed": "d",
-    "relaxed": "+c",
-    "partial": "%",
-    "flaky": "~",
-    "broken": "x",
-    "refused": "xi",
-    "blocked": "!",
-    "expected": "=+",
-    "expected-partial": "=%",
-    "expected-broken": "=x",
-    "declared": "o",
-    "unknown": "?",
-    "infeasible": "-",
-    "works-smoke": "+s",
-    "dated-smoke": "+ds",
-    "decayed-smoke": "ds",
-    "relaxed-smoke": "cs",
-    "partial-smoke": "%s",
-    "flaky-smoke": "~s",
-    "broken-smoke": "xs",
-    "refused-smoke": "is",
-}
+_SIGNS = """works:+ dated:+d decayed:d relaxed:+c partial:% flaky:~ broken:x refused:xi blocked:!
+expected:=+ expected-partial:=% expected-broken:=x declared:o unknown:? infeasible:-
+works-smoke:+s dated-smoke:+ds decayed-smoke:ds relaxed-smoke:cs partial-smoke:%s
+flaky-smoke:~s broken-smoke:xs refused-smoke:is"""
+_ASCII = dict(pair.split(":") for pair in _SIGNS.split())
 _ASCII_STALE = "*"
-_COLOURS: dict[State, str] = {
-    "works": "green",
-    "decayed": "yellow",
-    "relaxed": "green",
-    "partial": "yellow",
-    "flaky": "magenta",
-    "broken": "red",
-    "unknown": "dim",
-    "infeasible": "dim",
-}
+_COLOURS = {"decayed": "yellow", "partial": "yellow", "flaky": "magenta", "broken": "red"}
+_COLOURS |= {"works": "green", "relaxed": "green"}
 _INDENT = "  "
 Sign = tuple[StatusStyle, bool]
 Board = dict[tuple[str, str], Sign]
@@ -126,7 +98,7 @@ def sign_text(out: Console, style: StatusStyle, *, is_stale: bool = False) -> Te
         sign = style.symbol + (STALE[0] if is_stale else "")
     else:
         sign = _ASCII[name] + (_ASCII_STALE if is_stale else "")
-    return Text(sign, style=_COLOURS[style.state])
+    return Text(sign, style=_COLOURS.get(style.state, "dim"))
 
 
 def _boards(
@@ -138,25 +110,21 @@ def _boards(
     subject, python = matrix.subject_axis, matrix.interpreters.name
     others = [axis for axis in matrix.packages if axis is not subject]
     names = [axis.name for axis in others] or [python]
-    boards: defaultdict[Version | None, dict[tuple[Version, tuple[Version, ...]], Sign]]
-    boards = defaultdict(dict)
+    boards = defaultdict[Version, dict[tuple[Version, tuple[Version, ...]], Sign]](dict)
     for place, sign in signs.items():
         versions = {coordinate.axis: coordinate.version for coordinate in place}
         where = versions[subject.name], tuple(versions[name] for name in names)
-        boards[versions[python] if others else None][where] = sign
+        boards[versions[python] if others else Version("0")][where] = sign
     company = " and ".join(axis.package for axis in others) or "Python"
-    for series in sorted(boards, key=lambda series: series or Version("0"), reverse=True):
+    title = f"{subject.package} (rows) with {company} (columns)"
+    for series in sorted(boards, reverse=True):
         board = boards[series]
-        title = f"{subject.package} (rows) with {company} (columns)"
         labels = {
             column: "/".join(map(str, column)) for column in sorted({where for _, where in board})
         }
-        yield (
-            title if series is None else f"Python {series}: {title}",
-            [str(release) for release in sorted({row for row, _ in board}, reverse=True)],
-            [*labels.values()],
-            {(str(row), labels[column]): sign for (row, column), sign in board.items()},
-        )
+        rows = [str(release) for release in sorted({row for row, _ in board}, reverse=True)]
+        cells = {(str(row), labels[column]): sign for (row, column), sign in board.items()}
+        yield (f"Python {series}: {title}" if others else title, rows, [*labels.values()], cells)
 
 
 def _can_show(out: Console) -> bool:

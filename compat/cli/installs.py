@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from packaging.version import Version
@@ -22,7 +22,7 @@ from compat.cli.output import answer, envelope, note, report, say, table
 from compat.declare.faults import choice
 from compat.declare.parsing import minor_series
 from compat.declare.platforms import PLATFORMS, PlatformName, own_name, target_of
-from compat.errors import CompatError, Fault, NothingToDo, UsageError
+from compat.errors import CompatError, NothingToDo, UsageError
 from compat.lock.lockfile import Lock, Locker
 from compat.plan.cell import Cell, parse_cell, split_platform
 from compat.results.installs import (
@@ -60,11 +60,9 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
     answers.
     """
     before = workspace.learnt.plain
-    asked = [cell for _, cell, _ in plain_questions(workspace.feasibility) if cell is not None]
-    newest_first = asked[::-1]
-    known = [cell for cell in newest_first if cell.id in before]
-    cells = [cell for cell in newest_first if cell.id not in before]
-    cells = [*cells, *sorted(known, key=lambda cell: before[cell.id].on)][:most]
+    cells = [cell for _, cell, _ in plain_questions(workspace.feasibility) if cell is not None]
+    cells = cells[::-1]
+    cells.sort(key=lambda cell: str(before[cell.id].on) if cell.id in before else "")
     if not cells:
         because = "no release admits a Python and coordinates of it"
         message = f"matrix {workspace.name!r} has no plain install to ask about: {because}"
@@ -85,19 +83,12 @@ def ask_plain(workspace: Workspace, resolver: Locker, jobs: int, most: int, as_j
             because = f": {answer.because}" if answer.because else ""
             say(f"{answer.cell}  {answer.outcome}{because}")
 
-    # The facts about the plan are worked out before the threads share them.
-    assert workspace.feasibility is not None
-    errors = _asked_each(cells, ask, jobs, keep)
-    if as_json:
-        envelope({"answers": answers}, _faults(errors))
-    else:
-        tally = Counter(answer.outcome for answer in answers)
-        for outcome, number in tally.most_common():
+    errors = _asked_each(cells[:most], ask, jobs, keep)
+    if not as_json:
+        for outcome, number in Counter(answer.outcome for answer in answers).most_common():
             note(f"{number:>5,}  {outcome}")
-        without = f", {len(errors):,} without an answer" if errors else ""
-        note(f"{count(len(answers) + len(errors), 'plain install')} asked{without}")
     other = any(answer.refusal is not None for answer in answers)
-    return max((error.exit_code for error in errors), default=1 if other else 0)
+    return _ended(answers, errors, other, as_json)
 
 
 def ask_platforms(
@@ -114,11 +105,11 @@ def ask_platforms(
     """
 
     every, matrix = installs_on(workspace, platforms), workspace.matrix
-    meant = [install for install in every if install.is_open]
+    meant = [install for install in every if install.is_open][::-1]
     hint = f"compat show {workspace.name} --platform {platforms[0]}"
     if words:
         wanted = {split_platform(word)[0] for word in words}
-        meant = [install for install in meant if split_platform(install.cell)[0] in wanted]
+        meant = [one for one in meant[::-1] if split_platform(one.cell)[0] in wanted]
         for cell in sorted(wanted - {split_platform(install.cell)[0] for install in meant}):
             parse_cell(cell, matrix)
             message = f"metadata leaves nothing open about {cell} on {listed(platforms)}"
@@ -128,9 +119,7 @@ def ask_platforms(
         answered = f"metadata answers all {count(len(every), 'plain install')} on {titles}"
         raise NothingToDo.of(f"{answered}, so no resolver is asked", hint=f"{hint} shows them")
     else:
-        never = [install for install in meant if install.on is None]
-        asked_before = [install for install in meant if install.on is not None]
-        meant = [*never[::-1], *sorted(asked_before, key=lambda install: str(install.on))]
+        meant.sort(key=lambda install: str(install.on or ""))
     catalogue = workspace.kept_or_asked
     facts = {name: workspace.platforms.facts(matrix, catalogue, name) for name in platforms}
     cells: set[str] = set()
@@ -148,13 +137,10 @@ def ask_platforms(
     errors = _asked_each(meant[:most], ask, jobs, keep)
     workspace.refresh()
     answers = [i for i in installs_on(workspace, platforms) if i.cell in cells]
-    if as_json:
-        envelope({"answers": [install.row for install in answers]}, _faults(errors))
-    else:
+    if not as_json:
         say(*(f"{install.cell}  {install_line(install)}" for install in answers))
-        note(f"{count(len(answers), 'plain install')} asked, {len(errors)} without an answer")
-    is_other = any(install.state != "resolves" for install in answers)
-    return max((error.exit_code for error in errors), default=1 if is_other else 0)
+    other = any(install.state != "resolves" for install in answers)
+    return _ended([install.row for install in answers], errors, other, as_json)
 
 
 def _asked_each(
@@ -177,8 +163,13 @@ def _asked_each(
     return errors
 
 
-def _faults(errors: Iterable[CompatError]) -> list[Fault]:
-    return [fault for error in errors for fault in error.faults]
+def _ended(answers: Sequence[Any], errors: list[CompatError], other: bool, as_json: bool) -> int:
+    if as_json:
+        envelope({"answers": answers}, [fault for error in errors for fault in error.faults])
+    else:
+        without = f", {len(errors):,} without an answer" if errors else ""
+        note(f"{count(len(answers) + len(errors), 'plain install')} asked{without}")
+    return max((error.exit_code for error in errors), default=1 if other else 0)
 
 
 def show_plain(workspace: Workspace) -> None:
@@ -187,15 +178,21 @@ def show_plain(workspace: Workspace) -> None:
     if given.as_json:
         _print_json(workspace, installs, causes)
         return
-    releases = list(dict.fromkeys(install.release for install in installs))
     for cause in causes:
         days = " to ".join(map(str, dict.fromkeys(cause.on or ())))
         what = f"{INSTALL_STYLES[cause.state].word}{f', as of {days}' if days else ''}"
         say(f"{count(cause.count, 'plain install')}: {what}: {install_reason(cause)}")
         if "-fail:" in cause.outcome:
             say(f"  {cause.outcome}, such as: {cause.example.because}")
-        for python, versions in cause.releases.items():
-            say(f"  Python {python}: {ranges(versions, releases)}")
+        _say_releases(cause, installs)
+
+
+def _say_releases(cause: InstallGroup, installs: Sequence[Install]) -> None:
+    releases, alike = list(dict.fromkeys(i.release for i in installs)), dict[str, list[str]]()
+    for python, versions in cause.releases.items():
+        alike.setdefault(ranges(versions, releases), []).append(python)
+    for said, pythons in alike.items():
+        say(f"    Python {listed(pythons)}: {said}")
 
 
 def advised_plain(workspace: Workspace, request: Request) -> list[str]:
@@ -242,21 +239,15 @@ def show_platforms(workspace: Workspace, platforms: Sequence[PlatformName]) -> N
         _print_json(workspace, installs, causes)
         return
     package = workspace.matrix.subject_axis.package
-    releases = list(dict.fromkeys(install.release for install in installs))
     for name in platforms:
         say(f"{platform_title(name)}: {installable_words(installs, name, package)}")
         for cause in causes:
             if cause.platform == name:
-                word = INSTALL_STYLES[cause.state].word
-                evidence = cause.example.evidence
-                reason = install_reason(cause.example)
-                such = ", such as" if cause.is_example else ""
-                say(f"  {count(cause.count, 'plain install')}: {word} ({evidence}){such}: {reason}")
-                alike: dict[str, list[str]] = {}
-                for python, versions in cause.releases.items():
-                    alike.setdefault(ranges(versions, releases), []).append(python)
-                for versions_said, pythons in alike.items():
-                    say(f"    Python {listed(pythons)}: {versions_said}")
+                word = f"{INSTALL_STYLES[cause.state].word} ({cause.example.evidence})"
+                word += ", such as" if cause.is_example else ""
+                what = count(cause.count, "plain install")
+                say(f"  {what}: {word}: {install_reason(cause.example)}")
+                _say_releases(cause, installs)
 
 
 def show_platform_cell(workspace: Workspace, cell: str) -> None:

@@ -1,8 +1,9 @@
 """The command that finds what has to give way so that a cell can be locked."""
 
-import tomlkit
+import json
 
 from compat import pipeline
+from compat.advise.commands import SCOPED_SINCE, scoped
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.options import ISOLATION_LEVEL, MATRIX_NAME, refuse_faulty_suite, workspace_of
 from compat.cli.output import envelope, note, say
@@ -48,9 +49,16 @@ def repair_command(
     outcome = _verified(workspace, repair, isolation) if is_tried else None
     is_broken = isinstance(outcome, Failed) and not is_spurious(outcome)
     pins = [f"{moved.package}=={moved.version}" for moved in repair.moved]
-    overrides = tomlkit.array().multiline(True)
-    overrides.extend(pins)
-    override = tomlkit.dumps({"tool": {"uv": {"override-dependencies": overrides}}})
+    subject = workspace.matrix.subject_axis
+    # What the subject asks for is replaced in that release alone, what others ask for everywhere.
+    own = [f"{moved.package}=={moved.version}" for moved in repair.moved if moved.published]
+    lines = [json.dumps(pin) for pin in pins if pin not in own]
+    if own and repair.lock is not None:
+        version = repair.lock.versions[subject.normalised_name]
+        lines.insert(0, scoped(subject.normalised_name, version, own))
+    override = "\n".join(
+        ["[tool.uv]", "override-dependencies = [", *(f"  {line}," for line in lines), "]", ""]
+    )
     if given.as_json:
         document = {
             "cell": repair.cell,
@@ -85,12 +93,11 @@ def repair_command(
         evidence = f"; core run on {workspace.day}: {outcome}" if outcome is not None else ""
         say("", "For matrix.toml:", "", *rule_text(repair.rule, evidence).splitlines())
     if pins:
-        title = "For a project of your own, in the pyproject.toml that uv reads:"
+        title = f"For a project of your own, in the pyproject.toml of uv {SCOPED_SINCE} or newer:"
         say("", title, "", *override.splitlines())
         refused = [moved.package for moved in repair.moved if not moved.is_admitted]
-        subject = workspace.matrix.subject_axis.package
         why = f"it requires other versions of {listed(refused)}"
-        how = f", with {subject} installed by --no-deps: {why}" if refused else ""
+        how = f", with {subject.package} installed by --no-deps: {why}" if refused else ""
         say("", f"As a constraints file for pip{how}:", "", *pins)
     if outcome is None:
         note("nothing was run")

@@ -16,6 +16,8 @@
     api/v1/<matrix>/... badge/<matrix>/... feed/<matrix>/... cal/<matrix>/... schema/v1/...
     card/<matrix>.svg card/<matrix>.png
     download/<matrix>.sqlite
+    advisory/<matrix>/<id>.json        what is proven not to work together; advisory/all.zip has all
+    llms.txt                           what programs can read here
     about/ about/<page>/               the documentation, from docs/*.md
 
 Paths have no leading slash and use `/`. A page at `a/b/` is the file `a/b/index.html`. Every part
@@ -37,6 +39,7 @@ ENTRIES = "search/entries.json"
 SIGNS = "search/signs.json"
 NOT_FOUND = "404.html"
 BUILD = "build/index.html"
+ADVISORIES = "advisory/all.zip"
 # The file of the documentation whose page is the one at `about/`.
 CONTENTS = "README.md"
 # File systems allow 255 bytes a name; an ending and the prefix of a temporary file come on top.
@@ -161,6 +164,10 @@ def embed_image(matrix: str) -> str:
 
 def download_path(matrix: str, ending: str) -> str:
     return f"download/{segment(matrix)}.{ending}"
+
+
+def advisory_path(matrix: str, name: str) -> str:
+    return f"advisory/{segment(matrix)}/{segment(name)}.json"
 
 
 def _coded(char: str) -> str:

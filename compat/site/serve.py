@@ -2,17 +2,24 @@
 made from.
 """
 
-from collections.abc import Callable, Iterable
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
-from http.server import SimpleHTTPRequestHandler
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
 from compat.loopback import Loopback
+from compat.site.exports.advisories import met
 from compat.site.paths import NOT_FOUND
 
 FileStates = frozenset[tuple[str, int, int]]
+# A lock of a thousand packages asks with some 100 kB.
+_MOST_ASKED = 2**22
 _OWN_NAMES = frozenset(("127.0.0.1", "localhost"))
 
 
@@ -49,7 +56,17 @@ def file_states(folders: Iterable[Path]) -> FileStates:
     return frozenset(states)
 
 
-class _Answer(SimpleHTTPRequestHandler):
+class AdvisoryService(Loopback):
+    """Answers audits as the service of the Open Source Vulnerability database does:
+    https://google.github.io/osv.dev/api/. An address may begin with a series of Python.
+    """
+
+    def __init__(self, documents: Sequence[Mapping[str, Any]], port: int = 0) -> None:
+        handler = type("_Audited", (_Audit,), {"documents": documents})
+        super().__init__(handler, port)
+
+
+class _OwnNames(BaseHTTPRequestHandler):
     # A client that says nothing for so long is cut off, so that it does not hold one of the
     # connections.
     timeout = 10
@@ -70,6 +87,64 @@ class _Answer(SimpleHTTPRequestHandler):
         )
         return False
 
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing."""
+
+
+class _Audit(_OwnNames):
+    # pip-audit asks about one package at a time, over one connection: what it asked about before is
+    # remembered as long as that lasts.
+    protocol_version = "HTTP/1.1"
+    documents: Sequence[Mapping[str, Any]] = ()
+
+    def setup(self) -> None:
+        super().setup()
+        self.asked: dict[str, Version] = {}
+        self.told: set[str] = set()
+
+    def do_GET(self) -> None:
+        name = self.path.rpartition("/v1/vulns/")[2]
+        found = [document for document in self.documents if document["id"] == name]
+        self._send(found[0] if found else None)
+
+    def do_POST(self) -> None:
+        length = int(self.headers.get("Content-Length") or 0)
+        place, _, what = self.path.strip("/").rpartition("v1/")
+        if length > _MOST_ASKED or what not in ("query", "querybatch"):
+            self.close_connection = True
+            self._send(None)
+            return
+        try:
+            asked = json.loads(self.rfile.read(length))
+            queries = asked["queries"] if what == "querybatch" else [asked]
+            names = [canonicalize_name(query["package"]["name"]) for query in queries]
+            versions = [Version(query["version"]) for query in queries]
+        except (ValueError, KeyError, TypeError):
+            self.send_error(HTTPStatus.BAD_REQUEST, "no query of a package and its version")
+            return
+        own: dict[str, Version] = dict(zip(names, versions, strict=True))
+        environment = own if what == "querybatch" else self.asked | own
+        hits = {d["id"]: (met(d, environment, place.strip("/")), d) for d in self.documents}
+        if what == "querybatch":
+            ids = [[{"id": key} for key in hits if hits[key][0] == name] for name in names]
+            self._send({"results": [{"vulns": each} if each else {} for each in ids]})
+            return
+        self.asked = environment
+        # Reported with the package that completes the conflict.
+        new = [d for key, (subject, d) in hits.items() if subject and key not in self.told]
+        self.told |= {document["id"] for document in new}
+        self._send({"vulns": new} if new else {})
+
+    def _send(self, document: Any) -> None:
+        content = json.dumps({} if document is None else document).encode()
+        self.send_response(HTTPStatus.NOT_FOUND if document is None else HTTPStatus.OK)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+
+class _Answer(_OwnNames, SimpleHTTPRequestHandler):
     def send_head(self) -> Any:
         folder, path = (
             Path(self.directory).resolve(),
@@ -96,6 +171,3 @@ class _Answer(SimpleHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(content)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Log nothing."""

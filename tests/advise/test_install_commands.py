@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import tomllib
+from compat.advise.lifted import Lifted
 from hypothesis import given
 from hypothesis import strategies as st
 from support.known import MATRIX, lock_of
@@ -17,7 +18,7 @@ from compat.lock.lock_text import decode_pins, encode_lock, read_pins
 USUAL = lock_of("py3.9-dep2-demo2.0")
 RELAXED = lock_of("py3.9-dep2-demo2.0+relaxed")
 CHANGED = msgspec.structs.replace(
-    RELAXED, inputs=msgspec.structs.replace(RELAXED.inputs, requirements=("dep", "pytest-gone"))
+    RELAXED, inputs=msgspec.structs.replace(RELAXED.inputs, overrides=("dep>=2", "pytest-gone"))
 )
 UNDECLARED = lock_of("py3.8-dep2-demo2.0+relaxed", install_as_python="3.9.18")
 
@@ -81,14 +82,27 @@ def test_a_project_overrides_only_what_the_lock_does_not_keep() -> None:
         "curl -fsSL -o constraints.txt https://x.example/a.txt",
         "uv add --constraints constraints.txt demo==2.0",
     )
-    changed = tomllib.loads("\n".join(commands(CHANGED, at, MATRIX).pyproject))
-    assert changed["tool"]["uv"]["override-dependencies"] == ["dep==2.0"]
+    lifted = Lifted(("dep", "Python"), "==1.*", "2.0", "", "")
+    left_out = Lifted(("other",), ">=3", "", "", "")
+    changed = tomllib.loads("\n".join(commands(CHANGED, at, MATRIX, (lifted, left_out)).pyproject))
+    own, everywhere = changed["tool"]["uv"]["override-dependencies"]
+    assert own["package"] == {"name": "demo", "version": "2.0"}
+    assert own["dependencies"] == ["dep==2.0", "other ; python_version < '0'"]
+    assert everywhere == "dep==2.0"
     assert changed["project"]["requires-python"] == "==3.9.*"
 
 
-def test_a_project_is_not_offered_where_uv_would_refuse_the_python() -> None:
+def test_a_project_reads_other_metadata_where_the_release_does_not_admit_the_python() -> None:
     found = commands(UNDECLARED, Whereabouts(lock="a.txt"), MATRIX)
-    assert (found.pyproject, found.project) == ((), ())
+    uv = tomllib.loads("\n".join(found.pyproject))["tool"]["uv"]
+    assert uv["dependency-metadata"] == [
+        {
+            "name": "demo",
+            "version": "2.0",
+            "requires-dist": list(UNDECLARED.inputs.requirements),
+        }
+    ]
+    assert found.project[0] == "uv add --constraints a.txt demo==2.0"
 
 
 def test_a_subject_that_does_not_declare_the_python_is_installed_by_itself() -> None:

@@ -5,6 +5,7 @@ There is no Docker here: of the Dockerfile its RUN lines are done, in an environ
 Python and a plain folder.
 """
 
+import datetime
 import os
 import re
 import shlex
@@ -19,14 +20,17 @@ from threading import Thread
 
 import pytest
 import tomllib
+from compat.advise.lifted import lifted
 from packaging.version import Version
 
 from compat.advise.commands import Commands, Whereabouts, commands
-from compat.cli.machine import interpreter
+from compat.cli.machine import cache_folder, interpreter
 from compat.declare.load import decode_matrix
 from compat.declare.matrix import Matrix
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock
+from compat.plan.cell import parse_cell
+from compat.workspace import Workspace
 
 pytestmark = pytest.mark.real_index
 ROOT = Path(__file__).parents[2]
@@ -84,7 +88,10 @@ def matrix_of(root: Path, kind: str) -> Matrix:
 
 def made(root: Path, kind: str, address: str) -> Commands:
     at = Whereabouts(lock=f"{address}/matrices/{MATRICES[kind]}/locks/{CELLS[kind]}.txt")
-    return commands(locked(root, kind), at, matrix_of(root, kind))
+    lock, folder = locked(root, kind), root / "matrices" / MATRICES[kind]
+    facts = Workspace(folder, datetime.date(2026, 11, 27), cache_folder, notify=print).feasibility
+    cell = parse_cell(CELLS[kind], facts.matrix)
+    return commands(lock, at, facts.matrix, lifted(facts, cell, lock))
 
 
 def sh(

@@ -45,7 +45,9 @@ def test_a_project_of_ones_own_gets_an_override_and_constraints(run: Run) -> Non
     ran = run("find", "repair", "demo", CELL, "--without-rules", "--no-verify", "--json")
     assert ran.code == 0, ran.err
     data = json.loads(ran.out)["data"]
-    assert tomllib.loads(data["uv"])["tool"]["uv"]["override-dependencies"] == ["gone==4.0"]
+    [override] = tomllib.loads(data["uv"])["tool"]["uv"]["override-dependencies"]
+    assert override["package"] == {"name": "demo", "version": "2.0"}
+    assert override["dependencies"] == ["gone==4.0"]
     assert data["constraints"] == ["gone==4.0"]
     assert data["core"] is None
 

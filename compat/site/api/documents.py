@@ -486,6 +486,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
     outcome, lock = entry.outcome, report.locks.get(entry.cell.id)
     failed = outcome if isinstance(outcome, Failed) else None
     records, issue = report.records(entry.cell.id), report.snapshot.explained(entry)
+    changed = () if lock is None else lifted(report.facts, entry.cell, lock)
     return CellDocument(
         **asdict(cell_summary(report, entry)),
         **head(report),
@@ -510,16 +511,13 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         packages=()
         if lock is None
         else tuple(PackageVersion(name=pin.name, version=str(pin.version)) for pin in lock.pins),
-        lifted=()
-        if lock is None
-        else tuple(
-            LiftedRequirement(**asdict(requirement), sentence=requirement.sentence)
-            for requirement in lifted(report.facts, entry.cell, lock)
-        ),
+        lifted=tuple(LiftedRequirement(**asdict(one), sentence=one.sentence) for one in changed),
         published=as_published(report.snapshot, entry.cell),
         commands=None
         if lock is None
-        else commands(lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix),
+        else commands(
+            lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix, changed
+        ),
         links=_links(report, entry),
     )
 

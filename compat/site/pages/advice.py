@@ -19,6 +19,7 @@ from compat.lock.lockfile import Lock
 from compat.policy.evaluation import version_releases
 from compat.results.answer import Answer, representative
 from compat.results.installs import INSTALLABLE, newest_on
+from compat.results.lifted import lifted
 from compat.run.outcome import Failed
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.lock_files import whereabouts
@@ -145,7 +146,9 @@ def words(report: MatrixReport, proof: Answer) -> str:
 
 
 def lock_commands(edition: Edition, report: MatrixReport, lock: Lock) -> Commands:
-    return commands(lock, whereabouts(edition, report, lock.inputs), report.snapshot.matrix)
+    changed = lifted(report.facts, report.snapshot.by_id[lock.inputs.cell].cell, lock)
+    at, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
+    return commands(lock, at, matrix, changed)
 
 
 def version_links(
