@@ -62,11 +62,14 @@ class Project(Value, frozen=True, kw_only=True):
         """
         return self._resolved(self._extra(name), {canonicalize_name(name)})
 
+    def of_list(self, name: str) -> tuple[str, ...]:
+        return self._resolved(self.listed[name], {""})
+
     def _resolved(self, texts: Iterable[str], seen: set[str]) -> tuple[str, ...]:
         resolved: list[str] = []
         for text in texts:
             with suppress(InvalidRequirement):
-                own = Requirement(text)
+                own = Requirement(re.sub(r"^\.(?=\[)", self.name, text))
                 if canonicalize_name(own.name) == canonicalize_name(self.name):
                     extras = {*map(canonicalize_name, own.extras)} - seen
                     for extra in sorted(extras):
@@ -118,10 +121,13 @@ def listed_in(name: str, text: str) -> dict[str, tuple[str, ...]]:
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
     with suppress(configparser.Error):
         parser.read_string(text)
-    return {
-        f"{name} [{section}]": tuple(_lines(parser.get(section, "deps", fallback="") or ""))
-        for section in parser.sections()
-    }
+    listed = {}
+    for section in parser.sections():
+        deps, extras = (parser.get(section, key, fallback="") or "" for key in ("deps", "extras"))
+        names = ",".join(re.split(r"[,\s]+", extras.strip()))
+        own = [f".[{names}]"] if names else []
+        listed[f"{name} [{section}]"] = (*_lines(deps), *own)
+    return listed
 
 
 def name_in_setup(texts: Mapping[str, str]) -> str:
@@ -143,6 +149,9 @@ def _lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
         # An environment of tox asks under a factor, `py38: pytest`.
         words = re.sub(r"^[\w{},.!-]+:\s+|\s+#.*|\s+--hash.*|\\$", "", line.strip())
+        # `-e .[a]` asks for extras of the project itself, whose name stands elsewhere.
+        if own := re.fullmatch(r"(?:-e\s*|--editable[ =])?(\.\[.+\])", words):
+            yield own[1]
         with suppress(InvalidRequirement):
             if Requirement(words).url is None:
                 yield words

@@ -193,6 +193,28 @@ def bringing(module: str, project: Project) -> str:
     return distribution_of(module)
 
 
+def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
+    """Return a suite with what all extras ask for that are no tools of developers."""
+    names = [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
+    every = [r for name in names for r in _requirements(project, "extras", name) if r.url is None]
+    known = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
+    added = {str(r): None for r in every if canonicalize_name(r.name) not in known}
+    return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
+
+
+def only_in(suite: SuiteDraft, arguments: Sequence[str], files: Iterable[str]) -> SuiteDraft:
+    """Return a suite of those of its tests alone that are in these files, by their names."""
+    chosen, others = "", list(arguments)
+    if "-k" in others:
+        place = others.index("-k")
+        chosen = f"({others[place + 1]}) and "
+        del others[place : place + 2]
+    stems = " or ".join(sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}))
+    line = toml_line("arguments", [*others, "-k", f"{chosen}({stems})"])
+    lines = [text for text in suite.lines if not text.startswith("arguments =")]
+    return msgspec.structs.replace(suite, lines=(*lines, line))
+
+
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Return pytest, its plugins by name, and what these files import: a group for developers asks
     for linters and runners, too.
@@ -209,11 +231,8 @@ def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tup
 
 def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement]:
     with contextlib.suppress(InvalidRequirement, ValueError):
-        if key == "listed":
-            texts = project.listed[name]
-        else:
-            texts = project.of_extra(name) if key == "extras" else project.of_group(name)
-        yield from map(Requirement, texts)
+        read = {"groups": project.of_group, "extras": project.of_extra, "listed": project.of_list}
+        yield from map(Requirement, read[key](name))
 
 
 def import_suite(module: str, title: str, because: str) -> SuiteDraft:
