@@ -564,7 +564,9 @@ class DraftAxis(Value, frozen=True, kw_only=True):
 
 
 class DraftMatrix(Value, frozen=True, kw_only=True):
-    """A matrix as it is proposed; `suite` are the lines of its table `[suite]`."""
+    """A matrix as it is proposed; `suite` are the lines of its table `[suite]`, `lowest` asks for
+    the variant of the declared minimums.
+    """
 
     name: str
     title: str
@@ -577,6 +579,7 @@ class DraftMatrix(Value, frozen=True, kw_only=True):
     quick: tuple[str, ...] = ()
     relaxed: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
+    lowest: bool = True
 
 
 def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: SuiteDraft) -> str:
@@ -596,6 +599,7 @@ def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: S
             axes=(axis,),
             suite=suite.table([package]),
             builds=suite.builds,
+            lowest=False,
         ),
         "this day",
     )
@@ -612,6 +616,11 @@ def matrix_text(matrix: DraftMatrix, day: str) -> str:
         "# Locks install on this and every newer glibc.",
         f"platform = {_quoted(matrix.platform)}",
         "margin_days = 30",
+        *(
+            ["# Are the declared minimums true? `compat run NAME '*+lowest'` asks.", "lowest = true"]
+            if matrix.lowest
+            else []
+        ),
         *([toml_line("builds", matrix.builds)] if matrix.builds else []),
         *(
             ["# The smoke cells of `compat run --quick`.", "quick = [", *quick, "]"]
