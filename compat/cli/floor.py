@@ -260,7 +260,7 @@ def _trial(
                 def narrowed(
                     files: Sequence[str], series: Version = series, suite: draft.SuiteDraft = suite
                 ) -> tuple[CheckoutCells, Callable[[Mapping[str, Lock]], BatchResult]]:
-                    only = draft.only_in(suite, words, files)
+                    only = draft.only_in(suite, files)
                     part = CheckoutCells(
                         _workspace(root, package, [series], only, "part"),
                         checkout,
@@ -366,6 +366,12 @@ def _mended(
         brought = draft.with_extras(suite, project)
         if brought != suite:
             note(f"the tests import {listed(trouble.modules)}; all extras of the project are added")
+    ignored = tuple(f"--ignore-glob=/*/{f}" for f in trouble.files if not f.endswith("conftest.py"))
+    if brought == suite and ignored and not set(ignored) & set(suite.arguments):
+        note(
+            f"left out, as nothing known brings {listed(trouble.modules)}: {listed(trouble.files)}"
+        )
+        brought = msgspec.structs.replace(suite, arguments=(*suite.arguments, *ignored))
     suite = brought
     builds = tuple(text for text in trouble.builds if text not in suite.builds)
     if builds:

@@ -106,8 +106,8 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     """A suite as it is proposed: the first lines of `[suite]`, what it asks for besides, the lines
     after that, its files by their path below the matrix's folder, and why it is this one.
 
-    `is_own` says that it is the library's own tests, which are those of one release. `builds` are
-    releases, `NAME==VERSION`, that may be built from their source.
+    `is_own` says that it is the library's own tests, which are those of one release. `arguments`
+    are those of pytest, `builds` releases, `NAME==VERSION`, that may be built from their source.
     """
 
     lines: tuple[str, ...]
@@ -116,6 +116,7 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     texts: Mapping[str, str]
     because: str
     is_own: bool = False
+    arguments: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
 
     def table(self, packages: Collection[str]) -> tuple[str, ...]:
@@ -123,7 +124,9 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
         # version of each, so none is asked for again.
         normalised = set(map(canonicalize_name, packages))
         asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
-        return (*self.lines, *([toml_line("requirements", asked)] if asked else ()), *self.remarks)
+        lists = {"arguments": self.arguments, "requirements": asked}
+        lines = (toml_line(key, texts) for key, texts in lists.items() if texts)
+        return (*self.lines, *lines, *self.remarks)
 
 
 # What projects call the dependencies of their tests, most usual first.
@@ -153,8 +156,6 @@ def own_suite(
     is_named = named and len(lines) > 2
     has_pytest = any(canonicalize_name(r.name) == "pytest" for r in texts)
     written = [] if is_named else [str(r) for r in texts if r.url is None]
-    if arguments:
-        lines.append(toml_line("arguments", arguments))
     return SuiteDraft(
         lines=tuple(lines),
         requirements=(*written, *(() if has_pytest else ("pytest",))),
@@ -165,6 +166,7 @@ def own_suite(
         texts={},
         because=f"Suite: the project's own tests in {tests}{where}",
         is_own=True,
+        arguments=tuple(arguments),
     )
 
 
@@ -202,17 +204,15 @@ def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
     return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
 
 
-def only_in(suite: SuiteDraft, arguments: Sequence[str], files: Iterable[str]) -> SuiteDraft:
+def only_in(suite: SuiteDraft, files: Iterable[str]) -> SuiteDraft:
     """Return a suite of those of its tests alone that are in these files, by their names."""
-    chosen, others = "", list(arguments)
+    chosen, others = "", list(suite.arguments)
     if "-k" in others:
         place = others.index("-k")
         chosen = f"({others[place + 1]}) and "
         del others[place : place + 2]
     stems = " or ".join(sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}))
-    line = toml_line("arguments", [*others, "-k", f"{chosen}({stems})"])
-    lines = [text for text in suite.lines if not text.startswith("arguments =")]
-    return msgspec.structs.replace(suite, lines=(*lines, line))
+    return msgspec.structs.replace(suite, arguments=(*others, "-k", f"{chosen}({stems})"))
 
 
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
@@ -617,7 +617,10 @@ def matrix_text(matrix: DraftMatrix, day: str) -> str:
         f"platform = {_quoted(matrix.platform)}",
         "margin_days = 30",
         *(
-            ["# Are the declared minimums true? `compat run NAME '*+lowest'` asks.", "lowest = true"]
+            [
+                "# Are the declared minimums true? `compat run NAME '*+lowest'` asks.",
+                "lowest = true",
+            ]
             if matrix.lowest
             else []
         ),
@@ -653,7 +656,8 @@ def matrix_text(matrix: DraftMatrix, day: str) -> str:
 def policy_text() -> str:
     return "\n".join(
         [
-            "# How the floors move: `compat propose` does the arithmetic aloud.",
+            "# How the floors move: `compat propose` does the arithmetic aloud. The one line",
+            '# policy = "spec-0" in the place of all these says what SPEC 0 says.',
             "default_months = 24      # how long an axis keeps a version",
             'cadence = "quarterly"    # floors rise on the first day of a quarter',
             "notice_days = 60         # how long before that day a move is announced",

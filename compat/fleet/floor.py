@@ -4,6 +4,7 @@ project that has none.
 In a matrix what is known is not run again; what is tried is run and recorded like every other cell.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -248,13 +249,16 @@ class Minimums(Value, frozen=True, kw_only=True):
 
 
 class Untestable(Value, frozen=True, kw_only=True):
-    """Why the tests of a project say nothing on a Python: `modules` that they lack, and `builds`
-    without which there is no lock. `is_refused` says that what the tests ask for has none.
+    """Why the tests of a project say nothing on a Python: `modules` that they lack, in which
+    `files`, `plugins` that pytest refuses, and `builds` without which there is no lock.
+    `is_refused` says that what the tests ask for has none.
     """
 
     because: str
     is_refused: bool = False
     modules: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
 
 
@@ -340,14 +344,16 @@ class MinimumSearch:
         faults = result.suite_faults
         if faults:
             modules = tuple(module for fault in faults for module in lost_modules(fault))
-            return Untestable(because=str(faults[0]), modules=modules)
+            files = [path for f in faults for path in re.findall(r"at (\S+\.py):\d", str(f))]
+            return Untestable(because=str(faults[0]), modules=modules, files=tuple(files))
         record = self._record("newest", newest)
         if record is None:
             return Untestable(because="; ".join(result.untried.values()) or "no result")
         if not any(c.status == "yes" for c in record.capabilities):
             errors = (line.strip() for line in record.log.splitlines() if "Error" in line)
             why = (cause_sentence(record.outcome), *list(errors)[-1:])
-            return Untestable(because=" ".join(why)[:300])
+            plugins = re.findall(r"PluginValidationError: Plugin '([\w.-]+)'", record.log)
+            return Untestable(because=" ".join(why)[:300], plugins=tuple(plugins))
         self._base, self._green = record, newest
         lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
         self.missing = tuple(dict.fromkeys(m for text in lost for m in missing_in(text)))

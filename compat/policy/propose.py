@@ -39,7 +39,6 @@ from compat.policy.evaluation import (
     move_day,
     package_words,
     rule_of,
-    window_of,
 )
 from compat.policy.proposal import (
     Affected,
@@ -215,7 +214,7 @@ def _floor(as_of: AsOf, axis: Axis) -> Iterator[str]:
 
 
 def _rule(as_of: AsOf, axis: Axis) -> Iterator[str]:
-    window = window_of(as_of.policy, axis.name)
+    window = as_of.policy.window(axis)
     yield f"The floor may rise to {rule_of(window)}. {_ended(window.because)}"
 
 
@@ -251,12 +250,14 @@ def _calendar(steps: FloorSteps) -> Iterator[str]:
 
 
 def _steps(as_of: AsOf, axis: Axis, slot: Slot) -> Iterator[str]:
-    window, version_release = window_of(as_of.policy, axis.name), slot.came
+    window, version_release = as_of.policy.window(axis), slot.came
     yield (
         f"{package_words(axis)} {version_release.version} came out on {version_release.released}"
         f" ({version_release.source})."
     )
-    if window.months is not None:
+    if window.months is not None and window.dropped:
+        yield f"All before it have been out for {window.months} months on {slot.allowed}."
+    elif window.months is not None:
         yield f"{window.months} months later is {slot.allowed}."
     else:
         yield f"By the rule it is allowed from {slot.allowed} on."
@@ -484,17 +485,27 @@ class _Mover:
         return None if lowest == first else lowest
 
     def _too_young(self, to: Version, ran: Version | None) -> Iterator[Objection]:
-        months = window_of(self.as_of.policy, self.axis.name).months
+        window = self.as_of.policy.window(self.axis)
+        months = window.months
         if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
             return
-        releases = self.as_of.catalogue.of(self.axis).releases
-        uploaded = next((r.uploaded for r in releases if r.version == ran), None)
+        came: dict[tuple[int, ...], datetime.datetime] = {}
+        for release in self.as_of.catalogue.of(self.axis).releases:
+            if release.uploaded is not None and window.dropped:
+                came.setdefault(release.version.release[:2], release.uploaded)
+            elif release.version == ran and release.uploaded is not None:
+                came[()] = release.uploaded
+        # What is dropped by its age makes way for the minor version after it.
+        uploaded = max(
+            (day for minor, day in came.items() if minor < ran.release[:2]), default=None
+        )
         if uploaded is None:
             return
         on = move_day(months_later(uploaded.date(), months), self.as_of.policy)
         if on > self.as_of.day:
             what = f"{package_and_version(self.axis, ran)}, the lowest of {to} that ran,"
-            when = f"came out on {uploaded.date()}: the calendar allows it from {on} on"
+            since = "is newer than one that came out" if window.dropped else "came out"
+            when = f"{since} on {uploaded.date()}: the calendar allows it from {on} on"
             remedy = f'`patch = "oldest"` in `select` of axis {self.axis.name} runs an older one'
             yield _says("calendar", f"{what} {when}; {remedy}")
 

@@ -29,7 +29,7 @@ MOST_BYTES = 300_000_000
 _TEST_FOLDERS = ("test", "tests", "testing")
 _LEFT_OUT = ("__pycache__", "node_modules")
 INIT = "__init__.py"
-_IMPORTS = re.compile(rb"^(?:from|import) +(\w+)", re.MULTILINE)
+_IMPORTS = re.compile(rb"^[ \t]*(?:from|import) +(\w+)", re.MULTILINE)
 
 
 def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Path:

@@ -474,8 +474,12 @@ def test_a_minimum_that_the_tests_keep_out_is_not_called_true(project: Repositor
     (project.root / "pyproject.toml").write_text(
         f'{DECLARED}[dependency-groups]\ntest = ["pytest", "greedy"]\n\n{PROJECT}'
     )
+    # A file that needs what nothing brings is left out, and leaves the others their say.
+    lost = "def test_third_of_all():\n    import nowhere_to_be_had\n"
+    (project.root / "tests" / "test_lost.py").write_text(lost)
     ran = project.run("floor", ".", "--python", SERIES, "--json", "--check", "-k", "third")
     found = minimums(ran)
+    assert "nothing known brings nowhere_to_be_had: --ignore-glob=/*/tests/test_lost.py" in ran[2]
     assert ran[0] == 0, ran[2]
     assert (found["third"]["state"], found["third"]["works"]) == ("untested", "4.0")
     assert "your tests need" in found["third"]["because"]
