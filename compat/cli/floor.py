@@ -366,11 +366,12 @@ def _mended(
         brought = draft.with_extras(suite, project)
         if brought != suite:
             note(f"the tests import {listed(trouble.modules)}; all extras of the project are added")
-    ignored = tuple(f"--ignore-glob=/*/{f}" for f in trouble.files if not f.endswith("conftest.py"))
+    ignored = [f"--ignore-glob=/*/{f}" for f in trouble.files if not f.endswith("conftest.py")]
+    ignored += [f"-pno:{name}" for name in trouble.plugins]
     if brought == suite and ignored and not set(ignored) & set(suite.arguments):
-        note(
-            f"left out, as nothing known brings {listed(trouble.modules)}: {listed(trouble.files)}"
-        )
+        why = [f"nothing known brings {module}" for module in trouble.modules]
+        why += [f"pytest refuses the plugin {name}" for name in trouble.plugins]
+        note(f"as {listed(why)}: {listed(ignored)}")
         brought = msgspec.structs.replace(suite, arguments=(*suite.arguments, *ignored))
     suite = brought
     builds = tuple(text for text in trouble.builds if text not in suite.builds)
