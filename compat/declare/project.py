@@ -194,13 +194,13 @@ def _of_poetry(table: Mapping[str, Any]) -> Iterator[str]:
         extras = f"[{','.join(map(str, asked['extras']))}]" if "extras" in asked else ""
         markers = [str(asked["markers"])] if "markers" in asked else []
         if "python" in asked:
-            specifiers = SpecifierSet(_poetry_range(str(asked["python"])))
+            specifiers = SpecifierSet(poetry_range(str(asked["python"])))
             markers += sorted(f"python_version {s.operator} '{s.version}'" for s in specifiers)
         marker = "".join(f"({text}) and " for text in markers).removesuffix(" and ")
-        yield f"{name}{extras}{_poetry_range(version)}{f'; {marker}' if marker else ''}"
+        yield f"{name}{extras}{poetry_range(version)}{f'; {marker}' if marker else ''}"
 
 
-def _poetry_range(text: str) -> str:
+def poetry_range(text: str) -> str:
     """A constraint of Poetry as a specifier; alternatives are left open."""
     if "||" in text or text.strip() == "*":
         return ""
