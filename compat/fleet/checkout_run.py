@@ -16,7 +16,6 @@ from typing import NoReturn
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from compat.declare.matrix import Matrix
 from compat.errors import NothingToDo, UsageError
 from compat.files import write
 from compat.fleet.batch import (

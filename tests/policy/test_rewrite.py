@@ -245,7 +245,9 @@ class TestAPyproject:
             for before, after in zip(pairs[::2], pairs[1::2], strict=True):
                 wanted = wanted.replace(before, after)
             assert changed("pyproject.toml", text, package, floor).text == wanted
-        assert [each.text for each in changed("pyproject.toml", text, "c", "2").left] == ["^1 || ^2"]
+        assert [each.text for each in changed("pyproject.toml", text, "c", "2").left] == [
+            "^1 || ^2"
+        ]
         assert isinstance(rewritten("pyproject.toml", text, move("d", "1.3")), Unsatisfiable)
 
     def test_tables_that_are_torn_apart_and_dotted_keys_are_found(self) -> None:
