@@ -371,7 +371,7 @@ def _mended(
     if brought == suite and ignored and not set(ignored) & set(suite.arguments):
         why = [f"nothing known brings {module}" for module in trouble.modules]
         why += [f"pytest refuses the plugin {name}" for name in trouble.plugins]
-        note(f"as {listed(why)}: {listed(ignored)}")
+        note(f"{listed(why) or trouble.because}: {listed(ignored)}")
         brought = msgspec.structs.replace(suite, arguments=(*suite.arguments, *ignored))
     suite = brought
     builds = tuple(text for text in trouble.builds if text not in suite.builds)

@@ -171,11 +171,11 @@ def own_suite(
 
 
 def _usual_first(table: Mapping[str, object]) -> list[str]:
-    """The names that are usual for tests first, then all others that speak of tests."""
+    """The names that are usual for tests first, then those that speak of tests, then all others."""
     by_name = {str(canonicalize_name(name)): name for name in table}
     usual = [by_name[name] for name in _GROUPS if name in by_name]
     others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
-    return list(dict.fromkeys((*usual, *others)))
+    return list(dict.fromkeys((*usual, *others, *table)))
 
 
 def _brings_pytest(requirements: Iterable[Requirement]) -> bool:

@@ -505,7 +505,7 @@ def test_of_thousands_of_tests_each_file_is_one_line_and_each_failure_another() 
 def test_what_tests_import_from_the_top_of_the_repository_is_a_part_of_them(tmp_path: Path) -> None:
     # As pre-commit-hooks has it: tests/ imports testing.util, which reads testing/resources/.
     for name, text in {
-        "tests/test_a.py": "from helpers.util import a\nimport demo\nif a:\n    import loose, yaml\n",
+        "tests/test_a.py": "from helpers import a\nimport demo\nif a:\n    import loose, yaml\n",
         "helpers/util.py": "",
         "helpers/resources/a.txt": "a",
         "helpers/.hidden": "",
