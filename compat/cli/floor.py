@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files, pipeline
@@ -367,17 +369,20 @@ def _mended(
         if brought != suite:
             note(f"the tests import {listed(trouble.modules)}; all extras of the project are added")
     ignored = [f"--ignore-glob=/*/{f}" for f in trouble.files if not f.endswith("conftest.py")]
-    ignored += [f"-pno:{name}" for name in trouble.plugins]
     if brought == suite and ignored and not set(ignored) & set(suite.arguments):
         why = [f"nothing known brings {module}" for module in trouble.modules]
-        why += [f"pytest refuses the plugin {name}" for name in trouble.plugins]
         note(f"{listed(why) or trouble.because}: {listed(ignored)}")
         brought = msgspec.structs.replace(suite, arguments=(*suite.arguments, *ignored))
     suite = brought
     builds = tuple(text for text in trouble.builds if text not in suite.builds)
     if builds:
         note(f"built from source: {listed(builds)}")
-    remaining = suite.requirements
+    # What its entry point calls a plugin is mostly the name of its package, too.
+    plugins = {name for plugin in trouble.plugins for name in (plugin, f"pytest-{plugin}")}
+    refused = [r for r in suite.requirements if canonicalize_name(Requirement(r).name) in plugins]
+    if refused:
+        note(f"left out, as this pytest refuses it: {listed(refused)}")
+    remaining = tuple(r for r in suite.requirements if r not in refused)
     if trouble.is_refused:
         remaining = draft.imported_alone(suite.requirements, texts)
         if remaining != suite.requirements:
