@@ -470,6 +470,8 @@ class Window(StrictValue, frozen=True):
     def __post_init__(self) -> None:
         if (self.months is not None) + (self.minors is not None) + self.end_of_life != 1:
             raise ValueError("needs exactly one of `months`, `minors` and `end_of_life = true`")
+        if self.dropped and self.months is None:
+            raise ValueError("`dropped` goes with `months`")
 
 
 class Hold(StrictValue, frozen=True):
