@@ -339,7 +339,10 @@ class MinimumSearch:
             if isinstance(refusal, Refusal) and refusal.cause == "source-only":
                 return Untestable(because=refusal.because, builds=(refusal.subject,))
         if isinstance(newest, Refusal):
-            return Untestable(because=f"{newest.subject}: {newest.because}", is_refused=True)
+            why = f"{newest.subject}: {newest.because}"
+            # What the tests need has no wheel either, and a plain install builds it.
+            built = re.findall(r'add "([\w.-]+==[\w.!+-]+)" to builds', why)
+            return Untestable(because=why, is_refused=not built, builds=tuple(dict.fromkeys(built)))
         result = self._ran("newest", newest)
         faults = result.suite_faults
         if faults:

@@ -8,11 +8,11 @@ package that import from above themselves become a part of the installed one.
 import contextlib
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from compat import files
-from compat.declare.capabilities import MARK, SETTINGS, reach_above
+from compat.declare.capabilities import MARK, SETTINGS, TEST_FILES, reach_above
 from compat.declare.faults import Finding, faults_of
 from compat.declare.matrix import Matrix
 from compat.declare.project import (
@@ -67,7 +67,7 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
     tests = repository / matrix.suite.tests
     if not tests.exists():
         raise _fault(matrix, f"the repository has no {matrix.suite.tests!r}", "name its tests")
-    top, size = _top(repository, tests), 0
+    top, size, is_package = _top(repository, tests), 0, _holds_tests(repository, tests)
     above = [parent / "conftest.py" for parent in top.parents if _is_in(parent, repository)]
     below = (
         sorted(top.rglob("*")) if top.is_dir() else [top, *sorted(top.parent.glob("conftest.py"))]
@@ -75,6 +75,8 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
     for path in (*above, *below):
         parts = path.relative_to(repository).parts
         if not path.is_file() or any(p in _LEFT_OUT or p.startswith(".") for p in parts):
+            continue
+        if is_package and not (_in_tests(parts) or path.name == "conftest.py"):
             continue
         if not _is_in(path.resolve(), repository.resolve()):
             message = f"{'/'.join(parts)} is a link out of the repository"
@@ -85,6 +87,20 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
             message = f"{matrix.suite.tests!r} holds more than {MOST_BYTES // 1_000_000} MB"
             raise _fault(matrix, message, "name a smaller folder")
         yield "/".join(parts), content
+
+
+def _in_tests(parts: Iterable[str]) -> bool:
+    return any(part in _TEST_FOLDERS for part in parts)
+
+
+def _holds_tests(repository: Path, tests: Path) -> bool:
+    """Whether tests are a package of the library, with a folder of them in each of its parts: of
+    such a package the installed one is tested, and the folders of tests alone are copied.
+    """
+    if _in_tests(tests.relative_to(repository).parts) or not (tests / INIT).exists():
+        return False
+    found = [p.relative_to(repository).parts for kind in TEST_FILES for p in tests.rglob(kind)]
+    return bool(found) and all(map(_in_tests, found))
 
 
 def _helpers(
@@ -119,6 +135,14 @@ def _top(repository: Path, tests: Path) -> Path:
 
 def _packages(repository: Path, matrix: Matrix, contents: Mapping[str, bytes]) -> tuple[str, ...]:
     top = _top(repository, repository / matrix.suite.tests)
+    if _holds_tests(repository, top):
+        inner = {
+            folder
+            for name in contents
+            for folder in Path(name).parents
+            if not _in_tests(folder.parts) and (repository / folder / INIT).exists()
+        }
+        return tuple((folder / INIT).as_posix() for folder in sorted(inner))
     packages: list[Path] = []
     for folder in top.parents if (top / INIT).exists() else ():
         if folder == repository or not (folder / INIT).exists():

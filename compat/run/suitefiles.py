@@ -56,6 +56,11 @@ def packages_above(folder: Path, tests: str) -> dict[str, str]:
         if read_if_there(place / "__init__.py") == MARK:
             parts.append(part)
             packages[".".join(parts)] = place.relative_to(folder).as_posix()
+    # Where the tests are a whole package, its parts hold them.
+    for init in sorted(place.rglob("*/__init__.py")) if parts else ():
+        if read_if_there(init) == MARK:
+            below = init.parent.relative_to(place).parts
+            packages[".".join((*parts, *below))] = init.parent.relative_to(folder).as_posix()
     return packages
 
 
