@@ -354,9 +354,9 @@ class MinimumSearch:
             return Untestable(because="; ".join(result.untried.values()) or "no result")
         if not any(c.status == "yes" for c in record.capabilities):
             errors = (line.strip() for line in record.log.splitlines() if "Error" in line)
-            why = (cause_sentence(record.outcome), *list(errors)[-1:])
+            words = (cause_sentence(record.outcome), *list(errors)[-1:])
             plugins = re.findall(r"PluginValidationError: Plugin '([\w.-]+)'", record.log)
-            return Untestable(because=" ".join(why)[:300], plugins=tuple(plugins))
+            return Untestable(because=" ".join(words)[:300], plugins=tuple(plugins))
         self._base, self._green = record, newest
         lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
         self.missing = tuple(dict.fromkeys(m for text in lost for m in missing_in(text)))
