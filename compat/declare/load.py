@@ -271,9 +271,10 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
             hint = f"delete the floor; allowed: {', '.join(others)}"
             yield Finding("subject-floor", ("floors", i, "axis"), message, hint)
         elif isinstance(axis, InterpreterAxis):
-            at, series = str(floor.at), [str(version) for version in _all_series(axis)]
-            if at not in series:
-                message = f"{shown(at)} is no series of axis {axis.name!r}; {choice(at, series)}"
+            wanted, series = str(floor.at), [str(version) for version in _all_series(axis)]
+            if wanted not in series:
+                what = f"{shown(wanted)} is no series of axis {axis.name!r}"
+                message = f"{what}; {choice(wanted, series)}"
                 yield Finding("unknown-series", ("floors", i, "at"), message)
 
 

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.load import load
-from compat.declare.matrix import Matrix, PackageAxis, Selector, patch_of
+from compat.declare.matrix import Matrix, Selector, patch_of
 from compat.declare.project import PYPROJECT, Project
 from compat.declare.suite import distribution_of, modules_of
 from compat.errors import NoPage, UsageError
@@ -348,13 +348,12 @@ def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version])
 def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
     python, platform = _python(matrix, cell), matrix.platform
     return all(
-        any(wheel_for(release, python, platform) for release in _members(catalogue, axis, cell))
+        any(
+            wheel_for(release, python, platform)
+            for release in catalogue.members(axis, cell.on(axis.name).version)
+        )
         for axis in matrix.packages
     )
-
-
-def _members(catalogue: Catalogue, axis: PackageAxis, cell: Cell) -> tuple[Release, ...]:
-    return catalogue.members(axis, cell.on(axis.name).version)
 
 
 def _python(matrix: Matrix, cell: Cell) -> Version:
@@ -456,7 +455,9 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
     # What lies between the lower bound and the oldest wheel is not to be had.
     lowest = max(lowest, later[0].version) if lowest is not None and later else lowest
     selector = newest_series([release.version for release in later], lowest)
-    coordinates = tuple(sorted({selector.coordinate(r.version) for r in later if _in(selector, r)}))
+    coordinates = tuple(
+        sorted({selector.coordinate(r.version) for r in later if selector.keeps(r.version)})
+    )
     if len(coordinates) < 2:
         return Weighed(
             name=name,
@@ -503,10 +504,6 @@ def newest_series(
     return _from(newest[-most], "major" if newest is majors else "minor")
 
 
-def minor_series_from(versions: Sequence[Version], most: int) -> Selector:
-    return _from(_series("minor", versions)[-most:][0], "minor")
-
-
 def _from(lowest: Version | None, keep: str) -> Selector:
     specifier = SpecifierSet("" if lowest is None else f">={lowest}")
     return Selector(specifier=specifier, keep="major" if keep == "major" else "minor")
@@ -515,10 +512,6 @@ def _from(lowest: Version | None, keep: str) -> Selector:
 def _series(keep: str, versions: Iterable[Version]) -> list[Version]:
     selector = _from(None, keep)
     return sorted({selector.coordinate(version) for version in versions})
-
-
-def _in(selector: Selector, release: Release) -> bool:
-    return selector.keeps(release.version)
 
 
 def _moves(requirement: Requirement, later: Sequence[Release]) -> tuple[tuple[str, ...], int]:
@@ -895,7 +888,7 @@ def _axes(library: KnownLibrary, chosen: Sequence[Weighed], series: int) -> Iter
             is_bounded=dependency.is_bounded,
         )
     versions = [release.version for release in library.releases]
-    selector = minor_series_from(versions, series)
+    selector = _from(_series("minor", versions)[-series:][0], "minor")
     series_of = sorted({selector.coordinate(v) for v in versions if selector.keeps(v)})
     which = f"{series_of[0]}" if len(series_of) == 1 else f"{series_of[0]} to {series_of[-1]}"
     yield DraftAxis(

@@ -394,8 +394,8 @@ class Comparison(Value, frozen=True, kw_only=True):
         fault, unless all are.
         """
         absent = {cell for batch in self.batches for cell in batch.absent}
-        here = [d for d in self.differences if not absent.intersection((d.cell, d.against))]
-        return not here or any(known.difference == "unknown" for known in here)
+        able = [d for d in self.differences if not absent.intersection((d.cell, d.against))]
+        return not able or any(known.difference == "unknown" for known in able)
 
 
 def compared(

@@ -181,11 +181,7 @@ def _once(steps: Iterable[FloorStep]) -> tuple[FloorStep, ...]:
     return tuple(by_version[version] for version in sorted(by_version))
 
 
-def floor_arithmetic(steps: FloorSteps) -> tuple[str, ...]:
-    return tuple(_arithmetic(steps))
-
-
-def _arithmetic(steps: FloorSteps) -> Iterator[str]:
+def floor_arithmetic(steps: FloorSteps) -> Iterator[str]:
     as_of, axis, hold = steps.as_of, steps.axis, steps.hold
     package, window = package_words(axis), as_of.policy.window(axis)
     floor, asks = as_of.floors[axis.name], as_of.asks(axis)
@@ -210,8 +206,8 @@ def _arithmetic(steps: FloorSteps) -> Iterator[str]:
     if reached is None:
         yield f"On {as_of.day} the calendar does not let go of any {package} yet."
     elif not is_stopped:
-        came, allowed = reached.came, reached.allowed
-        yield f"{package} {came.version} came out on {came.released} ({came.source})."
+        newest, allowed = reached.came, reached.allowed
+        yield f"{package} {newest.version} came out on {newest.released} ({newest.source})."
         if window.months is None:
             yield f"By the rule it is allowed from {allowed} on."
         elif window.dropped:
@@ -364,7 +360,7 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
             axis=axis.name,
             package=package_words(axis),
             at=as_of.floors[axis.name],
-            arithmetic=floor_arithmetic(steps_of(evaluation, axis)),
+            arithmetic=tuple(floor_arithmetic(steps_of(evaluation, axis))),
         )
         for axis in _moving(as_of)
     )
@@ -455,15 +451,15 @@ class _Mover:
         months = window.months
         if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
             return
-        came: dict[tuple[int, ...], datetime.datetime] = {}
+        days: dict[tuple[int, ...], datetime.datetime] = {}
         for release in self.as_of.catalogue.of(self.axis).releases:
             if release.uploaded is not None and window.dropped:
-                came.setdefault(release.version.release[:2], release.uploaded)
+                days.setdefault(release.version.release[:2], release.uploaded)
             elif release.version == ran and release.uploaded is not None:
-                came[()] = release.uploaded
+                days[()] = release.uploaded
         # What is dropped by its age makes way for the minor version after it.
         uploaded = max(
-            (day for minor, day in came.items() if minor < ran.release[:2]), default=None
+            (day for minor, day in days.items() if minor < ran.release[:2]), default=None
         )
         if uploaded is None:
             return
@@ -571,6 +567,8 @@ class _Mover:
         evidence, objections, needs = merged(draft.proofs)
         ran = self._lowest_run(draft.to, draft.proofs)
         lowers = draft.kind == "lower"
+        absent = "" if lowers else self.evaluation.places.absence(self.axis.name, self.at)
+        lapsed = [f"the floor itself is not supported by any cell: {absent}"] if absent else []
         return Proposal(
             matrix=self.as_of.matrix.name,
             axis=self.axis.name,
@@ -581,7 +579,7 @@ class _Mover:
             proposed=draft.to,
             lowest_run=ran,
             earliest=self._earliest(draft),
-            grounds=(self._ground(draft), *self._lapsed(draft), *self._failing(draft.to)),
+            grounds=(self._ground(draft), *lapsed, *self._failing(draft.to)),
             objections=(*draft.against, *objections),
             arithmetic=(
                 *floor_arithmetic(self.steps),
@@ -609,13 +607,6 @@ class _Mover:
             case "early":
                 floor = package_and_version(self.axis, version)
                 return f"every representative cell of {release} at the floor, {floor}, is broken"
-
-    def _lapsed(self, draft: "_Draft") -> Iterator[str]:
-        because = (
-            "" if draft.kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
-        )
-        if because:
-            yield f"the floor itself is not supported by any cell: {because}"
 
     def _failing(self, to: Version) -> Iterator[str]:
         for cell, before, names in self.evaluation.failing(self.axis.name, self.at, to):

@@ -99,8 +99,8 @@ def _holds_tests(repository: Path, tests: Path) -> bool:
     """
     if _in_tests(tests.relative_to(repository).parts) or not (tests / INIT).exists():
         return False
-    found = [p.relative_to(repository).parts for kind in TEST_FILES for p in tests.rglob(kind)]
-    return bool(found) and all(map(_in_tests, found))
+    paths = [p.relative_to(repository).parts for kind in TEST_FILES for p in tests.rglob(kind)]
+    return bool(paths) and all(map(_in_tests, paths))
 
 
 def _helpers(
