@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import nox
+import tomllib
 
 nox.needs_version = ">=2025.2.9"
 nox.options.sessions = ["matrix"]
@@ -184,9 +185,21 @@ def requirements(session: nox.Session) -> None:
 
 @nox.session(venv_backend="none")
 def interpreters(session: nox.Session) -> None:
-    """Install the interpreters that this machine lacks: nox -s interpreters -- 3.8 3.11."""
+    """Install the interpreters that this machine lacks: nox -s interpreters -- 3.8 3.11, or those
+    of a matrix by its matrix.toml.
+    """
     uv = ("uv", "python")
-    for series in session.posargs:
+    wanted = []
+    for word in session.posargs:
+        if word.endswith(".toml"):
+            axes = tomllib.loads(Path(word).read_text(encoding="utf-8"))["axes"]
+            releases = (
+                r for axis in axes if axis["kind"] == "interpreter" for r in axis["releases"]
+            )
+            wanted += [".".join(str(release).split(".")[:2]) for release in releases]
+        else:
+            wanted.append(word)
+    for series in dict.fromkeys(wanted):
         path = session.run(*uv, "find", series, external=True, silent=True, success_codes=[0, 2])
         if not Path(str(path).strip()).is_file():
             # `compat run` names one that cannot be installed, and runs the other cells.

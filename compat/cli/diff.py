@@ -309,11 +309,12 @@ def diff_command(
     cell without a fresh result is run first, and recorded as `compat run` does. What breaks in one
     cell alone is run once more. Nothing of the checkout is kept without --keep-records.
 
-    Without cells: all that a plain install of the checkout could give, if they are few.
+    Without cells: what a plain install of the checkout could give, of many the quick cells, those
+    of the variants and the newest.
 
     Ends with 1 when something works with the release and not with the checkout, or can be installed
     with the checkout alone, and fails; also when the checkout cannot be built. With 2 when the
-    suite is at fault, with 3 when a cell has no answer, else with 0.
+    suite is at fault, with 3 when a cell of a Python that is here has no answer, else with 0.
 
     --junit and --summary leave the comparison for CI: only what breaks is a failure there.
 
@@ -330,6 +331,9 @@ def diff_command(
         named = f"{workspace.matrix.subject_axis.package} {release}"
         heading = f"{_subject(cells)} beside {named}"
         note(f"{heading}; isolation {level}")
+        if choice.beyond:
+            more = count(choice.beyond, "more cell")
+            note(f"the first {len(choice.cells)} are run; {more}: name them, such as 'py3.13-*'")
         interruption = Interruption()
 
         def run_released(names: Sequence[str]) -> BatchResult:

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import msgspec
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat import files, pipeline
@@ -255,7 +257,21 @@ def _trial(
             for _ in range(_PROOFS):
                 workspace = _workspace(root, package, [series], suite)
                 cells = CheckoutCells(workspace, checkout, now(), keep=False)
-                search = _search(cells, level, interruption, is_stopped)
+                run, machine = _runner(cells, level, interruption)
+
+                def narrowed(
+                    files: Sequence[str], series: Version = series, suite: draft.SuiteDraft = suite
+                ) -> tuple[CheckoutCells, Callable[[Mapping[str, Lock]], BatchResult]]:
+                    only = draft.only_in(suite, files)
+                    part = CheckoutCells(
+                        _workspace(root, package, [series], only, "part"),
+                        checkout,
+                        now(),
+                        keep=False,
+                    )
+                    return part, _runner(part, level, interruption)[0]
+
+                search = floor.MinimumSearch(cells, machine.locker(), run, is_stopped, narrowed)
                 trouble = search.baseline()
                 if interruption.signal:
                     raise Exit(128 + interruption.signal)
@@ -277,19 +293,16 @@ def _trial(
         )
 
 
-def _search(
-    cells: CheckoutCells,
-    level: Isolation,
-    interruption: Interruption,
-    is_stopped: Callable[[], str],
-) -> floor.MinimumSearch:
+def _runner(
+    cells: CheckoutCells, level: Isolation, interruption: Interruption
+) -> tuple[Callable[[Mapping[str, Lock]], BatchResult], ThisMachine]:
     machine, options = ThisMachine(cells.workspace, level, (cells.shown,)), RunOptions()
 
     def run(locks: Mapping[str, Lock]) -> BatchResult:
         with Progress(dict.fromkeys(locks), 1) as progress:
             return cells.run_locks(locks, machine, options, interruption.cancel, progress)
 
-    return floor.MinimumSearch(cells, machine.locker(), run, is_stopped)
+    return run, machine
 
 
 def _built(
@@ -349,11 +362,27 @@ def _mended(
     suite: draft.SuiteDraft, trouble: floor.Untestable, project: Project, texts: Mapping[str, str]
 ) -> draft.SuiteDraft:
     """Return the suite with what a run showed that it lacks; the same where nothing is known."""
-    suite = with_modules(suite, trouble.modules, project)
+    brought = with_modules(suite, trouble.modules, project)
+    if brought == suite and trouble.modules:
+        # A module that only a dependency of an extra brings has no line of its own.
+        brought = draft.with_extras(suite, project)
+        if brought != suite:
+            note(f"the tests import {listed(trouble.modules)}; all extras of the project are added")
+    ignored = [f"--ignore-glob=/*/{f}" for f in trouble.files if not f.endswith("conftest.py")]
+    if brought == suite and ignored and not set(ignored) & set(suite.arguments):
+        why = [f"nothing known brings {module}" for module in trouble.modules]
+        note(f"{listed(why) or trouble.because}: {listed(ignored)}")
+        brought = msgspec.structs.replace(suite, arguments=(*suite.arguments, *ignored))
+    suite = brought
     builds = tuple(text for text in trouble.builds if text not in suite.builds)
     if builds:
         note(f"built from source: {listed(builds)}")
-    remaining = suite.requirements
+    # What its entry point calls a plugin is mostly the name of its package, too.
+    plugins = {name for plugin in trouble.plugins for name in (plugin, f"pytest-{plugin}")}
+    refused = [r for r in suite.requirements if canonicalize_name(Requirement(r).name) in plugins]
+    if refused:
+        note(f"left out, as this pytest refuses it: {listed(refused)}")
+    remaining = tuple(r for r in suite.requirements if r not in refused)
     if trouble.is_refused:
         remaining = draft.imported_alone(suite.requirements, texts)
         if remaining != suite.requirements:
@@ -367,9 +396,13 @@ def _mended(
 
 
 def _workspace(
-    root: Path, package: str, pythons: list[Version], suite: draft.SuiteDraft
+    root: Path,
+    package: str,
+    pythons: list[Version],
+    suite: draft.SuiteDraft,
+    beside: str = "matrices",
 ) -> Workspace:
-    folder = root / "matrices" / draft.axis_name(package)
+    folder = root / beside / draft.axis_name(package)
     text = draft.trial_text(package, pythons, machine_platform(), suite)
     files.write(folder / "matrix.toml", text)
     workspace = Workspace(folder, this_day(), cache_folder, index=index_options(), notify=note)

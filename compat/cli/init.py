@@ -210,7 +210,13 @@ def own_tests(folder: Path) -> str:
         for name in ("tests", "test"):
             for path in level:
                 if path.name == name and holds_tests(path):
-                    return path.relative_to(folder).as_posix()
+                    whole, package = path, path.parent
+                    if (package / "__init__.py").is_file() and any(
+                        path not in (place, *place.parents) and holds_tests(place)
+                        for place in package.rglob(f"{name}/")
+                    ):
+                        whole = package  # each part of the package has tests of its own
+                    return whole.relative_to(folder).as_posix()
     return ""
 
 

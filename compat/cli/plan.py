@@ -16,6 +16,7 @@ from compat.cli.arguments import Exit, given, option
 from compat.cli.machine import interpreter, now
 from compat.cli.options import CELL_NAMES, MATRIX_NAME, OTHER_PLATFORM, workspace_of
 from compat.cli.output import about, answer, envelope, note, report, say, table
+from compat.declare.parsing import minor_series
 from compat.declare.suite_table import Tier
 from compat.errors import CompatError, UsageError
 from compat.fleet import choices
@@ -50,7 +51,9 @@ def plan_command(
     here: bool = option("Also count the interpreters that this machine lacks."),
     budget: str = option("What to run now, in so much time.", metavar="90m"),
     shards: int = option("Number of shards.", min=1, max=MOST_SHARDS, default=1),
-    pythons: str = option("Python series that the runners have.", metavar="SERIES"),
+    pythons: str = option(
+        "Python series that the runners have; 'here': that this machine has.", metavar="SERIES"
+    ),
     proposed: bool = option("With --budget: only cells that proposals wait for."),
     write: bool = option("With --budget: fetch releases first, and lock what runs."),
     shown: Shown = option(
@@ -102,7 +105,7 @@ def plan_command(
         options = choices.PlanOptions(
             first=needs,
             only=needs if proposed else tuple(words or ()),
-            pythons=tuple(pythons.split()),
+            pythons=_here(workspace) if pythons == "here" else tuple(pythons.split()),
         )
         if proposed and not needs:
             note("no proposal waits for a run")
@@ -153,6 +156,12 @@ def plan_command(
         _print_plan(workspace, plan)
     report(faults)
     raise Exit(2 if faults else 0)
+
+
+def _here(workspace: Workspace) -> tuple[str, ...]:
+    series = {minor_series(release) for release in workspace.matrix.interpreters.releases}
+    # One that nothing has stands for none, as an empty choice means all.
+    return tuple(s for s in sorted(series) if interpreter(Version(s)) is not None) or ("none",)
 
 
 def _prepare(workspace: Workspace, run_plan: choices.RunPlan, is_short: bool) -> None:

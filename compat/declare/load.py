@@ -22,7 +22,6 @@ from compat.declare.faults import (
 )
 from compat.declare.matrix import (
     ANY,
-    Axis,
     InterpreterAxis,
     Matrix,
     Outside,
@@ -110,47 +109,28 @@ def lint_matrix(
     """Return what is wrong with a matrix, sorted by place; `folder` is the name of the folder that
     it stands in.
     """
-    return faults_of(
-        source,
-        chain(
-            _identity(matrix, folder),
-            _axes(matrix),
-            *(
-                _series(axis, i)
-                for i, axis in enumerate(matrix.axes)
-                if isinstance(axis, InterpreterAxis)
-            ),
-            _coordinates(matrix),
-            _specifiers(matrix),
-            _conditions(matrix),
-            _repeated_rules(matrix),
-            _expired(matrix, today),
-            _relaxations(matrix),
-            _known(matrix),
-            _floors(matrix),
-            _prereleases(matrix),
-            _platforms(matrix),
-            _requirements(matrix),
-        ),
-    )
-
-
-def _identity(matrix: Matrix, folder: str) -> Iterator[Finding]:
-    if matrix.name != folder:
+    if matrix.name == folder:
+        own = []
+    else:
         message = f"{shown(matrix.name)} is not the name of the matrix's folder; allowed: {folder}"
-        yield Finding("name", ("name",), message)
-    if matrix.subject not in _package_names(matrix):
-        yield unknown_axis(("subject",), matrix.subject, _package_names(matrix), "package axis")
+        own = [Finding("name", ("name",), message)]
+    parts = (_axes, _rules, _known, _floors, _platforms, _requirements)
+    expired = (
+        _expired(("rules", i, "until"), f"rule {rule.name!r}", rule.until, today)
+        for i, rule in enumerate(matrix.rules)
+    )
+    findings = chain.from_iterable((*(part(matrix) for part in parts), *expired))
+    return faults_of(source, (*own, *findings))
 
 
 def _axes(matrix: Matrix) -> Iterator[Finding]:
+    packages = {axis.name for axis in matrix.packages}
+    if matrix.subject not in packages:
+        yield unknown_axis(("subject",), matrix.subject, packages, "package axis")
     count = sum(isinstance(axis, InterpreterAxis) for axis in matrix.axes)
     if count != 1:
-        yield Finding(
-            "interpreter-axis",
-            ("axes",),
-            f"has {count} axes of kind 'interpreter'; allowed: exactly one",
-        )
+        message = f"has {count} axes of kind 'interpreter'; allowed: exactly one"
+        yield Finding("interpreter-axis", ("axes",), message)
     for key in ("name", "short"):
         yield from repeated(
             (("axes", i, key), getattr(axis, key)) for i, axis in enumerate(matrix.axes)
@@ -160,31 +140,21 @@ def _axes(matrix: Matrix) -> Iterator[Finding]:
         for i, axis in enumerate(matrix.axes)
         if isinstance(axis, PackageAxis)
     )
-
-
-def _series(axis: InterpreterAxis, index: int) -> Iterator[Finding]:
-    path = ("axes", index, "releases")
-    for i, release in enumerate(axis.releases):
-        if (
-            len(release.release) not in (2, 3)
-            or str(release) != release.base_version
-            or release.epoch
-        ):
-            message = (
-                f"{shown(str(release))} is not a series of Python such as '3.11', or a final patch"
-                " such as '3.11.4'"
-            )
-            yield Finding("bad-version", (*path, i), message)
-    yield from repeated(
-        ((*path, i), minor_series(release)) for i, release in enumerate(axis.releases)
-    )
-
-
-def _coordinates(matrix: Matrix) -> Iterator[Finding]:
     for i, axis in enumerate(matrix.axes):
-        if not isinstance(axis, PackageAxis):
+        if isinstance(axis, InterpreterAxis):
+            for j, release in enumerate(axis.releases):
+                is_final = str(release) == release.base_version and not release.epoch
+                if len(release.release) not in (2, 3) or not is_final:
+                    message = (
+                        f"{shown(str(release))} is not a series of Python such as '3.11', or a"
+                        " final patch such as '3.11.4'"
+                    )
+                    yield Finding("bad-version", ("axes", i, "releases", j), message)
+            series = enumerate(map(minor_series, axis.releases))
+            yield from repeated((("axes", i, "releases", j), each) for j, each in series)
             continue
         select, path = axis.select, ("axes", i, "select")
+        yield from _unsatisfiable((*path, "specifier"), select.specifier)
         if select.keep == "each" and (select.also or select.patch == "oldest"):
             key = "also" if select.also else "patch"
             message = "each release is a coordinate already, so there are no series"
@@ -202,19 +172,6 @@ def _coordinates(matrix: Matrix) -> Iterator[Finding]:
                 yield Finding("meaningless", place, message, hint)
 
 
-def _specifiers(matrix: Matrix) -> Iterator[Finding]:
-    for i, axis in enumerate(matrix.axes):
-        if isinstance(axis, PackageAxis):
-            yield from _unsatisfiable(("axes", i, "select", "specifier"), axis.select.specifier)
-    for i, rule in enumerate(matrix.rules):
-        for name, specifier in rule.when.conditions:
-            yield from _unsatisfiable(("rules", i, "when", name), specifier)
-        for j, relaxation in enumerate(rule.relaxations):
-            yield from _unsatisfiable(
-                ("rules", i, "relaxations", j, "to"), parse_pin(relaxation.to or ANY)
-            )
-
-
 def _unsatisfiable(path: Path, specifier: SpecifierSet | Outside) -> Iterator[Finding]:
     if isinstance(specifier, SpecifierSet) and specifier.is_unsatisfiable():
         yield Finding("unsatisfiable", path, f"no version satisfies {shown(str(specifier))}")
@@ -228,9 +185,8 @@ def _known(matrix: Matrix) -> Iterator[Finding]:
             if name not in axes:
                 yield unknown_axis(path, name, axes)
             elif isinstance(specifier, str):
-                yield Finding(
-                    "meaningless", path, f"{specifier!r} has no meaning here: say which versions"
-                )
+                message = f"{specifier!r} has no meaning here: say which versions"
+                yield Finding("meaningless", path, message)
             elif issue.fault != "combination" and name != matrix.subject:
                 message = f"a fault of the {issue.fault} holds in every combination of a release"
                 hint = f"say of which {matrix.subject}, or leave out `fault`"
@@ -239,75 +195,41 @@ def _known(matrix: Matrix) -> Iterator[Finding]:
                 yield from _unsatisfiable(path, specifier)
 
 
-def _conditions(matrix: Matrix) -> Iterator[Finding]:
+def _rules(matrix: Matrix) -> Iterator[Finding]:
     axes = {axis.name: axis for axis in matrix.axes}
-    for i, rule in enumerate(matrix.rules):
-        if rule.effect == "exclude" and not rule.when.conditions:
-            yield Finding(
-                "excludes-all",
-                ("rules", i, "when"),
-                "an exclusion without conditions excludes every cell",
-            )
-        for name, specifier in rule.when.conditions:
-            path = ("rules", i, "when", name)
-            if name not in axes:
-                yield unknown_axis(path, name, axes)
-            elif isinstance(specifier, str):
-                yield from _moved(matrix, name, specifier, path)
-            elif not specifier.is_unsatisfiable():
-                yield from _unmet(axes[name], specifier, path)
-
-
-def _moved(matrix: Matrix, name: str, word: Outside, path: Path) -> Iterator[Finding]:
-    movable = _package_names(matrix) - {matrix.subject}
-    if name not in movable:
-        message = (
-            f"{word!r} has no meaning on axis {name!r}: the subject pins the packages of other axes"
-            " only"
-        )
-        yield Finding("meaningless", path, f"{message}; {choice(name, sorted(movable))}")
-
-
-def _unmet(axis: Axis, specifier: SpecifierSet, path: Path) -> Iterator[Finding]:
-    if not isinstance(axis, InterpreterAxis):
-        return
-    series = _all_series(axis)
-    if not any(specifier.contains(version, prereleases=True) for version in series):
-        message = f"{shown(str(specifier))} holds for no series of axis {axis.name!r}"
-        yield Finding(
-            "unneeded", path, f"{message}: {', '.join(map(str, series))}", "delete the rule"
-        )
-
-
-def _repeated_rules(matrix: Matrix) -> Iterator[Finding]:
+    packages = {axis.name for axis in matrix.packages}
+    movable = sorted(packages - {matrix.subject})
+    subject = {axis.normalised_name for axis in matrix.packages if axis.name == matrix.subject}
     yield from repeated((("rules", i, "name"), rule.name) for i, rule in enumerate(matrix.rules))
     first: dict[object, str] = {}
     for i, rule in enumerate(matrix.rules):
         same = first.setdefault((rule.effect, rule.when, frozenset(rule.relaxations)), rule.name)
         if same != rule.name:
-            message = (
-                f"rule {rule.name!r} does what rule {same!r} does already, under the same"
-                " conditions"
-            )
+            does = f"rule {rule.name!r} does what rule {same!r} does already"
+            message = f"{does}, under the same conditions"
             yield Finding("unneeded", ("rules", i), message, "delete one of them")
-
-
-def _expired(matrix: Matrix, today: datetime.date) -> Iterator[Finding]:
-    for i, rule in enumerate(matrix.rules):
-        if rule.until is not None and rule.until < today:
-            message = f"rule {rule.name!r} expired after {rule.until}"
-            yield Finding(
-                "expired",
-                ("rules", i, "until"),
-                message,
-                "renew it with a new reason, or delete it",
-            )
-
-
-def _relaxations(matrix: Matrix) -> Iterator[Finding]:
-    names = _package_names(matrix)
-    subject = {axis.normalised_name for axis in matrix.packages if axis.name == matrix.subject}
-    for i, rule in enumerate(matrix.rules):
+        if rule.effect == "exclude" and not rule.when.conditions:
+            message = "an exclusion without conditions excludes every cell"
+            yield Finding("excludes-all", ("rules", i, "when"), message)
+        for name, specifier in rule.when.conditions:
+            place = ("rules", i, "when", name)
+            yield from _unsatisfiable(place, specifier)
+            axis = axes.get(name)
+            if axis is None:
+                yield unknown_axis(place, name, axes)
+            elif isinstance(specifier, str):
+                if name not in movable:
+                    message = (
+                        f"{specifier!r} has no meaning on axis {name!r}: the subject pins the"
+                        f" packages of other axes only; {choice(name, movable)}"
+                    )
+                    yield Finding("meaningless", place, message)
+            elif isinstance(axis, InterpreterAxis) and not specifier.is_unsatisfiable():
+                series = _all_series(axis)
+                if not any(specifier.contains(version, prereleases=True) for version in series):
+                    message = f"{shown(str(specifier))} holds for no series of axis {axis.name!r}"
+                    message = f"{message}: {', '.join(map(str, series))}"
+                    yield Finding("unneeded", place, message, "delete the rule")
         yield from repeated(
             (("rules", i, "relaxations", j, "package"), canonicalize_name(relaxation.package))
             for j, relaxation in enumerate(rule.relaxations)
@@ -315,23 +237,23 @@ def _relaxations(matrix: Matrix) -> Iterator[Finding]:
         )
         for j, relaxation in enumerate(rule.relaxations):
             path = ("rules", i, "relaxations", j)
-            if (
-                subject
-                and relaxation.ignore_requires_python
-                and canonicalize_name(relaxation.package) not in subject
-            ):
-                message = (
-                    f"{shown(relaxation.package)} is not the subject's package;"
-                    f" {choice('', subject)}"
-                )
-                yield Finding(
-                    "not-subject",
-                    (*path, "package"),
-                    message,
-                    "only its requires-python can be ignored",
-                )
-            if relaxation.as_of is not None and relaxation.as_of not in names:
-                yield unknown_axis((*path, "as_of"), relaxation.as_of, names, "package axis")
+            yield from _unsatisfiable((*path, "to"), parse_pin(relaxation.to or ANY))
+            is_subject = canonicalize_name(relaxation.package) in subject or not subject
+            if relaxation.ignore_requires_python and not is_subject:
+                what = f"{shown(relaxation.package)} is not the subject's package"
+                hint = "only its requires-python can be ignored"
+                message = f"{what}; {choice('', subject)}"
+                yield Finding("not-subject", (*path, "package"), message, hint)
+            if relaxation.as_of is not None and relaxation.as_of not in packages:
+                yield unknown_axis((*path, "as_of"), relaxation.as_of, packages, "package axis")
+
+
+def _expired(
+    path: Path, what: str, until: datetime.date | None, today: datetime.date
+) -> Iterator[Finding]:
+    if until is not None and until < today:
+        message = f"{what} expired after {until}"
+        yield Finding("expired", path, message, "renew it with a new reason, or delete it")
 
 
 def _floors(matrix: Matrix) -> Iterator[Finding]:
@@ -349,18 +271,16 @@ def _floors(matrix: Matrix) -> Iterator[Finding]:
             hint = f"delete the floor; allowed: {', '.join(others)}"
             yield Finding("subject-floor", ("floors", i, "axis"), message, hint)
         elif isinstance(axis, InterpreterAxis):
-            series = [str(version) for version in _all_series(axis)]
-            if str(floor.at) not in series:
-                message = (
-                    f"{shown(str(floor.at))} is no series of axis {axis.name!r};"
-                    f" {choice(str(floor.at), series)}"
-                )
+            wanted, series = str(floor.at), [str(version) for version in _all_series(axis)]
+            if wanted not in series:
+                what = f"{shown(wanted)} is no series of axis {axis.name!r}"
+                message = f"{what}; {choice(wanted, series)}"
                 yield Finding("unknown-series", ("floors", i, "at"), message)
 
 
-def _prereleases(matrix: Matrix) -> Iterator[Finding]:
+def _platforms(matrix: Matrix) -> Iterator[Finding]:
     names = () if matrix.prereleases is None else matrix.prereleases.axes
-    dependencies = sorted(_package_names(matrix) - {matrix.subject})
+    dependencies = sorted({axis.name for axis in matrix.packages} - {matrix.subject})
     yield from repeated((("prereleases", "axes", i), name) for i, name in enumerate(names))
     for i, name in enumerate(names):
         path = ("prereleases", "axes", i)
@@ -370,40 +290,28 @@ def _prereleases(matrix: Matrix) -> Iterator[Finding]:
             yield Finding("meaningless", path, message, hint)
         elif name not in dependencies:
             yield unknown_axis(path, name, dependencies, "package axis of a dependency")
-
-
-def _platforms(matrix: Matrix) -> Iterator[Finding]:
     if matrix.platforms and matrix.platform.endswith(("-free-threaded", "-pypy")):
         message = "other platforms are asked about for CPython's usual builds alone"
         yield Finding("meaningless", ("platforms",), message, "ask in a matrix of these")
         return
     yield from repeated((("platforms", i), name) for i, name in enumerate(matrix.platforms))
     own = own_name(matrix.platform)
-    for i, name in enumerate(matrix.platforms):
-        if name == own:
-            message = f"{shown(name)} is the matrix's own platform, {matrix.platform}"
+    for i, platform in enumerate(matrix.platforms):
+        if platform == own:
+            message = f"{shown(platform)} is the matrix's own platform, {matrix.platform}"
             yield Finding("meaningless", ("platforms", i), message, "delete it")
 
 
 def _requirements(matrix: Matrix) -> Iterator[Finding]:
     axes = {axis.normalised_name: axis.name for axis in matrix.packages}
-    places = (
-        (("requirements",), matrix.requirements),
-        (("suite", "requirements"), matrix.suite.requirements),
-    )
-    for path, requirements in places:
-        for i, text in enumerate(requirements):
-            axis = axes.get(canonicalize_name(parse_requirement(text).name))
-            if axis is not None:
-                message = (
-                    f"{shown(text)} names the package of axis {axis!r}, whose version is the cell's"
-                    " to choose"
-                )
-                yield Finding("coordinate-package", (*path, i), message, "delete it")
-
-
-def _package_names(matrix: Matrix) -> set[str]:
-    return {axis.name for axis in matrix.packages}
+    own, suite = matrix.requirements, matrix.suite.requirements
+    places = [*((("requirements", i), text) for i, text in enumerate(own))]
+    every = (*places, *((("suite", "requirements", i), text) for i, text in enumerate(suite)))
+    for path, text in every:
+        axis = axes.get(canonicalize_name(parse_requirement(text).name))
+        if axis is not None:
+            message = f"{shown(text)} names the package of axis {axis!r}, whose version is the"
+            yield Finding("coordinate-package", path, f"{message} cell's to choose", "delete it")
 
 
 def _all_series(axis: InterpreterAxis) -> list[Version]:
@@ -413,76 +321,35 @@ def _all_series(axis: InterpreterAxis) -> list[Version]:
 def lint_policy(
     policy: Policy, matrix: Matrix, source: str, *, today: datetime.date
 ) -> tuple[Fault, ...]:
-    return faults_of(
-        source,
-        chain(
-            _policy_axes(policy, matrix),
-            _repeated_entries(policy),
-            _expired_holds(policy, today),
-            _dead(policy, matrix),
-            _ends(policy, matrix),
-        ),
-    )
+    return faults_of(source, _of_policy(policy, matrix, today))
 
 
-def _policy_axes(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
-    names = {axis.name for axis in matrix.axes}
-    for key in ("windows", "holds", "known_bad"):
+def _of_policy(policy: Policy, matrix: Matrix, today: datetime.date) -> Iterator[Finding]:
+    names, floors = {axis.name for axis in matrix.axes}, {floor.axis for floor in matrix.floors}
+    entries = (("windows", "moves"), ("holds", "holds"), ("known_bad", ""))
+    for key, does in entries:
         for i, entry in enumerate(getattr(policy, key)):
             if entry.axis not in names:
                 yield unknown_axis((key, i, "axis"), entry.axis, names)
-
-
-def _repeated_entries(policy: Policy) -> Iterator[Finding]:
-    yield from repeated(
-        (("windows", i, "axis"), window.axis) for i, window in enumerate(policy.windows)
-    )
-    yield from repeated(
-        (("holds", i), f"{hold.axis} {hold.at}") for i, hold in enumerate(policy.holds)
-    )
+            elif does and entry.axis not in floors:
+                noun = key.removesuffix("s")
+                remedy = "" if entry.axis == matrix.subject else "declare the floor, or "
+                message = f"{does} nothing: the matrix declares no floor of axis {entry.axis!r}"
+                hint = f"{remedy}delete the {noun}"
+                yield Finding(f"dead-{noun}", (key, i, "axis"), message, hint)
+    yield from repeated((("windows", i, "axis"), w.axis) for i, w in enumerate(policy.windows))
+    yield from repeated((("holds", i), f"{h.axis} {h.at}") for i, h in enumerate(policy.holds))
     yield from repeated(
         (("known_bad", i), f"{bad.axis} {bad.version}") for i, bad in enumerate(policy.known_bad)
     )
-
-
-def _expired_holds(policy: Policy, today: datetime.date) -> Iterator[Finding]:
     for i, hold in enumerate(policy.holds):
-        if hold.until < today:
-            message = f"the hold on axis {hold.axis!r} expired after {hold.until}"
-            yield Finding(
-                "expired",
-                ("holds", i, "until"),
-                message,
-                "renew it with a new reason, or delete it",
-            )
-
-
-def _dead(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
-    floors, names = {floor.axis for floor in matrix.floors}, {axis.name for axis in matrix.axes}
-    for key, does, noun in (("windows", "moves", "window"), ("holds", "holds", "hold")):
-        for i, entry in enumerate(getattr(policy, key)):
-            if entry.axis in names - floors:
-                remedy = "" if entry.axis == matrix.subject else "declare the floor, or "
-                message = f"{does} nothing: the matrix declares no floor of axis {entry.axis!r}"
-                yield Finding(
-                    f"dead-{noun}",
-                    (key, i, "axis"),
-                    message,
-                    f"{remedy}delete the {noun}",
-                )
-
-
-def _ends(policy: Policy, matrix: Matrix) -> Iterator[Finding]:
-    known = {axis.name for axis in matrix.packages}
+        yield from _expired(
+            ("holds", i, "until"), f"the hold on axis {hold.axis!r}", hold.until, today
+        )
+    packages = {axis.name for axis in matrix.packages}
     for i, window in enumerate(policy.windows):
-        if window.end_of_life and window.axis in known:
-            message = (
-                f"no end of life is known of the packages of axis {window.axis!r}, only of"
-                " interpreters"
-            )
-            yield Finding(
-                "no-end-of-life",
-                ("windows", i, "end_of_life"),
-                message,
-                "give it `months` or `minors`",
-            )
+        if window.end_of_life and window.axis in packages:
+            which = f"the packages of axis {window.axis!r}"
+            message = f"no end of life is known of {which}, only of interpreters"
+            hint = "give it `months` or `minors`"
+            yield Finding("no-end-of-life", ("windows", i, "end_of_life"), message, hint)

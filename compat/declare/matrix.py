@@ -454,20 +454,24 @@ class Window(StrictValue, frozen=True):
     """How long an axis keeps a version, by exactly one rule; the floor may rise when the rule lets
     the version go.
 
-    With `months` the floor may rise to the newest version that is at least so old, with `minors` to
-    the oldest of the so many newest, with `end_of_life`, on the interpreter axis, to the oldest
-    that upstream still looks after.
+    With `months` the floor may rise to the newest version that is at least so old, with `dropped`
+    also to the oldest that is not, as SPEC 0 says (of a series its newest minor version counts);
+    with `minors` to the oldest of the so many newest, with `end_of_life`, on the interpreter axis,
+    to the oldest that upstream still looks after.
     """
 
     axis: Name
     because: Reason
     months: Months | None = None
+    dropped: bool = False
     minors: Annotated[int, msgspec.Meta(ge=1, le=50)] | None = None
     end_of_life: bool = False
 
     def __post_init__(self) -> None:
         if (self.months is not None) + (self.minors is not None) + self.end_of_life != 1:
             raise ValueError("needs exactly one of `months`, `minors` and `end_of_life = true`")
+        if self.dropped and self.months is None:
+            raise ValueError("`dropped` goes with `months`")
 
 
 class Hold(StrictValue, frozen=True):
@@ -492,7 +496,9 @@ class KnownBad(StrictValue, frozen=True):
 
 
 class Policy(StrictValue, frozen=True):
-    """How floors move.
+    """How floors move. `policy = "spec-0"` stands for what
+    https://scientific-python.org/specs/spec-0000/ says: Python goes after 36 months, all else after
+    24.
 
     `default_months` is the window of an axis without its own. `cadence` is how often a floor rises:
     on the first day of each month, quarter, half-year or year. `notice_days` is how long before
@@ -502,15 +508,27 @@ class Policy(StrictValue, frozen=True):
     core shows moves no floor.
     """
 
-    default_months: Months
-    cadence: Literal["monthly", "quarterly", "half-yearly", "yearly"]
-    notice_days: Annotated[int, msgspec.Meta(ge=0, le=365)]
-    witnesses: Annotated[int, msgspec.Meta(ge=1, le=50)]
+    policy: Literal["own", "spec-0"] = "own"
+    default_months: Months = 24
+    cadence: Literal["monthly", "quarterly", "half-yearly", "yearly"] = "quarterly"
+    notice_days: Annotated[int, msgspec.Meta(ge=0, le=365)] = 60
+    witnesses: Annotated[int, msgspec.Meta(ge=1, le=50)] = 2
     isolation: Literal["L3", "L2", "L1", "L0"] = "L3"
     tier: Tier = "full"
     windows: Annotated[tuple[Window, ...], msgspec.Meta(max_length=8)] = ()
     holds: Annotated[tuple[Hold, ...], msgspec.Meta(max_length=100)] = ()
     known_bad: Annotated[tuple[KnownBad, ...], msgspec.Meta(max_length=500)] = ()
+
+    def window(self, axis: Axis) -> Window:
+        """Return the window of an axis: its own, else the policy's default."""
+        is_spec = self.policy == "spec-0"
+        default = Window(
+            axis=axis.name,
+            because="SPEC 0" if is_spec else "This is the policy's default for every axis",
+            months=36 if is_spec and isinstance(axis, InterpreterAxis) else self.default_months,
+            dropped=is_spec,
+        )
+        return next((window for window in self.windows if window.axis == axis.name), default)
 
 
 def extended_matrix(matrix: Matrix, axis: Axis, release: Version) -> Matrix | None:

@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from packaging.requirements import InvalidRequirement, Requirement
@@ -26,52 +26,30 @@ _BUILD = re.compile(r"(?P<pypy>pypy-?)?(?P<version>3\.\d{1,2}(?:\.\d{1,2})?)(?(p
 _END = r"$(?!\n)"
 # Neither control characters nor line separators nor bidirectional overrides: these texts reach
 # terminals and pages.
-_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]*" + _END
+_LINE = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]*"
 
+
+def _meta(pattern: str, description: str, **more: Any) -> msgspec.Meta:
+    return msgspec.Meta(pattern=f"^{pattern}{_END}", description=description, **more)
+
+
+_PACKAGE = "[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
 Name = Annotated[
     str,
-    msgspec.Meta(
-        pattern=rf"^[a-z][a-z0-9_-]{{0,39}}{_END}",
-        description="a name: a lower-case letter, then at most 39 letters, digits, '-' or '_'",
+    _meta(
+        "[a-z][a-z0-9_-]{0,39}",
+        "a name: a lower-case letter, then at most 39 letters, digits, '-' or '_'",
     ),
 ]
-Short = Annotated[
-    str,
-    msgspec.Meta(
-        pattern=rf"^[a-z]{{1,12}}{_END}", description="a short name: 1 to 12 lower-case letters"
-    ),
-]
-PackageName = Annotated[
-    str,
-    msgspec.Meta(
-        pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?{_END}",
-        description="a package name of the index",
-    ),
-]
-ExtraName = Annotated[
-    str,
-    msgspec.Meta(
-        pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?{_END}",
-        description="the name of an extra, such as 'standard'",
-    ),
-]
+Short = Annotated[str, _meta("[a-z]{1,12}", "a short name: 1 to 12 lower-case letters")]
+PackageName = Annotated[str, _meta(_PACKAGE, "a package name of the index")]
+ExtraName = Annotated[str, _meta(_PACKAGE, "the name of an extra, such as 'standard'")]
 Reason = Annotated[
     str,
-    msgspec.Meta(
-        min_length=10,
-        max_length=600,
-        pattern=_LINE,
-        description="a reason: one line without control characters",
-    ),
+    _meta(_LINE, "a reason: one line without control characters", min_length=10, max_length=600),
 ]
 Title = Annotated[
-    str,
-    msgspec.Meta(
-        min_length=1,
-        max_length=80,
-        pattern=_LINE,
-        description="a title: one line without control characters",
-    ),
+    str, _meta(_LINE, "a title: one line without control characters", min_length=1, max_length=80)
 ]
 RequirementText = Annotated[
     str,
@@ -83,97 +61,69 @@ RequirementText = Annotated[
     ),
 ]
 Requirements = Annotated[tuple[RequirementText, ...], msgspec.Meta(max_length=50)]
-Builds = Annotated[
-    tuple[
-        Annotated[
-            str,
-            msgspec.Meta(
-                pattern=r"^[A-Za-z0-9]([A-Za-z0-9._-]{0,98}[A-Za-z0-9])?"
-                rf"==[A-Za-z0-9.!+_-]{{1,100}}{_END}",
-                description="one release, such as 'demo==1.0'",
-            ),
-        ],
-        ...,
-    ],
-    msgspec.Meta(max_length=200),
+Build = Annotated[
+    str, _meta(_PACKAGE + "==[A-Za-z0-9.!+_-]{1,100}", "one release, such as 'demo==1.0'")
 ]
+Builds = Annotated[tuple[Build, ...], msgspec.Meta(max_length=200)]
 Platform = Annotated[
     str,
-    msgspec.Meta(
-        pattern=rf"^(x86_64|aarch64)-manylinux_2_[0-9]{{1,2}}(-free-threaded|-pypy)?{_END}",
-        description="a platform: 'x86_64-manylinux_2_<minor>' or 'aarch64-manylinux_2_<minor>', and"
+    _meta(
+        "(x86_64|aarch64)-manylinux_2_[0-9]{1,2}(-free-threaded|-pypy)?",
+        "a platform: 'x86_64-manylinux_2_<minor>' or 'aarch64-manylinux_2_<minor>', and"
         " where Pythons are not CPython's usual ones '-free-threaded' or '-pypy' at its end",
     ),
 ]
 ModuleName = Annotated[
     str,
-    msgspec.Meta(
-        pattern=rf"^([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){{0,9}})?{_END}",
+    _meta(
+        r"([A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*){0,9})?",
+        "a module that can be imported, such as 'demo' or 'demo.core'; empty: the package's own"
+        " name",
         max_length=100,
-        description=(
-            "a module that can be imported, such as 'demo' or 'demo.core'; empty: the package's own"
-            " name"
-        ),
     ),
 ]
 Setting = Annotated[
     str,
-    msgspec.Meta(
-        pattern=rf"^[A-Z][A-Z0-9_]{{0,59}}=[^\x00-\x1f\x7f-\x9f]{{0,200}}{_END}",
-        description="a variable of the environment, NAME=value",
+    _meta(
+        r"[A-Z][A-Z0-9_]{0,59}=[^\x00-\x1f\x7f-\x9f]{0,200}",
+        "a variable of the environment, NAME=value",
     ),
 ]
 CellText = Annotated[
-    str,
-    msgspec.Meta(
-        pattern=rf"^[a-z0-9][a-z0-9.+!-]{{0,199}}{_END}",
-        description="the id of a cell, such as 'py3.9-dep2-demo1.0'",
-    ),
+    str, _meta("[a-z0-9][a-z0-9.+!-]{0,199}", "the id of a cell, such as 'py3.9-dep2-demo1.0'")
 ]
 SuitePath = Annotated[
     str,
-    msgspec.Meta(
-        pattern=rf"^([A-Za-z0-9_][A-Za-z0-9_/-]{{0,99}})?{_END}",
-        description="a folder below the matrix's own: letters, digits, '_', '-' and '/'",
+    _meta(
+        "([A-Za-z0-9_][A-Za-z0-9_/-]{0,99})?",
+        "a folder below the matrix's own: letters, digits, '_', '-' and '/'",
     ),
 ]
 InstalledFolder = Annotated[
     str,
-    msgspec.Meta(
-        pattern=rf"^[A-Za-z_][A-Za-z0-9_]{{0,99}}(/[A-Za-z0-9_-]{{1,99}}){{0,9}}{_END}",
-        description="a folder below site-packages, such as `demo/data`",
+    _meta(
+        "[A-Za-z_][A-Za-z0-9_]{0,99}(/[A-Za-z0-9_-]{1,99}){0,9}",
+        "a folder below site-packages, such as `demo/data`",
     ),
 ]
 TestsPath = Annotated[
     str,
-    msgspec.Meta(
-        pattern=rf"^((?!.*(\.\.|//|/$))[A-Za-z0-9_][A-Za-z0-9_./-]{{0,199}})?{_END}",
-        description="a folder or a file of tests below the repository, such as 'tests'",
+    _meta(
+        r"((?!.*(\.\.|//|/$))[A-Za-z0-9_][A-Za-z0-9_./-]{0,199})?",
+        "a folder or a file of tests below the repository, such as 'tests'",
     ),
 ]
 Argument = Annotated[
     str,
-    msgspec.Meta(
-        pattern=rf"^[^\x00-\x1f\x7f-\x9f]{{1,300}}{_END}",
-        description="an argument of pytest, such as '-m' or 'not slow'",
-    ),
+    _meta(r"[^\x00-\x1f\x7f-\x9f]{1,300}", "an argument of pytest, such as '-m' or 'not slow'"),
 ]
 GroupName = Annotated[
-    str,
-    msgspec.Meta(
-        pattern=rf"^[A-Za-z0-9]([A-Za-z0-9._-]{{0,98}}[A-Za-z0-9])?{_END}",
-        description="a dependency group or an extra of the repository's pyproject.toml",
-    ),
+    str, _meta(_PACKAGE, "a dependency group or an extra of the repository's pyproject.toml")
 ]
 Groups = Annotated[tuple[GroupName, ...], msgspec.Meta(max_length=20)]
+# Printable ASCII without quotes and angle brackets: links are put into pages and terminals.
 Link = Annotated[
-    str,
-    msgspec.Meta(
-        # Printable ASCII without quotes and angle brackets: links are put into pages and terminals.
-        pattern=rf"^https://[!#-;=?-~]+{_END}",
-        max_length=500,
-        description="a link that starts with https://",
-    ),
+    str, _meta("https://[!#-;=?-~]+", "a link that starts with https://", max_length=500)
 ]
 
 

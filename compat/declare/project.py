@@ -62,11 +62,14 @@ class Project(Value, frozen=True, kw_only=True):
         """
         return self._resolved(self._extra(name), {canonicalize_name(name)})
 
+    def of_list(self, name: str) -> tuple[str, ...]:
+        return self._resolved(self.listed[name], {""})
+
     def _resolved(self, texts: Iterable[str], seen: set[str]) -> tuple[str, ...]:
         resolved: list[str] = []
         for text in texts:
             with suppress(InvalidRequirement):
-                own = Requirement(text)
+                own = Requirement(re.sub(r"^\.(?=\[)", self.name, text))
                 if canonicalize_name(own.name) == canonicalize_name(self.name):
                     extras = {*map(canonicalize_name, own.extras)} - seen
                     for extra in sorted(extras):
@@ -118,10 +121,13 @@ def listed_in(name: str, text: str) -> dict[str, tuple[str, ...]]:
     parser = configparser.RawConfigParser(allow_no_value=True, strict=False)
     with suppress(configparser.Error):
         parser.read_string(text)
-    return {
-        f"{name} [{section}]": tuple(_lines(parser.get(section, "deps", fallback="") or ""))
-        for section in parser.sections()
-    }
+    listed = {}
+    for section in parser.sections():
+        deps, extras = (parser.get(section, key, fallback="") or "" for key in ("deps", "extras"))
+        names = ",".join(re.split(r"[,\s]+", extras.strip()))
+        own = [f".[{names}]"] if names else []
+        listed[f"{name} [{section}]"] = (*_lines(deps), *own)
+    return listed
 
 
 def name_in_setup(texts: Mapping[str, str]) -> str:
@@ -143,6 +149,9 @@ def _lines(text: str) -> Iterator[str]:
     for line in text.splitlines():
         # An environment of tox asks under a factor, `py38: pytest`.
         words = re.sub(r"^[\w{},.!-]+:\s+|\s+#.*|\s+--hash.*|\\$", "", line.strip())
+        # `-e .[a]` asks for extras of the project itself, whose name stands elsewhere.
+        if own := re.fullmatch(r"(?:-e\s*|--editable[ =])?(\.\[.+\])", words):
+            yield own[1]
         with suppress(InvalidRequirement):
             if Requirement(words).url is None:
                 yield words
@@ -185,13 +194,13 @@ def _of_poetry(table: Mapping[str, Any]) -> Iterator[str]:
         extras = f"[{','.join(map(str, asked['extras']))}]" if "extras" in asked else ""
         markers = [str(asked["markers"])] if "markers" in asked else []
         if "python" in asked:
-            specifiers = SpecifierSet(_poetry_range(str(asked["python"])))
+            specifiers = SpecifierSet(poetry_range(str(asked["python"])))
             markers += sorted(f"python_version {s.operator} '{s.version}'" for s in specifiers)
         marker = "".join(f"({text}) and " for text in markers).removesuffix(" and ")
-        yield f"{name}{extras}{_poetry_range(version)}{f'; {marker}' if marker else ''}"
+        yield f"{name}{extras}{poetry_range(version)}{f'; {marker}' if marker else ''}"
 
 
-def _poetry_range(text: str) -> str:
+def poetry_range(text: str) -> str:
     """A constraint of Poetry as a specifier; alternatives are left open."""
     if "||" in text or text.strip() == "*":
         return ""

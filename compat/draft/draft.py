@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from compat.declare.load import load
-from compat.declare.matrix import Matrix, PackageAxis, Selector, patch_of
+from compat.declare.matrix import Matrix, Selector, patch_of
 from compat.declare.project import PYPROJECT, Project
 from compat.declare.suite import distribution_of, modules_of
 from compat.errors import NoPage, UsageError
@@ -106,8 +106,8 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     """A suite as it is proposed: the first lines of `[suite]`, what it asks for besides, the lines
     after that, its files by their path below the matrix's folder, and why it is this one.
 
-    `is_own` says that it is the library's own tests, which are those of one release. `builds` are
-    releases, `NAME==VERSION`, that may be built from their source.
+    `is_own` says that it is the library's own tests, which are those of one release. `arguments`
+    are those of pytest, `builds` releases, `NAME==VERSION`, that may be built from their source.
     """
 
     lines: tuple[str, ...]
@@ -116,6 +116,7 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
     texts: Mapping[str, str]
     because: str
     is_own: bool = False
+    arguments: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
 
     def table(self, packages: Collection[str]) -> tuple[str, ...]:
@@ -123,7 +124,9 @@ class SuiteDraft(Value, frozen=True, kw_only=True):
         # version of each, so none is asked for again.
         normalised = set(map(canonicalize_name, packages))
         asked = [name for name in self.requirements if canonicalize_name(name) not in normalised]
-        return (*self.lines, *([toml_line("requirements", asked)] if asked else ()), *self.remarks)
+        lists = {"arguments": self.arguments, "requirements": asked}
+        lines = (toml_line(key, texts) for key, texts in lists.items() if texts)
+        return (*self.lines, *lines, *self.remarks)
 
 
 # What projects call the dependencies of their tests, most usual first.
@@ -153,8 +156,6 @@ def own_suite(
     is_named = named and len(lines) > 2
     has_pytest = any(canonicalize_name(r.name) == "pytest" for r in texts)
     written = [] if is_named else [str(r) for r in texts if r.url is None]
-    if arguments:
-        lines.append(toml_line("arguments", arguments))
     return SuiteDraft(
         lines=tuple(lines),
         requirements=(*written, *(() if has_pytest else ("pytest",))),
@@ -165,15 +166,16 @@ def own_suite(
         texts={},
         because=f"Suite: the project's own tests in {tests}{where}",
         is_own=True,
+        arguments=tuple(arguments),
     )
 
 
 def _usual_first(table: Mapping[str, object]) -> list[str]:
-    """The names that are usual for tests first, then all others that speak of tests."""
+    """The names that are usual for tests first, then those that speak of tests, then all others."""
     by_name = {str(canonicalize_name(name)): name for name in table}
     usual = [by_name[name] for name in _GROUPS if name in by_name]
     others = [name for name in table if re.search(r"test|dev|tox\.ini", name, re.IGNORECASE)]
-    return list(dict.fromkeys((*usual, *others)))
+    return list(dict.fromkeys((*usual, *others, *table)))
 
 
 def _brings_pytest(requirements: Iterable[Requirement]) -> bool:
@@ -193,6 +195,26 @@ def bringing(module: str, project: Project) -> str:
     return distribution_of(module)
 
 
+def with_extras(suite: SuiteDraft, project: Project) -> SuiteDraft:
+    """Return a suite with what all extras ask for that are no tools of developers."""
+    names = [name for name in project.extras if not re.search("doc|lint|dev|typ(es|ing)", name)]
+    every = [r for name in names for r in _requirements(project, "extras", name) if r.url is None]
+    known = {canonicalize_name(Requirement(text).name) for text in suite.requirements}
+    added = {str(r): None for r in every if canonicalize_name(r.name) not in known}
+    return msgspec.structs.replace(suite, requirements=(*suite.requirements, *added))
+
+
+def only_in(suite: SuiteDraft, files: Iterable[str]) -> SuiteDraft:
+    """Return a suite of those of its tests alone that are in these files, by their names."""
+    chosen, others = "", list(suite.arguments)
+    if "-k" in others:
+        place = others.index("-k")
+        chosen = f"({others[place + 1]}) and "
+        del others[place : place + 2]
+    stems = " or ".join(sorted({path.rpartition("/")[2].removesuffix(".py") for path in files}))
+    return msgspec.structs.replace(suite, arguments=(*others, "-k", f"{chosen}({stems})"))
+
+
 def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tuple[str, ...]:
     """Return pytest, its plugins by name, and what these files import: a group for developers asks
     for linters and runners, too.
@@ -209,11 +231,8 @@ def imported_alone(requirements: Iterable[str], texts: Mapping[str, str]) -> tup
 
 def _requirements(project: Project, key: str, name: str) -> Iterator[Requirement]:
     with contextlib.suppress(InvalidRequirement, ValueError):
-        if key == "listed":
-            texts = project.listed[name]
-        else:
-            texts = project.of_extra(name) if key == "extras" else project.of_group(name)
-        yield from map(Requirement, texts)
+        read = {"groups": project.of_group, "extras": project.of_extra, "listed": project.of_list}
+        yield from map(Requirement, read[key](name))
 
 
 def import_suite(module: str, title: str, because: str) -> SuiteDraft:
@@ -329,13 +348,12 @@ def smoke_cells(matrix: Matrix, cells: Iterable[Cell], here: frozenset[Version])
 def has_wheels(matrix: Matrix, catalogue: Catalogue, cell: Cell) -> bool:
     python, platform = _python(matrix, cell), matrix.platform
     return all(
-        any(wheel_for(release, python, platform) for release in _members(catalogue, axis, cell))
+        any(
+            wheel_for(release, python, platform)
+            for release in catalogue.members(axis, cell.on(axis.name).version)
+        )
         for axis in matrix.packages
     )
-
-
-def _members(catalogue: Catalogue, axis: PackageAxis, cell: Cell) -> tuple[Release, ...]:
-    return catalogue.members(axis, cell.on(axis.name).version)
 
 
 def _python(matrix: Matrix, cell: Cell) -> Version:
@@ -437,7 +455,9 @@ def weighed(requirement: Requirement, package: Package | None, target: Target) -
     # What lies between the lower bound and the oldest wheel is not to be had.
     lowest = max(lowest, later[0].version) if lowest is not None and later else lowest
     selector = newest_series([release.version for release in later], lowest)
-    coordinates = tuple(sorted({selector.coordinate(r.version) for r in later if _in(selector, r)}))
+    coordinates = tuple(
+        sorted({selector.coordinate(r.version) for r in later if selector.keeps(r.version)})
+    )
     if len(coordinates) < 2:
         return Weighed(
             name=name,
@@ -484,10 +504,6 @@ def newest_series(
     return _from(newest[-most], "major" if newest is majors else "minor")
 
 
-def minor_series_from(versions: Sequence[Version], most: int) -> Selector:
-    return _from(_series("minor", versions)[-most:][0], "minor")
-
-
 def _from(lowest: Version | None, keep: str) -> Selector:
     specifier = SpecifierSet("" if lowest is None else f">={lowest}")
     return Selector(specifier=specifier, keep="major" if keep == "major" else "minor")
@@ -496,10 +512,6 @@ def _from(lowest: Version | None, keep: str) -> Selector:
 def _series(keep: str, versions: Iterable[Version]) -> list[Version]:
     selector = _from(None, keep)
     return sorted({selector.coordinate(version) for version in versions})
-
-
-def _in(selector: Selector, release: Release) -> bool:
-    return selector.keeps(release.version)
 
 
 def _moves(requirement: Requirement, later: Sequence[Release]) -> tuple[tuple[str, ...], int]:
@@ -545,7 +557,9 @@ class DraftAxis(Value, frozen=True, kw_only=True):
 
 
 class DraftMatrix(Value, frozen=True, kw_only=True):
-    """A matrix as it is proposed; `suite` are the lines of its table `[suite]`."""
+    """A matrix as it is proposed; `suite` are the lines of its table `[suite]`, `lowest` asks for
+    the variant of the declared minimums.
+    """
 
     name: str
     title: str
@@ -558,6 +572,7 @@ class DraftMatrix(Value, frozen=True, kw_only=True):
     quick: tuple[str, ...] = ()
     relaxed: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
+    lowest: bool = True
 
 
 def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: SuiteDraft) -> str:
@@ -577,6 +592,7 @@ def trial_text(package: str, pythons: Sequence[Version], platform: str, suite: S
             axes=(axis,),
             suite=suite.table([package]),
             builds=suite.builds,
+            lowest=False,
         ),
         "this day",
     )
@@ -593,6 +609,14 @@ def matrix_text(matrix: DraftMatrix, day: str) -> str:
         "# Locks install on this and every newer glibc.",
         f"platform = {_quoted(matrix.platform)}",
         "margin_days = 30",
+        *(
+            [
+                "# Are the declared minimums true? `compat run NAME '*+lowest'` asks.",
+                "lowest = true",
+            ]
+            if matrix.lowest
+            else []
+        ),
         *([toml_line("builds", matrix.builds)] if matrix.builds else []),
         *(
             ["# The smoke cells of `compat run --quick`.", "quick = [", *quick, "]"]
@@ -625,7 +649,8 @@ def matrix_text(matrix: DraftMatrix, day: str) -> str:
 def policy_text() -> str:
     return "\n".join(
         [
-            "# How the floors move: `compat propose` does the arithmetic aloud.",
+            "# How the floors move: `compat propose` does the arithmetic aloud. The one line",
+            '# policy = "spec-0" in the place of all these says what SPEC 0 says.',
             "default_months = 24      # how long an axis keeps a version",
             'cadence = "quarterly"    # floors rise on the first day of a quarter',
             "notice_days = 60         # how long before that day a move is announced",
@@ -863,7 +888,7 @@ def _axes(library: KnownLibrary, chosen: Sequence[Weighed], series: int) -> Iter
             is_bounded=dependency.is_bounded,
         )
     versions = [release.version for release in library.releases]
-    selector = minor_series_from(versions, series)
+    selector = _from(_series("minor", versions)[-series:][0], "minor")
     series_of = sorted({selector.coordinate(v) for v in versions if selector.keeps(v)})
     which = f"{series_of[0]}" if len(series_of) == 1 else f"{series_of[0]} to {series_of[-1]}"
     yield DraftAxis(

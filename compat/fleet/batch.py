@@ -116,7 +116,8 @@ class BatchSteps(Value, frozen=True, kw_only=True):
 class BatchResult(Value, frozen=True, kw_only=True):
     """The results of a batch. `unanswered` are cells whose run says nothing, by the machine's
     fault, `unrun` counts those that no worker took or could store, `untried` says why one was not
-    run, and `set_aside` are files of others that came into the store meanwhile.
+    run, `absent` are those of them whose Python is not here, and `set_aside` are files of others
+    that came into the store meanwhile.
     """
 
     outcomes: Mapping[str, str]
@@ -128,6 +129,7 @@ class BatchResult(Value, frozen=True, kw_only=True):
     lost_workers: Mapping[int, str]
     folder: Path
     set_aside: tuple[str, ...] = ()
+    absent: frozenset[str] = frozenset()
 
     @property
     def is_incomplete(self) -> bool:
@@ -154,6 +156,7 @@ class Batch:
         # The workers add to it.
         self._unanswered: list[str] = []
         self._untried: dict[str, str] = {}
+        self._absent: set[str] = set()
         self._suite_faults: list[Failed] = []
 
     def run(self, cells: Sequence[str], locks: Mapping[str, Lock] | None = None) -> BatchResult:
@@ -192,6 +195,7 @@ class Batch:
             suite_faults=tuple(self._suite_faults),
             lost_workers=dict(sorted(self._fleet.stopped.items())),
             folder=self._scratch.folder,
+            absent=frozenset(self._absent),
         )
 
     def _asks_as_declared(self, cell_id: str, lock: Lock) -> bool:
@@ -228,6 +232,7 @@ class Batch:
                 name = python_name(missing, lock.inputs.platform)
                 remedy = python_remedy(name)
                 self._untried[cell] = f"this machine has no Python {name}; {remedy}"
+                self._absent.add(cell)
                 self._reporter.counted(cell, f"plan-fail:no-interpreter(py{missing}): {remedy}")
 
     def _locked(self, cells: Sequence[str]) -> Iterator[tuple[str, Lock]]:

@@ -16,7 +16,6 @@ from typing import NoReturn
 import msgspec
 from packaging.version import InvalidVersion, Version
 
-from compat.declare.matrix import Matrix
 from compat.errors import NothingToDo, UsageError
 from compat.files import write
 from compat.fleet.batch import (
@@ -69,10 +68,13 @@ FOLDER = "checkouts"
 
 
 class CheckoutChoice(Value, frozen=True, kw_only=True):
-    """The cells of a checkout that are meant: those that can run, and those that cannot."""
+    """The cells of a checkout that are meant: those that can run, and those that cannot; `beyond`
+    counts those that are too many to run unasked.
+    """
 
     cells: tuple[Cell, ...]
     infeasible: tuple[Infeasible, ...]
+    beyond: int = 0
 
 
 class CheckoutCells:
@@ -103,12 +105,12 @@ class CheckoutCells:
         return shown_release(self._pin(wheel), wheel.published)
 
     def chosen(self, words: Sequence[str], quick: bool) -> CheckoutChoice:
-        """Return the cells that words name, the places of the quick cells, or all that a plain
-        install of the checkout could give, and those of the lanes. A glob names cells of lanes only
-        where it has a `+`.
+        """Return the cells that words name, the places of the quick cells, or what a plain install
+        of the checkout could give, and those of the variants: of many the quick ones, then the
+        variants, then those of the newest versions. A glob names cells of variants only where it
+        has a `+`.
 
-        Raises UsageError for words that name no cell, NothingToDo where there is none to run, or
-        more than anybody asked for.
+        Raises UsageError for words that name no cell, NothingToDo where there is none to run.
         """
         every = {cell.id: cell for cell in checkout_cells(self.facts)}
         if quick:
@@ -116,7 +118,11 @@ class CheckoutCells:
         elif words:
             meant = [cell for cell in every.values() if _is_named(cell, words)]
         else:
+            first = self._quick() if self.workspace.matrix.quick else []
             meant = [c for c in every.values() if c.recipe == "fresh" or c.is_in_lane]
+            versions = {c.id: [place.version for place in c.coordinates] for c in meant}
+            meant.sort(key=lambda c: versions[c.id], reverse=True)
+            meant.sort(key=lambda c: (c.id not in first, not c.is_in_lane))
         if words and not meant:
             form = next(iter(every), "")
             hint = f"ids have the form {form}" if form else ""
@@ -125,9 +131,9 @@ class CheckoutCells:
         infeasible = tuple(fate for fate in fates if isinstance(fate, Infeasible))
         ruled_out = {fate.cell.id for fate in infeasible}
         cells = tuple(cell for cell in meant if cell.id not in ruled_out)
-        if not words and not quick and len(cells) > MOST_UNASKED:
-            self._refuse_many(cells)
-        return CheckoutChoice(cells=cells, infeasible=infeasible)
+        most = len(cells) if words or quick else MOST_UNASKED
+        beyond = max(len(cells) - most, 0)
+        return CheckoutChoice(cells=cells[:most], infeasible=infeasible, beyond=beyond)
 
     def _quick(self) -> list[str]:
         matrix, subject = self.workspace.matrix, self.workspace.matrix.subject
@@ -140,16 +146,6 @@ class CheckoutCells:
             recipe: Recipe = "fresh" if cell.recipe == "dated" else cell.recipe
             names[msgspec.structs.replace(cell, recipe=recipe).id] = None
         return list(names)
-
-    def _refuse_many(self, cells: Sequence[Cell]) -> None:
-        ways = [f"'{_newest_places(cells, self.workspace.matrix)}' names the newest"]
-        if self.workspace.matrix.quick:
-            ways.insert(0, "--quick takes the places of the smoke cells")
-        raise NothingToDo.of(
-            f"{len(cells):,} cells of the checkout are feasible, and at most {MOST_UNASKED} are"
-            " run unasked",
-            hint="; ".join(ways),
-        )
 
     def against(self, text: str) -> Version:
         """Return the coordinate of the release to compare with: of that version, or the newest that
@@ -361,12 +357,6 @@ def _is_named(cell: Cell, words: Iterable[str]) -> bool:
     return any(cell.id == word or fnmatchcase(cell.id, word) for word in globs)
 
 
-def _newest_places(cells: Sequence[Cell], matrix: Matrix) -> str:
-    first = matrix.axes[0].name
-    newest = max((cell.on(first) for cell in cells), key=lambda place: place.version)
-    return f"{newest.text}-*" if first != matrix.subject else "*-" + cells[-1].coordinates[-1].text
-
-
 def _normal(text: str) -> str:
     try:
         return str(Version(text))
@@ -397,7 +387,12 @@ class Comparison(Value, frozen=True, kw_only=True):
 
     @property
     def is_incomplete(self) -> bool:
-        return any(known.difference == "unknown" for known in self.differences)
+        """Whether a place has no answer that this machine can give: a Python that it lacks is no
+        fault, unless all are.
+        """
+        absent = {cell for batch in self.batches for cell in batch.absent}
+        able = [d for d in self.differences if not absent.intersection((d.cell, d.against))]
+        return not able or any(known.difference == "unknown" for known in able)
 
 
 def compared(

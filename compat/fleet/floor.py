@@ -4,6 +4,7 @@ project that has none.
 In a matrix what is known is not run again; what is tried is run and recorded like every other cell.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -26,7 +27,7 @@ from compat.plan.cell import Cell, Coordinate, Recipe, axis_coordinates
 from compat.plan.plan import Infeasible, checkout_cells, fate_of
 from compat.plan.requirements import Asked, parsed
 from compat.results.answer import Answer
-from compat.results.record import Record
+from compat.results.record import Capability, Record
 from compat.run.classify import lost_modules, missing_in
 from compat.run.outcome import Failed, Passed, is_spurious, parse_outcome
 from compat.search.blame import SearchStopped, may_be_chance
@@ -248,20 +249,29 @@ class Minimums(Value, frozen=True, kw_only=True):
 
 
 class Untestable(Value, frozen=True, kw_only=True):
-    """Why the tests of a project say nothing on a Python: `modules` that they lack, and `builds`
-    without which there is no lock. `is_refused` says that what the tests ask for has none.
+    """Why the tests of a project say nothing on a Python: `modules` that they lack, in which
+    `files`, `plugins` that pytest refuses, and `builds` without which there is no lock.
+    `is_refused` says that what the tests ask for has none.
     """
 
     because: str
     is_refused: bool = False
     modules: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    plugins: tuple[str, ...] = ()
     builds: tuple[str, ...] = ()
 
 
 class _Tried(Value, frozen=True, kw_only=True):
+    """What a lock shows; `files` are those of the tests that it breaks."""
+
     probe: Probe
     because: str = ""
     lock: Lock | None = None
+    files: frozenset[str] = frozenset()
+
+
+Run = Callable[[Mapping[str, Lock]], BatchResult]
 
 
 class MinimumSearch:
@@ -276,13 +286,15 @@ class MinimumSearch:
         self,
         cells: CheckoutCells,
         locker: Locker,
-        run: Callable[[Mapping[str, Lock]], BatchResult],
+        run: Run,
         is_stopped: Callable[[], str],
+        narrowed: Callable[[Sequence[str]], tuple[CheckoutCells, Run]],
     ) -> None:
         """Take the only place of a checkout, and what runs its locks; `is_stopped` says why the
-        search must end.
+        search must end. `narrowed` returns the same for the tests of a few files alone.
         """
         self._cells, self._run, self._is_stopped = cells, run, is_stopped
+        self._narrowed = narrowed
         facts = cells.facts
         cell = next(c for c in checkout_cells(facts) if c.recipe == "fresh")
         self._inputs = inputs_of(facts, cell)
@@ -327,19 +339,24 @@ class MinimumSearch:
             if isinstance(refusal, Refusal) and refusal.cause == "source-only":
                 return Untestable(because=refusal.because, builds=(refusal.subject,))
         if isinstance(newest, Refusal):
-            return Untestable(because=f"{newest.subject}: {newest.because}", is_refused=True)
+            why = f"{newest.subject}: {newest.because}"
+            # What the tests need has no wheel either, and a plain install builds it.
+            built = re.findall(r'add "([\w.-]+==[\w.!+-]+)" to builds', why)
+            return Untestable(because=why, is_refused=not built, builds=tuple(dict.fromkeys(built)))
         result = self._ran("newest", newest)
         faults = result.suite_faults
         if faults:
             modules = tuple(module for fault in faults for module in lost_modules(fault))
-            return Untestable(because=str(faults[0]), modules=modules)
+            files = [path for f in faults for path in re.findall(r"at (\S+\.py):\d", str(f))]
+            return Untestable(because=str(faults[0]), modules=modules, files=tuple(files))
         record = self._record("newest", newest)
         if record is None:
             return Untestable(because="; ".join(result.untried.values()) or "no result")
         if not any(c.status == "yes" for c in record.capabilities):
             errors = (line.strip() for line in record.log.splitlines() if "Error" in line)
-            why = (cause_sentence(record.outcome), *list(errors)[-1:])
-            return Untestable(because=" ".join(why)[:300])
+            words = (cause_sentence(record.outcome), *list(errors)[-1:])
+            plugins = re.findall(r"PluginValidationError: Plugin '([\w.-]+)'", record.log)
+            return Untestable(because=" ".join(words)[:300], plugins=tuple(plugins))
         self._base, self._green = record, newest
         lost = (c.subject for c in record.capabilities if c.cause == "missing-module")
         self.missing = tuple(dict.fromkeys(m for text in lost for m in missing_in(text)))
@@ -445,25 +462,48 @@ class MinimumSearch:
         return self._minimum(name, state, because, works=installed, known=known)
 
     def _search(self, name: str, first: _Tried) -> None:
-        """Find the lowest version of one dependency that works beside what works already."""
+        """Find the lowest version of one dependency that works beside what works already: by the
+        files of the tests that the declared one breaks, then the whole suite has its say.
+        """
         versions = self._versions(name)
-        search = BoundarySearch(len(versions))
         reasons = {0: first.because}
-        search.observe(0, first.probe)
         pins = {} if self._green is None else self._green.versions
-        if pins.get(name) in versions[1:]:
-            search.observe(versions.index(pins[name]), "works")
-        stopped = None
-        try:
-            while (position := search.next()) is not None:
-                version = versions[position]
-                tried = self._try(f"{name}-{version}", {name: self._floor(name, f"=={version}")})
-                reasons[position] = tried.because
-                search.observe(position, tried.probe)
-        except SearchStopped as stop:
-            stopped = stop
-        boundary = search.result
-        works = None if boundary.works is None else versions[boundary.works]
+        green = versions.index(pins[name]) if pins.get(name) in versions[1:] else None
+        whole = self._cells, self._run, self._tried
+        stopped: SearchStopped | None = None
+        for files in (first.files, frozenset[str]()) if first.files else (frozenset[str](),):
+            search = BoundarySearch(len(versions))
+            search.observe(0, first.probe)
+            if green is not None:
+                search.observe(green, "works")
+            if files:
+                self._cells, self._run = self._narrowed(sorted(files))
+                self._tried = {}
+            try:
+                while (position := search.next()) is not None:
+                    version = versions[position]
+                    lowered = {name: self._floor(name, f"=={version}")}
+                    tried = self._try(f"{name}-{version}", lowered)
+                    reasons[position] = tried.because or reasons.get(position, "")
+                    search.observe(position, tried.probe)
+            except SearchStopped as stop:
+                stopped = stop
+            finally:
+                self._cells, self._run, self._tried = whole
+            boundary = search.result
+            works = None if boundary.works is None else versions[boundary.works]
+            if stopped is not None or works is None:
+                break
+            lowered = {name: self._floor(name, f">={works}")}
+            try:
+                tried = self._try(f"{name}-{works}", lowered)
+            except SearchStopped as stop:
+                stopped = stop
+                break
+            if tried.probe == "works":
+                self._held |= lowered
+                self._green = tried.lock
+                break
         state: MinimumState = "open" if works is None else "false"
         if first.probe == "untestable" and boundary.fails is None:
             state = "untested"
@@ -477,12 +517,6 @@ class MinimumSearch:
         )
         if stopped is not None:
             raise stopped
-        if works is not None:
-            lowered = {name: self._floor(name, f">={works}")}
-            tried = self._try(f"{name}-{works}", lowered)
-            if tried.probe == "works":
-                self._held |= lowered
-                self._green = tried.lock
 
     def _reprieve(self) -> None:
         """Try each minimum that failed beside newer versions once more beside the minimums of all
@@ -507,6 +541,7 @@ class MinimumSearch:
         """Run a lock. What may have failed by chance is run again: twice red is red."""
         probes: list[tuple[Probe, str]] = []
         known: list[Probe] = []
+        files: set[str] = set()
         # Two of three decide; one is enough where it cannot be chance, or was seen twice before.
         while len(known) < 4 and known.count("works") < 2 and known.count("fails") < 2:
             result = self._ran(label, lock)
@@ -515,6 +550,7 @@ class MinimumSearch:
                 because = "; ".join(map(str, result.suite_faults)) or "it has no result"
                 return _Tried(probe="untestable", because=because, lock=lock)
             probes.append(self._probe(record))
+            files |= {c.id.partition("::")[0] for c in self._lost(record)}
             known.append(probes[-1][0])
             if "fails" not in known or probes[-1][1].partition(": ")[0] in self._confirmed:
                 break
@@ -523,7 +559,7 @@ class MinimumSearch:
             self._confirmed.add(because.partition(": ")[0])
             # What failed twice is sure enough for the search not to ask again.
             probe = "refuses"
-        return _Tried(probe=probe, because=because, lock=lock)
+        return _Tried(probe=probe, because=because, lock=lock, files=frozenset(files))
 
     def _probe(self, record: Record) -> tuple[Probe, str]:
         assert self._base is not None
@@ -532,9 +568,7 @@ class MinimumSearch:
             return "works", ""
         if is_spurious(outcome):
             return "untestable", cause_sentence(outcome)
-        passed = {c.id for c in self._base.capabilities if c.status == "yes"}
-        lost = [c for c in record.capabilities if c.status != "yes" and c.id in passed]
-        if lost:
+        if lost := self._lost(record):
             # One exception breaks many tests: the first is named.
             more = f" (and {count(len(lost) - 1, 'other test')})" if lost[1:] else ""
             why = lost[0].subject or lost[0].cause or ", ".join(lost[0].missing)
@@ -544,6 +578,11 @@ class MinimumSearch:
         if outcome == self._base.outcome:
             return "works", ""
         return ("fails" if may_be_chance(outcome) else "refuses"), cause_sentence(outcome)
+
+    def _lost(self, record: Record) -> list[Capability]:
+        assert self._base is not None
+        passed = {c.id for c in self._base.capabilities if c.status == "yes"}
+        return [c for c in record.capabilities if c.status != "yes" and c.id in passed]
 
     def _ran(self, label: str, lock: Lock) -> BatchResult:
         if why := self._is_stopped():

@@ -20,7 +20,6 @@ from compat.policy.evaluation import (
     months_later,
     package_words,
     rule_of,
-    window_of,
 )
 from compat.policy.proposal import Affected, Against
 from compat.policy.propose import FloorStep, lost, steps_of
@@ -163,7 +162,7 @@ def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) 
         announced=announced,
         on=on,
         state="due" if on <= as_of.day else "announced" if announced <= as_of.day else "planned",
-        rule=rule_of(window_of(policy, axis.name)),
+        rule=rule_of(policy.window(axis)),
         source=slot.came.source,
         held=None if step.held is None else hold_words(step.held, floor),
         proven=proof.state == "proven",

@@ -46,13 +46,15 @@ _DAY = datetime.date
 
 class VersionRelease(StrictValue, frozen=True, kw_only=True):
     """A version of an axis, and when it came out; `ends` is upstream's last day for it, where one
-    is known. `planned` is what upstream has not released yet.
+    is known. `newest_minor` is when the newest minor version of a series came out, where that is
+    another. `planned` is what upstream has not released yet.
     """
 
     version: Version
     released: datetime.date
     source: str
     ends: datetime.date | None = None
+    newest_minor: datetime.date | None = None
     planned: bool = False
 
 
@@ -109,18 +111,10 @@ class Slot(StrictValue, frozen=True, kw_only=True):
         return self.came.version
 
 
-def window_of(policy: Policy, axis: str) -> Window:
-    default = Window(
-        axis=axis,
-        because="This is the policy's default for every axis",
-        months=policy.default_months,
-    )
-    return next((window for window in policy.windows if window.axis == axis), default)
-
-
 def rule_of(window: Window) -> str:
     if window.months is not None:
-        return f"the newest that has been out for {window.months} months"
+        so_old = f"been out for {window.months} months"
+        return f"the {'oldest that has not' if window.dropped else 'newest that has'} {so_old}"
     if window.minors is not None:
         return f"the oldest of the {window.minors} newest" if window.minors > 1 else "the newest"
     return "the oldest that upstream still looks after"
@@ -139,10 +133,27 @@ def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, 
     )
     source = f"upload time of {axis.package} on the package index"
     return tuple(
-        VersionRelease(version=version, released=day, source=source)
+        VersionRelease(
+            version=version,
+            released=day,
+            source=source,
+            newest_minor=_newest_minor(axis, version, catalogue),
+        )
         for version, day in dated
         if day is not None
     )
+
+
+def _newest_minor(
+    axis: PackageAxis, version: Version, catalogue: Catalogue
+) -> datetime.date | None:
+    if axis.select.keep != "major":
+        return None
+    first: dict[tuple[int, ...], datetime.date] = {}
+    for release in catalogue.members(axis, version):
+        if release.uploaded is not None:
+            first.setdefault(release.version.release[:2], release.uploaded.date())
+    return max(first.values(), default=None)
 
 
 def released_on(axis: PackageAxis, version: Version, catalogue: Catalogue) -> datetime.date | None:
@@ -205,6 +216,9 @@ def _allowed(
     releases: Sequence[VersionRelease], index: int, window: Window
 ) -> datetime.date | None:
     version_release = releases[index]
+    if window.months is not None and window.dropped:
+        gone = [months_later(r.newest_minor or r.released, window.months) for r in releases[:index]]
+        return max([version_release.released, *gone])
     if window.months is not None:
         return months_later(version_release.released, window.months)
     if window.minors is not None:
@@ -289,7 +303,7 @@ class AsOf:
         return {
             axis.name: slots(
                 version_releases(axis, self.catalogue),
-                window_of(self.policy, axis.name),
+                self.policy.window(axis),
                 self.policy,
             )
             for axis in self.others

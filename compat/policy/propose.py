@@ -39,7 +39,6 @@ from compat.policy.evaluation import (
     move_day,
     package_words,
     rule_of,
-    window_of,
 )
 from compat.policy.proposal import (
     Affected,
@@ -182,99 +181,63 @@ def _once(steps: Iterable[FloorStep]) -> tuple[FloorStep, ...]:
     return tuple(by_version[version] for version in sorted(by_version))
 
 
-def floor_arithmetic(steps: FloorSteps) -> tuple[str, ...]:
-    as_of, axis = steps.as_of, steps.axis
-    parts = (
-        _looking_back(as_of),
-        *(part(as_of, axis) for part in (_floor, _rule)),
-        _calendar(steps),
-        *(part(as_of, axis) for part in (_bad, _admits)),
-    )
-    return tuple(line for part in parts for line in part)
-
-
-def _looking_back(as_of: AsOf) -> Iterator[str]:
+def floor_arithmetic(steps: FloorSteps) -> Iterator[str]:
+    as_of, axis, hold = steps.as_of, steps.axis, steps.hold
+    package, window = package_words(axis), as_of.policy.window(axis)
+    floor, asks = as_of.floors[axis.name], as_of.asks(axis)
     if as_of.looks_back:
         yield (
             f"This looks back at {as_of.day}: only what had been released by then counts, and"
             " declared holds do not. The cells were run later, some with a patch release that came"
             " after that day."
         )
-
-
-def _floor(as_of: AsOf, axis: Axis) -> Iterator[str]:
-    floor = as_of.floors[axis.name]
     if not as_of.looks_back:
         because = next(floor.because for floor in as_of.matrix.floors if floor.axis == axis.name)
-        yield f"The floor of {package_words(axis)} is {floor}: {_ended(because)}"
+        yield f"The floor of {package} is {floor}: {_ended(because)}"
     elif as_of.newest is not None:
         day = as_of.newest[1].uploaded
         since = "" if day is None else f" of {day.date()}"
         asked = f"asks for {_asked(as_of, axis)}"
         yield f"The newest release then, {as_of.called}{since}, {asked}, so the floor is {floor}."
-
-
-def _rule(as_of: AsOf, axis: Axis) -> Iterator[str]:
-    window = window_of(as_of.policy, axis.name)
     yield f"The floor may rise to {rule_of(window)}. {_ended(window.because)}"
-
-
-def _calendar(steps: FloorSteps) -> Iterator[str]:
-    as_of, axis, hold = steps.as_of, steps.axis, steps.hold
-    package, reached = package_words(axis), as_of.calendar(axis.name)
+    reached = as_of.calendar(axis.name)
     following = next((step for step in steps.calendar if step.on > as_of.day), None)
     is_stopped = hold is not None and reached is not None and reached.version > hold.at
     if reached is None:
         yield f"On {as_of.day} the calendar does not let go of any {package} yet."
     elif not is_stopped:
-        yield from _steps(as_of, axis, reached)
+        newest, allowed = reached.came, reached.allowed
+        yield f"{package} {newest.version} came out on {newest.released} ({newest.source})."
+        if window.months is None:
+            yield f"By the rule it is allowed from {allowed} on."
+        elif window.dropped:
+            yield f"All before it have been out for {window.months} months on {allowed}."
+        else:
+            yield f"{window.months} months later is {allowed}."
+        if reached.on != allowed:
+            every = CADENCES[as_of.policy.cadence]
+            yield f"Floors rise on the first day of a {every}: {reached.on}."
         yield f"So on {as_of.day} the calendar allows {package} {reached.version}."
     if hold is not None:
         yield f"Until {hold.until} there is {_ended(hold_words(hold, steps.at, dated=False))}"
     if is_stopped and steps.under_the_hold is not None:
         yield f"So on {as_of.day} calendar and hold allow {package} {steps.under_the_hold}."
-    if following is None:
-        return
-    slot, on = following.slot, following.on
-    out = "out since" if slot.came.released <= as_of.day else "planned for"
-    if following.held is not None:
-        yield (
-            f"The first step past the hold is {package} {slot.version}, {out}"
-            f" {slot.came.released}: with a release after {on}."
-        )
-    else:
-        every = CADENCES[as_of.policy.cadence]
-        yield (
-            f"The {'next' if reached else 'first'} is {slot.version}, {out} {slot.came.released}: "
-            f"allowed from {slot.allowed}, on the first day of a {every} from {on}."
-        )
-
-
-def _steps(as_of: AsOf, axis: Axis, slot: Slot) -> Iterator[str]:
-    window, version_release = window_of(as_of.policy, axis.name), slot.came
-    yield (
-        f"{package_words(axis)} {version_release.version} came out on {version_release.released}"
-        f" ({version_release.source})."
-    )
-    if window.months is not None:
-        yield f"{window.months} months later is {slot.allowed}."
-    else:
-        yield f"By the rule it is allowed from {slot.allowed} on."
-    if slot.on != slot.allowed:
-        yield f"Floors rise on the first day of a {CADENCES[as_of.policy.cadence]}: {slot.on}."
-
-
-def _bad(as_of: AsOf, axis: Axis) -> Iterator[str]:
+    if following is not None:
+        slot, on = following.slot, following.on
+        out = "out since" if slot.came.released <= as_of.day else "planned for"
+        which = f"{slot.version}, {out} {slot.came.released}"
+        if following.held is not None:
+            yield f"The first step past the hold is {package} {which}: with a release after {on}."
+        else:
+            yield (
+                f"The {'next' if reached else 'first'} is {which}: allowed from {slot.allowed}, on"
+                f" the first day of a {CADENCES[as_of.policy.cadence]} from {on}."
+            )
     for bad in as_of.policy.known_bad:
         if bad.axis == axis.name:
-            yield (
-                f"{package_words(axis)} {bad.version} is passed over, it is known to be bad:"
-                f" {_ended(bad.because)}"
-            )
-
-
-def _admits(as_of: AsOf, axis: Axis) -> Iterator[str]:
-    if as_of.asks(axis) is not None and not as_of.looks_back:
+            why = f"it is known to be bad: {_ended(bad.because)}"
+            yield f"{package} {bad.version} is passed over, {why}"
+    if asks is not None and not as_of.looks_back:
         yield f"The newest release, {as_of.called}, asks for {_asked(as_of, axis)}."
 
 
@@ -397,7 +360,7 @@ def floors(snapshot: Snapshot, day: datetime.date) -> tuple[AxisFloor, ...]:
             axis=axis.name,
             package=package_words(axis),
             at=as_of.floors[axis.name],
-            arithmetic=floor_arithmetic(steps_of(evaluation, axis)),
+            arithmetic=tuple(floor_arithmetic(steps_of(evaluation, axis))),
         )
         for axis in _moving(as_of)
     )
@@ -484,17 +447,27 @@ class _Mover:
         return None if lowest == first else lowest
 
     def _too_young(self, to: Version, ran: Version | None) -> Iterator[Objection]:
-        months = window_of(self.as_of.policy, self.axis.name).months
+        window = self.as_of.policy.window(self.axis)
+        months = window.months
         if ran is None or months is None or isinstance(self.axis, InterpreterAxis):
             return
-        releases = self.as_of.catalogue.of(self.axis).releases
-        uploaded = next((r.uploaded for r in releases if r.version == ran), None)
+        days: dict[tuple[int, ...], datetime.datetime] = {}
+        for release in self.as_of.catalogue.of(self.axis).releases:
+            if release.uploaded is not None and window.dropped:
+                days.setdefault(release.version.release[:2], release.uploaded)
+            elif release.version == ran and release.uploaded is not None:
+                days[()] = release.uploaded
+        # What is dropped by its age makes way for the minor version after it.
+        uploaded = max(
+            (day for minor, day in days.items() if minor < ran.release[:2]), default=None
+        )
         if uploaded is None:
             return
         on = move_day(months_later(uploaded.date(), months), self.as_of.policy)
         if on > self.as_of.day:
             what = f"{package_and_version(self.axis, ran)}, the lowest of {to} that ran,"
-            when = f"came out on {uploaded.date()}: the calendar allows it from {on} on"
+            since = "is newer than one that came out" if window.dropped else "came out"
+            when = f"{since} on {uploaded.date()}: the calendar allows it from {on} on"
             remedy = f'`patch = "oldest"` in `select` of axis {self.axis.name} runs an older one'
             yield _says("calendar", f"{what} {when}; {remedy}")
 
@@ -594,6 +567,8 @@ class _Mover:
         evidence, objections, needs = merged(draft.proofs)
         ran = self._lowest_run(draft.to, draft.proofs)
         lowers = draft.kind == "lower"
+        absent = "" if lowers else self.evaluation.places.absence(self.axis.name, self.at)
+        lapsed = [f"the floor itself is not supported by any cell: {absent}"] if absent else []
         return Proposal(
             matrix=self.as_of.matrix.name,
             axis=self.axis.name,
@@ -604,7 +579,7 @@ class _Mover:
             proposed=draft.to,
             lowest_run=ran,
             earliest=self._earliest(draft),
-            grounds=(self._ground(draft), *self._lapsed(draft), *self._failing(draft.to)),
+            grounds=(self._ground(draft), *lapsed, *self._failing(draft.to)),
             objections=(*draft.against, *objections),
             arithmetic=(
                 *floor_arithmetic(self.steps),
@@ -632,13 +607,6 @@ class _Mover:
             case "early":
                 floor = package_and_version(self.axis, version)
                 return f"every representative cell of {release} at the floor, {floor}, is broken"
-
-    def _lapsed(self, draft: "_Draft") -> Iterator[str]:
-        because = (
-            "" if draft.kind == "lower" else self.evaluation.places.absence(self.axis.name, self.at)
-        )
-        if because:
-            yield f"the floor itself is not supported by any cell: {because}"
 
     def _failing(self, to: Version) -> Iterator[str]:
         for cell, before, names in self.evaluation.failing(self.axis.name, self.at, to):

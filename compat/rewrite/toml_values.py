@@ -13,6 +13,7 @@ from tomlkit.items import InlineTable, String
 
 from compat.declare.faults import choice
 from compat.declare.matrix import InterpreterAxis, Relaxation, Rule, added_python, widened_specifier
+from compat.declare.project import poetry_range
 from compat.errors import DeclarationError, UsageError
 from compat.policy.proposal import Proposal
 from compat.rewrite.ranges import Edit, Move, Rewritten, Skipped, Unsatisfiable, moved
@@ -69,15 +70,16 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
     """Return a library's pyproject.toml after a move.
 
     Rewrites `requires-python`, `dependencies`, `optional-dependencies` and `dependency-groups` (PEP
-    621, PEP 735), and the oldest Python as the tools of `_TOOLS` are told it. Poetry's own tables
-    have another grammar and are left alone. Raises
-    DeclarationError for a text that is not valid TOML.
+    621, PEP 735), Poetry's tables of these, and the oldest Python as the tools of `_TOOLS` are told
+    it. Raises DeclarationError for a text that is not valid TOML.
     """
     document = parsed_document(text)
     if move.package is None:
         slots = list(_strings("project", document.get("project"), "requires-python"))
     else:
         slots = list(_requirements(document))
+    poetry = list(_poetry(document, move))
+    slots += (slot for slot in poetry if isinstance(slot, _Slot))
     outcome = moved([(slot.place, slot.text) for slot in slots], move)
     if isinstance(outcome, Unsatisfiable):
         return outcome
@@ -88,7 +90,7 @@ def rewritten_pyproject(text: str, move: Move) -> Rewritten | Unsatisfiable:
         if after != slot.text:
             edits.append(Edit(place=slot.place, before=slot.text, after=after))
             slot.put(after)
-    left = (*left, *_poetry(document, move))
+    left = (*left, *(known for known in poetry if isinstance(known, Skipped)))
     return Rewritten(text=tomlkit.dumps(document) if edits else text, edits=tuple(edits), left=left)
 
 
@@ -153,19 +155,46 @@ def _table(table: Any, *keys: str) -> Any:
     return table if isinstance(table, dict) else {}
 
 
-def _poetry(document: Any, move: Move) -> Iterator[Skipped]:
-    if move.added is not None:
-        return
-    name = "python" if move.package is None else move.package
+class _PoetrySlot(_Slot, frozen=True):
+    """A constraint of Poetry, which reads as a requirement of this name."""
+
+    name: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.name + poetry_range(str(self.container[self.key]))
+
+    def put(self, text: str) -> None:
+        after = text.removeprefix(self.name)
+        lowest = after.partition(",")[0].removeprefix(">=")
+        if str(self.container[self.key])[0] in "^~" and poetry_range(f"^{lowest}") == after:
+            after = f"^{lowest}"
+        super().put(after)
+
+
+def _poetry(document: Any, move: Move) -> Iterator[_PoetrySlot | Skipped]:
+    name = "python" if move.package is None else canonicalize_name(move.package)
     groups = _table(document, "tool", "poetry", "group")
     places: list[tuple[str, ...]] = [("tool", "poetry", "dependencies")]
     places += [("tool", "poetry", "group", group, "dependencies") for group in groups]
-    for keys in places:
+    for keys in places if move.added is None else ():
         place, table = ".".join(keys), _table(document, *keys)
         for key in table:
-            if canonicalize_name(key) == canonicalize_name(name):
-                because = "Poetry's ranges have a grammar of their own; change it by hand"
-                yield Skipped(place=f"{place}.{key}", text=str(table[key]), because=because)
+            if canonicalize_name(key) != name:
+                continue
+            is_table = isinstance(table[key], dict)
+            slot = _PoetrySlot(
+                f"{place}.{key}",
+                table[key] if is_table else table,
+                "version" if is_table else key,
+                name="" if move.package is None else key,
+            )
+            text = slot.container.get(slot.key)
+            if isinstance(text, String) and "|" not in text:
+                yield slot
+            else:
+                because = "it is no plain range of Poetry; change it by hand"
+                yield Skipped(place=slot.place, text=str(table[key]), because=because)
 
 
 def matrix_after(text: str, proposal: Proposal, because: str) -> str:

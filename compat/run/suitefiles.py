@@ -12,6 +12,7 @@ from compat import files
 from compat.declare.capabilities import (
     MARK,
     SETTINGS,
+    TEST_FILES,
     collectable_tests,
     core_ids,
     core_tests,
@@ -67,6 +68,11 @@ def packages_above(folder: Path, tests: str) -> dict[str, str]:
         if read_if_there(place / "__init__.py") == MARK:
             parts.append(part)
             packages[".".join(parts)] = place.relative_to(folder).as_posix()
+    # Where the tests are a whole package, its parts hold them.
+    for init in sorted(place.rglob("*/__init__.py")) if parts else ():
+        if read_if_there(init) == MARK:
+            below = init.parent.relative_to(place).parts
+            packages[".".join((*parts, *below))] = init.parent.relative_to(folder).as_posix()
     return packages
 
 
@@ -197,7 +203,7 @@ MOST_BYTES = 300_000_000
 _TEST_FOLDERS = ("test", "tests", "testing")
 _NO_TESTS = ("__pycache__", "node_modules")
 INIT = "__init__.py"
-_IMPORTS = re.compile(rb"^(?:from|import) +(\w+)", re.MULTILINE)
+_IMPORTS = re.compile(rb"^[ \t]*(?:from|import) +(\w+)", re.MULTILINE)
 
 
 def placed_suite(folder: Path, matrix: Matrix, cache: Callable[[], Path]) -> Path:
@@ -235,7 +241,7 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
     tests = repository / matrix.suite.tests
     if not tests.exists():
         raise _fault(matrix, f"the repository has no {matrix.suite.tests!r}", "name its tests")
-    top, size = _top(repository, tests), 0
+    top, size, is_package = _top(repository, tests), 0, _holds_tests(repository, tests)
     above = [parent / "conftest.py" for parent in top.parents if _is_in(parent, repository)]
     below = (
         sorted(top.rglob("*")) if top.is_dir() else [top, *sorted(top.parent.glob("conftest.py"))]
@@ -243,6 +249,8 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
     for path in (*above, *below):
         parts = path.relative_to(repository).parts
         if not path.is_file() or any(p in _NO_TESTS or p.startswith(".") for p in parts):
+            continue
+        if is_package and not (_in_tests(parts) or path.name == "conftest.py"):
             continue
         if not _is_in(path.resolve(), repository.resolve()):
             message = f"{'/'.join(parts)} is a link out of the repository"
@@ -253,6 +261,20 @@ def _contents(repository: Path, matrix: Matrix) -> Iterator[tuple[str, bytes]]:
             message = f"{matrix.suite.tests!r} holds more than {MOST_BYTES // 1_000_000} MB"
             raise _fault(matrix, message, "name a smaller folder")
         yield "/".join(parts), content
+
+
+def _in_tests(parts: Iterable[str]) -> bool:
+    return any(part in _TEST_FOLDERS for part in parts)
+
+
+def _holds_tests(repository: Path, tests: Path) -> bool:
+    """Whether tests are a package of the library, with a folder of them in each of its parts: of
+    such a package the installed one is tested, and the folders of tests alone are copied.
+    """
+    if _in_tests(tests.relative_to(repository).parts) or not (tests / INIT).exists():
+        return False
+    paths = [p.relative_to(repository).parts for kind in TEST_FILES for p in tests.rglob(kind)]
+    return bool(paths) and all(map(_in_tests, paths))
 
 
 def _helpers(
@@ -287,6 +309,14 @@ def _top(repository: Path, tests: Path) -> Path:
 
 def _packages(repository: Path, matrix: Matrix, contents: Mapping[str, bytes]) -> tuple[str, ...]:
     top = _top(repository, repository / matrix.suite.tests)
+    if _holds_tests(repository, top):
+        inner = {
+            folder
+            for name in contents
+            for folder in Path(name).parents
+            if not _in_tests(folder.parts) and (repository / folder / INIT).exists()
+        }
+        return tuple((folder / INIT).as_posix() for folder in sorted(inner))
     packages: list[Path] = []
     for folder in top.parents if (top / INIT).exists() else ():
         if folder == repository or not (folder / INIT).exists():

@@ -16,7 +16,6 @@ from compat.draft.draft import (
     Target,
     axis_name,
     imported_alone,
-    minor_series_from,
     module_of,
     newest_series,
     short_name,
@@ -83,6 +82,7 @@ def test_in_an_empty_folder_a_name_is_enough(run: Run, empty: Path) -> None:
     assert "tool" not in drafted.out
     assert run("check").out == "sound: my-lib\n"
     matrix = workspace_of("my-lib", None).matrix
+    assert matrix.lowest
     assert [axis.short for axis in matrix.axes] == ["py", "dep", "mylib"]
     assert [(floor.axis, str(floor.at)) for floor in matrix.floors] == [
         ("python", "3.9"),
@@ -372,11 +372,6 @@ def test_a_release_without_a_wheel_for_the_pythons_is_passed_over() -> None:
     compiled = package("1.0", "1.1", compiled=True)
     assert len(weighed(Requirement("dep"), compiled, TARGET).coordinates) == 2
     assert weighed(Requirement("dep"), compiled, late).left_out
-
-
-def test_the_subject_is_asked_about_in_its_newest_series() -> None:
-    versions = [Version(text) for text in ("0.9", "1.0", "1.1", "1.1.1", "1.2")]
-    assert str(minor_series_from(versions, 2).specifier) == ">=1.1"
 
 
 def test_names_fit_what_a_matrix_takes() -> None:

@@ -14,10 +14,11 @@ from support.documents import MATRIX, TODAY, changed, toml
 from support.fake_index import FakeIndex
 from support.zoo import Animal, Repository, pytest_and_its_needs, serve, wheel
 
+from compat.cli.init import own_tests
 from compat.cli.show import answer_lines
 from compat.declare.load import load
 from compat.results.record import Capability
-from compat.run.suitefiles import placed_suite
+from compat.run.suitefiles import packages_above, placed_suite
 
 # Each runs real cells, builds or installs.
 pytestmark = pytest.mark.slow
@@ -505,7 +506,7 @@ def test_of_thousands_of_tests_each_file_is_one_line_and_each_failure_another() 
 def test_what_tests_import_from_the_top_of_the_repository_is_a_part_of_them(tmp_path: Path) -> None:
     # As pre-commit-hooks has it: tests/ imports testing.util, which reads testing/resources/.
     for name, text in {
-        "tests/test_a.py": "from helpers.util import a\nimport demo\nimport loose\nimport yaml\n",
+        "tests/test_a.py": "from helpers import a\nimport demo\nif a:\n    import loose, yaml\n",
         "helpers/util.py": "",
         "helpers/resources/a.txt": "a",
         "helpers/.hidden": "",
@@ -522,3 +523,20 @@ def test_what_tests_import_from_the_top_of_the_repository_is_a_part_of_them(tmp_
     found = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
     helpers = {"helpers/util.py", "helpers/resources/a.txt", "loose.py"}
     assert found - {"pytest.ini"} == {"tests/test_a.py", *helpers}
+
+
+def test_of_a_package_whose_parts_have_tests_the_tests_alone_are_copied(tmp_path: Path) -> None:
+    # As graphene has it: graphene/tests, graphene/types/tests, graphene/utils/tests.
+    tests = {"demo/tests/test_a.py", "demo/part/tests/test_b.py", "demo/part/tests/data.txt"}
+    code = {"demo/__init__.py", "demo/a.py", "demo/part/__init__.py", "demo/part/b.py", "c.py"}
+    for name in tests | code:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    assert own_tests(tmp_path) == "demo"
+    document = changed(MATRIX, ("suite",), {"tests": "demo", "module": "demo"})
+    matrix = load(toml(document), None, folder="demo", today=TODAY).matrix
+    place = placed_suite(tmp_path / "matrices" / "demo", matrix, lambda: tmp_path / "cache")
+    found = {path.relative_to(place).as_posix() for path in place.rglob("*") if path.is_file()}
+    assert found - {"pytest.ini"} == tests | {"demo/__init__.py", "demo/part/__init__.py"}
+    # The installed packages stand for these, each with its own tests.
+    assert packages_above(place, "demo") == {"demo": "demo", "demo.part": "demo/part"}

@@ -11,6 +11,7 @@ from compat.declare.capabilities import collectable_tests, described, group_of
 from compat.declare.load import decode_matrix, load
 from compat.declare.matrix import Matrix
 from compat.declare.project import (
+    Project,
     cell_settings,
     extras_in,
     listed_in,
@@ -262,15 +263,19 @@ def test_what_keeps_a_project_suite_from_running_is_named_by_its_own_place() -> 
 
 
 def test_what_tests_need_is_read_from_lists_and_metadata() -> None:
-    text = "-r base.txt\npytest>=7  # as of now\nhttpx==1.0 --hash=sha256:0\n-e .\nx @ https://a/x.whl\n"
+    text = "-r base.txt\npytest>=7  # as of now\nhttpx==1.0 --hash=sha256:0\n-e .[a]\nx @ https://a/x.whl\n"
     assert listed_in("requirements-dev.txt", text) == {
-        "requirements-dev.txt": ("pytest>=7", "httpx==1.0")
+        "requirements-dev.txt": ("pytest>=7", "httpx==1.0", ".[a]")
     }
-    tox = "[testenv]\ndeps =\n    pytest\n    py38,py39: mock>=4\n    -r x.txt\n[testenv:docs]\n"
+    tox = "[testenv]\ndeps =\n    pytest\n    py38,py39: mock>=4\n    -r x.txt\n"
+    tox += "[testenv:docs]\nextras = a, b\n"
     assert listed_in("tox.ini", tox) == {
         "tox.ini [testenv]": ("pytest", "mock>=4"),
-        "tox.ini [testenv:docs]": (),
+        "tox.ini [testenv:docs]": (".[a,b]",),
     }
+    # Extras of the project itself, whose name its own files may leave to the build.
+    project = Project(name="demo", extras={"a": ("x>=1",)}, listed={"r.txt": ("y", ".[a]")})
+    assert project.of_list("r.txt") == ("y", "x>=1")
     metadata = ('a>=1; extra == "test"', "b", 'c; python_version < "3" and extra == "test"')
     assert extras_in(metadata) == {"test": ("a>=1",)}
     assert name_in_setup({"setup.cfg": "[metadata]\nname = demo\n"}) == "demo"

@@ -2,14 +2,29 @@
 
 import datetime
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from icalendar import Calendar
 from support.examples import examples
-from support.floors import DAY, FLOORS, bad, cell, declared, green, hold, policy, seen, window
+from support.floors import (
+    DAY,
+    FLOORS,
+    bad,
+    catalogue,
+    cell,
+    declared,
+    green,
+    hold,
+    policy,
+    seen,
+    window,
+)
 
 from compat.declare.load import Declared
+from compat.declare.matrix import Policy, Selector
 from compat.policy.calendar import Schedule, schedule
+from compat.policy.evaluation import version_releases
 from compat.site.exports.feeds import ical
 
 DATE = datetime.date
@@ -98,6 +113,23 @@ def test_an_end_of_life_window_follows_upstream() -> None:
         ("3.12", "2027-11-01"),
         ("3.13", "2028-11-01"),
     ]
+
+
+def test_spec_0_drops_what_is_two_years_old_and_python_after_three() -> None:
+    rules = msgspec.convert({"policy": "spec-0"}, Policy)
+    found = made(declared(FLOORS, rules))
+    assert moves(found)[:4] == [
+        ("python-3.11", "2025-01-01", "due"),
+        ("dep-1.4", "2025-04-01", "due"),
+        ("python-3.12", "2026-01-01", "due"),
+        ("python-3.13", "2027-01-01", "planned"),
+    ]
+    assert found.moves[1].rule == "the oldest that has not been out for 24 months"
+    # Of a series of several minor versions the newest one has to be so old.
+    axis = next(axis for axis in declared().matrix.packages if axis.name == "dep")
+    majors = msgspec.structs.replace(axis, select=Selector(keep="major"))
+    (known,) = version_releases(majors, catalogue())
+    assert (str(known.version), str(known.newest_minor)) == ("1", "2024-02-10")
 
 
 class TestTheCalendarFile:

@@ -231,16 +231,24 @@ class TestAPyproject:
         assert isinstance(result, Unsatisfiable)
         assert result.place == "dependency-groups.test[0]"
 
-    def test_poetrys_own_tables_are_left_alone_and_named(self) -> None:
+    def test_the_ranges_of_poetry_keep_their_grammar(self) -> None:
         text = (
-            '[tool.poetry.dependencies]\npython = "^3.9"\na ='
-            ' "^1"\n[tool.poetry.group.dev.dependencies]\nA = "1"\n'
+            '[tool.poetry.dependencies]\npython = "^3.9"\na_b = {version = "^1.2", extras = []}'
+            '\nc = "^1 || ^2"\n[tool.poetry.group.dev.dependencies]\nA-B = ">=1.3,<2"\nd = "~1.2"\n'
         )
-        assert changed("pyproject.toml", text, "a", "2").text == text
-        assert len(changed("pyproject.toml", text, "a", "2").left) == 2
-        assert [item.text for item in changed("pyproject.toml", text, None, "3.10").left] == [
-            "^3.9"
+        for package, floor, pairs in (
+            (None, "3.10", ['"^3.9"', '"^3.10"']),
+            ("a-b", "1.4", ['"^1.2"', '"^1.4"', '">=1.3,<2"', '">=1.4,<2"']),
+            ("d", "1.2.5", ['"~1.2"', '">=1.2.5,<1.3"']),
+        ):
+            wanted = text
+            for before, after in zip(pairs[::2], pairs[1::2], strict=True):
+                wanted = wanted.replace(before, after)
+            assert changed("pyproject.toml", text, package, floor).text == wanted
+        assert [each.text for each in changed("pyproject.toml", text, "c", "2").left] == [
+            "^1 || ^2"
         ]
+        assert isinstance(rewritten("pyproject.toml", text, move("d", "1.3")), Unsatisfiable)
 
     def test_tables_that_are_torn_apart_and_dotted_keys_are_found(self) -> None:
         text = '[project]\nrequires-python=">=3.8"\n[tool.x]\ny=1\n'

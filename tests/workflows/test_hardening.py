@@ -236,15 +236,16 @@ def test_dependabot_keeps_the_pins_moving() -> None:
     assert set(update["directories"]) == {"/"} | own
 
 
-def test_a_pull_request_has_the_pythons_that_a_night_has() -> None:
+def test_pull_requests_and_nights_have_the_pythons_of_the_matrix() -> None:
     workflows = HERE / ".github" / "workflows"
-    night = read(workflows / "cells.yml")["env"]["PYTHONS"]
-    [asked] = [
-        step["with"]
-        for step in steps(workflows / "library.yml")
+    asked = [
+        step["with"]["interpreters"]
+        for name in ("library.yml", "cells.yml")
+        for step in steps(workflows / name)
         if "with" in step and "interpreters" in step["with"]
     ]
-    assert asked["interpreters"] == night
+    matrix = "matrices/${{ inputs.matrix }}/matrix.toml"
+    assert asked == [matrix, matrix, "${{ matrix.pythons }}"]
 
 
 def test_an_adopter_calls_the_reusable_workflow_in_six_lines() -> None:

@@ -32,6 +32,10 @@ def test_an_interpreter_that_cannot_be_had_does_not_stop_the_others(tmp_path: Pa
     )
     assert code == 0, out
     assert f"python find {here}" in out
+    matrix = f'[[axes]]\nkind = "interpreter"\nreleases = ["{here}.1"]\n'
+    (tmp_path / "matrix.toml").write_text(matrix, encoding="utf-8")
+    code, out = session(tmp_path, "interpreters", "--", str(tmp_path / "matrix.toml"))
+    assert (code, f"python find {here}" in out) == (0, True)
 
 
 PROJECT = """\
