@@ -35,9 +35,10 @@ class ScheduledMove(StrictValue, frozen=True, kw_only=True):
 
     `allowed` is the day on which the window lets it, `on` the first day of the cadence from then
     on, `announced` the day on which it is announced. `held` is the hold that makes `on` later than
-    the window would, None without one. `proof` is what is known of the version as a floor. `before`
-    is the floor that it follows on, the present one or that of the move before it, and `lost` what
-    is covered from there on and ends with it. `id` and `wording` are derived: `id` stays the same
+    the window would, None without one. `proof` is what is known of the version as a floor, and
+    `obstacle` the one cause that blocks it, empty where nothing does. `before` is the floor that it
+    follows on, the present one or that of the move before it, and `lost` what is covered from there
+    on and ends with it. `id` and `wording` are derived: `id` stays the same
     when dates change and is fit for a path and for a UID of a calendar.
     """
 
@@ -57,6 +58,7 @@ class ScheduledMove(StrictValue, frozen=True, kw_only=True):
     held: str | None
     proven: bool
     proof: str
+    obstacle: str = ""
     before: Version
     lost: tuple[Affected, ...]
 
@@ -178,6 +180,7 @@ def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) 
         proof="supported by every cell that it needs"
         if not proof.objections
         else proof.objections[0].because,
+        obstacle=_obstacle(evaluation, axis, step) if proof.objections else "",
         before=before,
         lost=lost(evaluation, axis, before, version),
     )
@@ -383,10 +386,8 @@ def _missing(proof: FloorEvidence, as_of: AsOf) -> Iterator[tuple[int, datetime.
 
 def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:
     proof = evaluation.raised(axis.name, step.version)
-    against = next(
-        objection for objection in proof.objections
-        if objection.against not in _MENDED_BY_RUNS or not proof.needs
-    )  # fmt: skip
+    lasting = (one for one in proof.objections if one.against not in _MENDED_BY_RUNS)
+    against = next(lasting, proof.objections[0])
     if proof.evidence or step.version not in evaluation.as_of.existing[axis.name]:
         return against.because
     return evaluation.places.obstacle(axis.name, step.version) or against.because

@@ -591,7 +591,9 @@ def _links(report: MatrixReport, entry: Answer) -> Links:
 
 MOST_CHANGES = 500
 # The rows of all cells have every status in one letter, and the page of a cell has the rest.
-MOST_CELLS = 100
+MOST_CELLS = 40
+# Days whose verdicts have an address of their own.
+MOST_DAYS = 60
 STATUSES: tuple[Status, ...] = get_args(Status)
 AxisVersion = tuple[str, Version]
 # What a capability came to, and the cells in which it did, with their places in the plan.
@@ -630,13 +632,16 @@ class ObstacleCount(Value, frozen=True, kw_only=True):
 class ReleaseDocument(Document, frozen=True, kw_only=True):
     """What is known about one coordinate of an axis; of a series, all its releases.
 
-    The interpreter has none.
+    The interpreter has none. `representative` is the cell that stands for a release of the subject,
+    null where no suite ran; `requires_dist` is what its metadata requires.
     """
 
     axis: str
     version: str
     label: str
     requires_python: str | None
+    requires_dist: tuple[str, ...]
+    representative: str | None
     releases: tuple[ReleaseFile, ...]
     verdicts: dict[str, int]
     ranges: tuple[Range, ...]
@@ -691,6 +696,29 @@ class ChangesDocument(Document, frozen=True, kw_only=True):
     left_out: int
 
 
+class AsOfDocument(Dated, frozen=True, kw_only=True):
+    """The verdict of each tested cell at the end of a day on which some verdict changed, worked out
+    from the runs up to that day; whose fault a failure was is told by what is known now.
+    """
+
+    verdicts: dict[str, Kind]
+
+
+def as_of_documents(report: MatrixReport) -> list[AsOfDocument]:
+    """Return a document for each day with a change, oldest first."""
+
+    def made() -> list[AsOfDocument]:
+        by_day: dict[datetime.date, dict[str, Kind]] = {}
+        verdicts: dict[str, Kind] = {}
+        for event in reversed(report.events):
+            verdicts = verdicts | {event.entry.id: event.verdict.kind}
+            by_day[event.moment.date()] = verdicts
+        shown = [*by_day.items()][-MOST_DAYS:]
+        return [AsOfDocument(**head(report), day=day, verdicts=kinds) for day, kinds in shown]
+
+    return report.snapshot.once("as-of", made)
+
+
 def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Answer]]]:
     entries: defaultdict[AxisVersion, list[Answer]] = defaultdict(list)
     for entry in report.snapshot.entries:
@@ -707,12 +735,16 @@ def release_document(
     releases = _releases(report, axis, version)
     published = next((r.published for r in reversed(releases) if r.published is not None), None)
     required = None if published is None else published.requires_python
+    is_subject = axis.name == report.snapshot.matrix.subject
+    column = next((one for one in report.columns if one.version == version), None)
     return ReleaseDocument(
         **head(report),
         axis=axis.name,
         version=str(version),
         label=label(axis),
         requires_python=None if required is None else str(required),
+        requires_dist=() if published is None else tuple(map(str, published.requires_dist)),
+        representative=column.entry.id if column is not None and is_subject else None,
         releases=tuple(
             ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked)
             for r in releases
@@ -1240,6 +1272,7 @@ DOCUMENTS: dict[str, type[Value]] = {
     "proposals": Proposals,
     "advise": Advise,
     "changes": ChangesDocument,
+    "as-of": AsOfDocument,
     "plain-installs": PlainInstalls,
     "platform-installs": PlatformInstalls,
     "floors": FloorsDocument,
@@ -1254,6 +1287,7 @@ _PLACES = {
     "cell": "{matrix}/cells/{cell}",
     "release": "{matrix}/releases/{axis}/{version}",
     "capability": "{matrix}/capabilities/{capability}",
+    "as-of": "{matrix}/as-of/{day}",
 }
 PATHS: dict[str, str] = {
     f"/{API_ROOT}/{_PLACES.get(name, f'{{matrix}}/{name}')}.json": name for name in DOCUMENTS
@@ -1335,7 +1369,7 @@ def _get(path: str, name: str) -> dict[str, Any]:
     }
 
 
-FOLDERS = ("cells", "releases", "capabilities")
+FOLDERS = ("cells", "releases", "capabilities", "as-of")
 
 
 def api(edition: Edition) -> Iterator[SiteFile | DigestListing]:
@@ -1374,6 +1408,8 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Diges
         yield SiteFile(path=path, content=json(document))
     for capability in capability_documents(report):
         yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
+    for past in as_of_documents(report):
+        yield SiteFile(path=api_path(name, "as-of", str(past.day)), content=json(past))
     lines, words = partial(_shell_lines, edition, report), partial(_proof_words, report)
     documents: dict[str, Document] = {
         "minimum": minimum_document(report),

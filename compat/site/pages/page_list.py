@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,6 +12,7 @@ from packaging.version import Version
 from compat.advise.request import label
 from compat.github.markdown import code, link, plain
 from compat.results.answer import Answer, representative
+from compat.site.api.documents import as_of_documents
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.pictures import matrix_badges
 from compat.site.install_words import platform_title
@@ -30,6 +32,7 @@ from compat.site.pages.reports import charts, proposal_view, roadmap, title_of
 from compat.site.pages.results import (
     Doc,
     Neighbours,
+    as_of,
     capability_ids,
     capability_list,
     capability_view,
@@ -37,7 +40,6 @@ from compat.site.pages.results import (
     cell_view,
     changes,
     comparison,
-    comparisons,
     grid,
     grid_parts,
     lanes_view,
@@ -70,7 +72,7 @@ from compat.site.paths import (
     page,
 )
 from compat.site.status import style_of
-from compat.site.wording import cut_text, place_words
+from compat.site.wording import cut_text, day, place_words
 from compat.value import Value
 
 # The tabs; a page below them names the one that it belongs to.
@@ -231,7 +233,7 @@ def pages(edition: Edition) -> Iterator[Page]:
         yield from _answers(report)
         yield from _capabilities(report)
         yield from _policy(report)
-        yield from _releases(report)
+        yield from _releases(edition, report)
         yield from _cells(edition, report)
 
 
@@ -402,7 +404,7 @@ def _answers(report: MatrixReport) -> Iterator[Page]:
         yield of(
             path=answer_path(report, {axis.name: version}),
             template="version.html",
-            title=f"{words}: what works with {title}",
+            title=titled(f"{title} with {words}", words),
             about=f"Which releases of {title} work with {words}, which do not, and why.",
             document=partial(version_page, report, axis, version),
         )
@@ -462,7 +464,7 @@ def _policy(report: MatrixReport) -> Iterator[Page]:
         )
 
 
-def _releases(report: MatrixReport) -> Iterator[Page]:
+def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
     axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
     for version in versions:
         words = f"{axis.package} {version}"
@@ -477,15 +479,31 @@ def _releases(report: MatrixReport) -> Iterator[Page]:
             facts=(("release", words),),
             data=(api_path(report.name, "releases", axis.name, str(version)),),
         )
-    for old, new in comparisons(report):
-        yield Page(
+    compared = partial(Page, matrix=report.name, section="grid")
+    yield compared(
+        path=page(report.name, "compare"),
+        template="compare_any.html",
+        title=titled(f"Compare two releases of {axis.package}", "Compare two releases"),
+        about=f"Any two releases of {axis.package}, or two tested combinations, side by side.",
+        document=lambda: versions[::-1],
+    )
+    for old, new in pairwise(versions):
+        yield compared(
             path=compare_page(report.name, old, new),
             template="compare.html",
             title=titled(f"{axis.package} {old} and {new}", f"{old} and {new}"),
             about=f"What changes from {axis.package} {old} to {new}: capabilities and packages.",
-            document=partial(comparison, report, old, new),
+            document=partial(comparison, edition, report, old, new),
+        )
+    for past in as_of_documents(report):
+        yield Page(
+            path=page(report.name, "as-of", str(past.day)),
+            template="as_of.html",
+            title=f"{report.snapshot.matrix.title} as of {day(past.day)}",
+            about=f"The verdicts of {report.snapshot.matrix.title} at the end of a day.",
+            document=partial(as_of, report, past),
             matrix=report.name,
-            section="grid",
+            section="more",
         )
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
