@@ -1,5 +1,5 @@
 """The `policy` room's calendar: the dated moves that the windows let every floor make in the coming
-years, the same by quarter, and for each floor in one sentence whether it can move, and when.
+years, and for each floor in one sentence whether it can move, and when.
 """
 
 import datetime
@@ -203,58 +203,6 @@ def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
             end_of_life=slot.came.ends,
             is_floor=slot.version == as_of.floors[name],
         )
-
-
-class Quarter(StrictValue, frozen=True, kw_only=True):
-    """Three months of a schedule.
-
-    Of the present quarter `on` is the schedule's day, of any other its first day.
-
-    `floors` are those that the rules have on that day, `proven` those with the moves only that are
-    proven now. The moves that are due already are in the present quarter, any other in the one of
-    its day.
-    """
-
-    begin: datetime.date
-    end: datetime.date
-    on: datetime.date
-    floors: tuple[tuple[Name, Version], ...]
-    proven: tuple[tuple[Name, Version], ...]
-    moves: tuple[ScheduledMove, ...]
-
-    @property
-    def id(self) -> str:
-        return f"{self.begin.year}-q{_number(self.begin)}"
-
-
-def quarters(made: Schedule) -> tuple[Quarter, ...]:
-    return tuple(_quarters(made)) if made.minimums else ()
-
-
-def _quarters(schedule: Schedule) -> Iterator[Quarter]:
-    begin = schedule.day.replace(day=1, month=3 * _number(schedule.day) - 2)
-    while begin <= schedule.until:
-        after = months_later(begin, 3)
-        on = max(begin, schedule.day)
-        then = max(
-            (minimum for minimum in schedule.minimums if minimum.on <= on),
-            key=lambda minimum_versions: minimum_versions.on,
-        )
-        yield Quarter(
-            begin=begin,
-            end=after - DAY,
-            on=on,
-            floors=then.floors,
-            proven=then.proven,
-            moves=tuple(
-                move for move in schedule.moves if begin <= max(move.on, schedule.day) < after
-            ),
-        )
-        begin = after
-
-
-def _number(day: datetime.date) -> int:
-    return (day.month + 2) // 3
 
 
 Prospect = Literal["open", "dated", "runs", "held", "blocked", "settled"]

@@ -1,3 +1,5 @@
+# ruff: noqa: E501
+# mypy: disable-error-code="no-any-return, no-untyped-call"
 """A published site held against its own answers: every sentence that states a number, a range or a
 verdict is read from the HTML as a stranger reads it, and worked out again from the SQLite file and
 the JSON documents. Nothing here imports what writes a page.
@@ -20,9 +22,20 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, NamedTuple
 
-MONTHS = (
-    "January February March April May June July August September October November December".split()
-)
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
 DAY = rf"\d{{1,2}} (?:{'|'.join(MONTHS)}) \d{{4}}"
 WORDS = {
     "decayed": "works only with packages of its time",
@@ -69,12 +82,15 @@ CAUSES = {
 # What a text must have to be a claim.
 STATES = re.compile(
     r"\d|\b(?:works?|fails?|broken|flaky|partly|absent|ruled out|expected to|not tested|declare[sd]?"
-    r"|no answer|install|installs|refused|resolves|no wheel|blocked|held|none)\b"
+    r"|no answer|install|installs|refused|resolves|no wheel|blocked|held|none)\b",
+    re.IGNORECASE,
 )
 RANK = ("works", "partial", "flaky", "broken", "unknown", "infeasible")
-VOID = frozenset("meta link input br img path rect hr source circle".split())
-INLINE = frozenset("a span strong code time em b i option".split())
-SKIPPED = frozenset("script style select textarea pre footer header noscript nav".split())
+VOID = frozenset(["meta", "link", "input", "br", "img", "path", "rect", "hr", "source", "circle"])
+INLINE = frozenset(["a", "span", "strong", "code", "time", "em", "b", "i", "option"])
+SKIPPED = frozenset(
+    ["script", "style", "select", "textarea", "pre", "footer", "header", "noscript", "nav"]
+)
 
 
 class Block(NamedTuple):
@@ -197,7 +213,7 @@ class Site:
         self.by_title = {title: name for name, title in self.titles.items()}
         self.reading: list[Block] = []
 
-    @functools.lru_cache(maxsize=None)  # noqa: B019
+    @functools.cache  # noqa: B019
     def api(self, name: str) -> Any:
         return json.loads((self.folder / "api/v1" / self.matrix / f"{name}.json").read_bytes())
 
@@ -221,7 +237,7 @@ class Site:
             look(self.api(name))
         return sorted(found, key=len, reverse=True)
 
-    @functools.lru_cache(maxsize=None)  # noqa: B019
+    @functools.cache  # noqa: B019
     def at(self, cell: str) -> tuple[str, ...]:
         """The versions of a cell in the order of the axes, from its id."""
         parts = re.split(r"[+@]", cell)[0].split("-")
@@ -373,6 +389,16 @@ class Site:
         return [(v, letter) for v, letter in every if letter != "-"]
 
     @functools.cached_property
+    def sentences(self) -> list[str]:
+        """What the outcomes of all cells mean."""
+        found = {
+            plain(d["sentence"].partition(", at ")[0])
+            for c in self.cells
+            if (d := self.api(f"cells/{c}"))["sentence"]
+        }
+        return sorted(found, key=len, reverse=True)
+
+    @functools.cached_property
     def asked_days(self) -> set[str]:
         return {
             one["on"]
@@ -410,7 +436,7 @@ class Site:
             (
                 x
                 for b in self.reading
-                if b.table == block.table and b.text == block.row
+                if b.table == block.table and b.text == (block.row or block.text)
                 for x in b.links
             ),
             "",
@@ -687,7 +713,7 @@ def answers_of_a_row(site: Site, block: Block, said: Said) -> bool:
         ]
         if cells:
             best[beside] = site.best(cells), min(map(site.rank, cells))
-    told = {}
+    told = dict[str, str]()
     for part in re.finditer(
         rf"{BADGE}: ([\d., to]+?)(?= ?{BADGE.replace('(?P<word>', '(?:')}:|$)", said[2]
     ):
@@ -782,7 +808,7 @@ def summary(site: Site, block: Block, said: Said) -> bool:
     fits = {w.removesuffix(" (smoke)") for w in site.words(cell)}
     return (
         word in fits
-        and (said[2] is None or int(said[2]) == len(tries) and not outcomes)
+        and (said[2] is None or (int(said[2]) == len(tries) and not outcomes))
         and (said[3] is None or int(said[3]) == len(outcomes))
         and (said[4] is None or int(said[4]) == sum("-fail:" not in one for one in outcomes))
         and (said[5] is None or iso(said[5]) == row["latest"])
@@ -840,7 +866,18 @@ def one_capability(site: Site, block: Block, said: Said) -> bool:
 
 @rule(rf"(?:The nearest cell with a better result: )?{SIGN}(.+?): {VERDICT}", "cell")
 def neighbour(site: Site, block: Block, said: Said) -> bool:
-    return styled(site, block, said["word"]) or not block.links
+    cell = linked(site, block)
+    if not cell:
+        here = cell_in(site, block).partition("+")[0]
+        beside = [c for c in (here, f"{here}+dated", f"{here}+relaxed") if c in site.planned]
+        own = [c for c in beside if RECIPES[c.partition("+")[2] or "fresh"] == said[1]]
+        return any(said["word"] in site.words(c) for c in own) or block.head in ("Older", "Newer")
+    about = said[1].removesuffix(f", {recipe(site, cell)}")
+    return said["word"] in site.words(cell) and about in (
+        site.place(cell),
+        recipe(site, cell),
+        *site.at(cell),
+    )
 
 
 @rule(r"(\d+) packages? differs?", "cell compare")
@@ -856,8 +893,8 @@ def package(site: Site, block: Block, said: Said) -> bool:
     """A version in a table of packages that differ: of the page's cell, or of the other one."""
     if block.tag == "th" and not block.head:
         return said[1] in site.ordered(site.subject)
-    if block.tag != "td" or block.head in ("Duration", "Isolation", "Machine"):
-        return block.head != "" and bool(said)
+    if block.tag != "td" or (block.head not in ("Here", "There") and "compare" not in block.path):
+        return False
     if block.path.split("/")[1] == "compare":
         cell = site.representatives.get(block.head, "")
     else:
@@ -881,8 +918,12 @@ def how_many_attempts(site: Site, block: Block, said: Said) -> bool:
 
 @rule(rf"({DAY}), (\d\d:\d\d)", "cell")
 def attempt_at(site: Site, block: Block, said: Said) -> bool:
-    starts = {run["started"][:10] for run in site.runs[cell_in(site, block)]}
-    return iso(said[1]) in starts or any(iso(said[1]) > one for one in starts)
+    at = datetime.datetime.fromisoformat(f"{iso(said[1])}T{said[2]}:59+00:00")
+    for run in site.runs[cell_in(site, block)]:
+        began = datetime.datetime.fromisoformat(run["started"])
+        if began <= at <= began + datetime.timedelta(seconds=run["seconds"] + 3660):
+            return True
+    return False
 
 
 @rule(r"The lock changes (\d+) requirements? that the release publishes", "cell")
@@ -894,17 +935,12 @@ def how_many_lifted(site: Site, block: Block, said: Said) -> bool:
     r"(.+) · (\d+) packages?, each checked by its hash(?: · .+)? · not measured: .+\. The lock file"
 )
 def lock_line(site: Site, block: Block, said: Said) -> bool:
-    cell = next(
-        (
-            part
-            for link in block.links
-            if (part := link.rpartition("/")[2].removesuffix(".txt")) in site.cells
-        ),
-        "",
-    )
+    names = (link.rpartition("/")[2].removesuffix(".txt") for link in block.links)
+    cell = next(name for name in names if name in site.cells)
     text = (site.folder / "lock" / site.matrix / f"{cell}.txt").read_text()
     pins = len(re.findall(r"^[a-z0-9][^ ]*==", text, re.MULTILINE))
-    return 0 < int(said[2]) <= pins
+    platform = site.api(f"cells/{cell}")["commands"]["platform"]
+    return 0 < int(said[2]) <= pins and said[1] == platform
 
 
 @rule(
@@ -931,15 +967,18 @@ def no_neighbour(site: Site, block: Block, said: Said) -> bool:
     )
 
 
-@rule(r"(?:[\d.,]+ (?:s|min)|L\d)", "cell")
+@rule(r"(?:[\d.,]+ (?:s|min)|L\d|[\w-]+-\d[\w-]*)", "cell")
 def of_an_attempt(site: Site, block: Block, said: Said) -> bool:
     runs = site.runs[cell_in(site, block)]
-    if said[0].startswith("L"):
+    if block.head == "Isolation":
         return said[0] in {r["isolation"] for r in runs}
+    if block.head == "Machine":
+        return said[0] in {r["host"] for r in site.api(f"cells/{cell_in(site, block)}")["runs"]}
     value, unit = said[0].split(" ")
     longest = max(r["seconds"] for r in runs)
     return (
-        block.head != "Duration" or float(value) * (60 if unit == "min" else 1) <= longest * 1.3 + 1
+        block.head == "Duration"
+        and float(value) * (60 if unit == "min" else 1) <= longest * 1.3 + 1
     )
 
 
@@ -979,7 +1018,9 @@ def of_a_legend(site: Site, block: Block, said: Said) -> bool:
 @rule(r"(?:Install )?(.+ on Python [\d.]+)")
 def name_of_a_place(site: Site, block: Block, said: Said) -> bool:
     cell = linked(site, block) or (cell_in(site, block) if block.tag in ("h1", "title") else "")
-    return site.place(cell) == said[1] if cell else bool(site.of_place(said[1]))
+    return (
+        site.place(cell) == said[1] if cell else bool(site.of_place(said[1])) and block.tag != "h1"
+    )
 
 
 def tiles(site: Site, text: str) -> dict[str, str] | None:
@@ -995,30 +1036,35 @@ def tiles(site: Site, text: str) -> dict[str, str] | None:
 
 
 def has(site: Site, cell: str, said: str) -> bool:
-    """Whether a cell has the versions that a text names, each perhaps a release of its series."""
+    """Whether a cell has the versions that a text names: those of its axes, or what its lock has."""
     named = tiles(site, said)
     if named is None:
         return False
-    at = {name: site.on(cell, name) for name in named}
-    return all(one == at[name] or one.startswith(f"{at[name]}.") for name, one in named.items())
+    pins = {one["name"]: one["version"] for one in site.api(f"cells/{cell}")["packages"]}
+    return all(
+        one in (site.on(cell, name), pins.get(site.axes[name]["package"]))
+        for name, one in named.items()
+    )
 
 
 @rule(r"(.+ · , .+)", "advise home release")
 def combination(site: Site, block: Block, said: Said) -> bool:
-    """The head of a card: a cell of the card's link is of these versions."""
-    cells = [
-        c for b in site.reading for link in b.links if (c := link.rpartition("/")[2]) in site.cells
-    ]
-    return any(has(site, cell, said[1]) for cell in cells[:12])
+    """The head of a card: the cell of the card is of these versions."""
+    return has(site, site.card(block), said[1])
 
 
 @rule(rf"{BADGE} Tested ({DAY}) on [^:]+?(?:: ({SCORE}))?\.", "advise home")
 def tested_line(site: Site, block: Block, said: Said) -> bool:
     cell = site.card(block)
     row = site.cells[cell]
+    days = {run["started"][:10] for run in site.runs[cell] if run["counts"]}
     return (
         said["word"] in site.words(cell)
+        and iso(said[2]) in days
         and iso(said[2]) <= row["latest"]
+        and said[0]
+        .partition(" on ")[2]
+        .startswith(site.api(f"cells/{cell}")["commands"]["platform"])
         and (said[3] is None or is_score(site, cell, said[3]))
     )
 
@@ -1097,7 +1143,7 @@ def bare_day(site: Site, block: Block, said: Said) -> bool:
 
 @rule(r"((?:[a-zA-Z][\w.-]* [\w.!+]+(?: with | on |, )?)+)", "advise home")
 def install_words(site: Site, block: Block, said: Said) -> bool:
-    return block.head != "Install" or bool(site.row_cells(block))
+    return block.head == "Install" and bool(site.row_cells(block))
 
 
 @rule(
@@ -1112,14 +1158,13 @@ def plain_install_of_a_card(site: Site, block: Block, said: Said) -> bool:
 @rule(r"(?:(\S+(?: \S+)*) )?([\d.]+[\w.]*)", "advise home")
 def version_of_an_axis(site: Site, block: Block, said: Said) -> bool:
     """A version that leads to the page of its answer."""
-    ends = [
-        link.rpartition("/")[2] for link in block.links if "/advise/" in link or "/release/" in link
-    ]
-    cells = [link for link in block.links if "/cell/" in link]
-    return any(end.endswith(said[2]) for end in ends) or any(f"{said[2]}" in one for one in cells)
-
-
-# The page of a release.
+    ends = [link.rpartition("/")[2] for link in block.links]
+    shorts = {a["short"] for a in site.axes.values()}
+    return (
+        said[2] in ends
+        or any(f"{short}{said[2]}" in ends for short in shorts)
+        or (any(said[2] in site.at(end) for end in ends if end in site.cells))
+    )
 
 
 @rule(
@@ -1497,7 +1542,7 @@ def inferred(site: Site, block: Block, said: Said) -> bool:
     return number(said[1]) == sum(row["evidence"] == "inferred" for row in site.planned.values())
 
 
-@rule(rf"(\d+) verdicts? changed so far: .+ (\d+) first results? changed nothing .+", "changes")
+@rule(r"(\d+) verdicts? changed so far: .+ (\d+) first results? changed nothing .+", "changes")
 def how_many_changed(site: Site, block: Block, said: Said) -> bool:
     changes = site.api("changes")
     kinds = Counter(one["kind"] == "new" for one in changes["changes"])
@@ -1662,7 +1707,7 @@ def first_after(site: Site, block: Block, said: Said) -> bool:
     return int(said[1]) == sum(site.tested(cell) and cell not in past for cell in site.cells)
 
 
-@rule(rf"(.+ on Python [\d.]+), .+: (.+) then, (.+) now", "as-of")
+@rule(r"(.+ on Python [\d.]+), .+: (.+) then, (.+) now", "as-of")
 def then_and_now(site: Site, block: Block, said: Said) -> bool:
     cell, day_of = linked(site, block), block.path.split("/")[2]
     kinds = {"works": "works", "broken": "broken", **{v: k for k, v in WORDS.items()}}
@@ -1691,15 +1736,15 @@ def named_by_its_address(site: Site, block: Block, said: Said) -> bool:
         or block.css == "crumbs"
         or (block.tag in ("li", "th", "dd", "p", "td", "div") and bool(block.links))
     )
-    if not is_name or re.search(WORD.replace("works|", ""), block.text):
+    if not is_name or re.search(WORD.replace("works|", "") + r"|\d cells?:|: works", block.text):
         return False
     text = re.sub(DAY, lambda found: iso(found[0]), block.text)
-    addresses = " ".join((block.path, *block.links))
-    own = re.findall(r"\d[\w.!-]*", text.replace("/ ", " "))
+    numbers = re.compile(r"\d+(?:\.\d+)*|(?<=py)\d[\d.]*")
     heads = " ".join(b.text for b in site.reading if b.tag == "h1") if block.tag == "title" else ""
-    return all(one.rstrip(".,") in addresses or one.rstrip(".,") in heads for one in own) and (
-        bool(own) or block.tag in ("title", "h1", "h2")
-    )
+    days = re.sub(DAY, lambda found: iso(found[0]), heads)
+    known = {*numbers.findall(" ".join((block.path, *block.links, days)))}
+    own = numbers.findall(text)
+    return set(own) <= known and (bool(own) or block.tag in ("title", "h1", "h2"))
 
 
 @rule(
@@ -1770,17 +1815,18 @@ def never_run(site: Site, block: Block, said: Said) -> bool:
     "advise",
 )
 def nothing_fits(site: Site, block: Block, said: Said) -> bool:
-    cells = site.at_address(block)
-    proven = [c for c in cells if site.tested(c) and site.rank(c) <= 1]
-    closed = all(site.planned.get(c, {}).get("obstacle") for c in cells if c in site.planned)
-    required = True
-    if said[4]:
-        required = site.api(f"releases/{site.subject}/{said[4]}")["requires_python"] == said[5]
-    lapsed = all(
-        not site.api(f"cells/{c}")["lock_digest"] or site.cells[c]["stale"] or True for c in proven
+    cells, named = site.at_address(block), tiles(site, said[1].replace(" and ", ", "))
+    closed = all(site.planned[c]["obstacle"] for c in cells if c in site.planned)
+    required = (
+        not said[4] or site.api(f"releases/{site.subject}/{said[4]}")["requires_python"] == said[5]
     )
-    named = tiles(site, said[1].replace(" and ", ", "))
-    return required and lapsed and named is not None and (said[2].startswith("no tested") or closed)
+    address = block.path.split("/")[2].split("-")
+    return (
+        required
+        and named is not None
+        and sorted(f"{site.axes[n]['short']}{v}" for n, v in named.items()) == sorted(address)
+        and (said[2].startswith("no tested") or closed)
+    )
 
 
 @rule(r"No tested combination with (\d+) versions of .+", "advise")
@@ -1801,12 +1847,9 @@ def releases_by_verdict(site: Site, block: Block, said: Said) -> bool:
 
 @rule(r"([\d,]+) cells?: (.+)\.", "advise")
 def cells_that_failed(site: Site, block: Block, said: Said) -> bool:
-    outcomes = Counter(
-        site.cells[c]["outcome"]
-        for c in site.at_address(block)
-        if site.tested(c) and "-fail:" in (site.cells[c]["outcome"] or "")
-    )
-    return number(said[1]) <= sum(outcomes.values())
+    tested = [c for c in site.at_address(block) if site.tested(c)]
+    means = [plain(site.api(f"cells/{c}")["sentence"] or "") for c in tested]
+    return number(said[1]) == means.count(plain(said[2]))
 
 
 @rule(r"(Requires Python|Works with .+)?(.+)", "compare")
@@ -1852,13 +1895,14 @@ def no_move(site: Site, block: Block, said: Said) -> bool:
     return all(a == b or "-" in (a, b) for a, b in pairs)
 
 
-@rule(r"(.+) \[?.*", "grid release")
+@rule(r"\S+(?: \d{4})?", "grid release")
 def head_of_a_column(site: Site, block: Block, said: Said) -> bool:
-    """A version and the year in which it came out."""
-    found = re.fullmatch(r"(\S+)(?: (\d{4}))?", block.text)
-    if block.tag != "th" or found is None or not site.others:
+    """A version, and the year in which it came out."""
+    version, _, year = block.text.partition(" ")
+    if block.tag != "th" or not site.others or version not in site.ordered(site.others[0]):
         return False
-    return found[1] in site.ordered(site.others[0])
+    releases = site.api(f"releases/{site.others[0]}/{version}")["releases"]
+    return not year or year in {one["uploaded"][:4] for one in releases if one["uploaded"]}
 
 
 @rule(r"What works with .+ on (?:any Python|Python (\S+?))(?:, .+)?\?", "grid")
@@ -1961,20 +2005,26 @@ def quoted(site: Site, block: Block) -> list[str]:
     cells = {c for link in linking if (c := link.rpartition("/")[2]) in site.cells}
     names += [f"cells/{one}" for one in cells]
     cell = site.card(block) if kind == "advise" or parts[1:] == ["index.html"] else ""
-    names += [f"cells/{c}" for c in {cell, cell and site.card_before(block)} if c]
+    own = (
+        {cell, site.card_before(block)}
+        if kind == "advise" or parts[1:] == ["index.html"]
+        else set()
+    )
+    names += [f"cells/{c}" for c in own if c]
     if kind == "causes":
         first = next((c for b in site.reading if (c := linked(site, b))), "")
-        if parts[2] == "index.html" and block.row:
+        if parts[2] == "index.html":
             first = next((r["id"] for r in site.row_of_cause(block)), "")
         names += [f"cells/{first}"] if first else []
-    return [text for name in names for text in site.strings(name)]
+    more = site.sentences if kind in ("plain", "release") else []
+    return [*more, *(text for name in names for text in site.strings(name))]
 
 
 STANDING = re.compile(
     r"(?:Each root cause once\..*|Causes? of failures|L3 is a sandbox.*|Infrastructure failures never.*|"
     r"Failed runs and failed installations|Ruled out before anything runs.*|Failed when it was tested:|"
     r"What (?:fails|it works with|does not work, and why|blocks the versions asked for|rules out the rest|keeps its lowest Python|to install.*)|"
-    r"works with \S+.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
+    r"works with \S+.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
     r"Where it fails|Drops|Blocked by|must work|declared by the release|only the core of the suite was run|"
     r"Ignored runs.*|No tested cell fails\.|None\.|.*: (?:what do I install|why things do not work|how reliable are the results|what changed|does pip install work|which minimum versions move, and when)\?|"
     r"It is read in this page and never sent.*|The notebook keeps its own Python\..*|with uv|with pip|Is a wheel.*)"
@@ -1982,17 +2032,16 @@ STANDING = re.compile(
 
 
 def read(site: Site, path: str, source: str) -> Iterator[tuple[str, Block, str]]:
-    """Each claim of a page: `read` or `quoted` with the rule, `wrong`, or `unread`."""
-    parts = path.split("/")
-    kind = (
-        "index"
-        if path == "index.html"
-        else "home"
-        if len(parts) == 2 or parts[1:] == ["advise", "index.html"]
-        else parts[1]
-    )
+    """Each claim of a page: `read` with its rule, `quoted`, `wrong` with a rule, or `unread`."""
     site.reading = Reader(path, source).blocks
-    for block in site.reading:
+    return judged(site, path, site.reading)
+
+
+def judged(site: Site, path: str, blocks: list[Block]) -> Iterator[tuple[str, Block, str]]:
+    parts = path.split("/")
+    is_home = len(parts) == 2 or parts[1:] == ["advise", "index.html"]
+    kind = "index" if path == "index.html" else "home" if is_home else parts[1]
+    for block in blocks:
         if not STATES.search(block.text) or STANDING.fullmatch(block.text):
             continue
         tried = [
@@ -2000,7 +2049,7 @@ def read(site: Site, path: str, source: str) -> Iterator[tuple[str, Block, str]]
             for name, pattern, of, check in RULES
             if (not of or kind in of.split(" ")) and (said := pattern.fullmatch(block.text))
         ]
-        good = next((name for name, check, said in tried if check(site, block, said)), "")
+        good = next((name for name, check, said in tried if holds(check, site, block, said)), "")
         if good:
             yield "read", block, good
         elif is_quoted(site, block):
@@ -2008,6 +2057,14 @@ def read(site: Site, path: str, source: str) -> Iterator[tuple[str, Block, str]]
         else:
             forms = [name for name, _, _ in tried if name != "named_by_its_address"]
             yield ("wrong" if forms else "unread"), block, forms[0] if forms else ""
+
+
+def holds(check: Check, site: Site, block: Block, said: Said) -> bool:
+    """Whether a claim is true; what it names is perhaps not there at all."""
+    try:
+        return check(site, block, said)
+    except (LookupError, ValueError, OSError, StopIteration):
+        return False
 
 
 def is_quoted(site: Site, block: Block) -> bool:
@@ -2023,8 +2080,6 @@ def is_quoted(site: Site, block: Block) -> bool:
 
 
 if __name__ == "__main__":
-    import fnmatch
-
     folder, matrix, glob = Path(sys.argv[1]), sys.argv[2], sys.argv[3]
     site, found, seen = Site(folder, matrix), Counter[str](), Counter[tuple[str, str]]()
     for page in sorted(folder.glob(glob)):

@@ -19,7 +19,7 @@ from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.platforms import own_name
 from compat.plan.cell import LANES, RECIPES, Cell, Recipe
 from compat.plan.feasible import Kind
-from compat.results.answer import Answer, by_evidence, representative, representative_of_release
+from compat.results.answer import Answer, representative, representative_of_release
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
 from compat.results.installs import (
@@ -61,7 +61,6 @@ from compat.site.status import (
     NAMES_RECIPE,
     STYLES,
     StatusStyle,
-    cell_state,
     is_admitted,
     place_style,
     style_of,
@@ -323,7 +322,7 @@ def matrix_health(report: MatrixReport) -> Doc:
 
 def reliability(report: MatrixReport) -> Doc:
     known = report.snapshot.known
-    states = Counter(by_evidence(cell_state(e, report.places[place_of(e.cell)]), e) for e in known)
+    states = Counter(style_of(e, report.places[place_of(e.cell)]) for e in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
     ignored = outcomes - Counter(
         outcome for entry in known for run in entry.counted for outcome in run.outcomes
@@ -336,7 +335,7 @@ def reliability(report: MatrixReport) -> Doc:
     dated.sort(key=lambda pair: (pair[0], pair[1].cell.id))
     return Doc(
         health=matrix_health(report),
-        states=[(STYLES[state], states[state]) for state in STYLES if states[state]],
+        states=[(style, states[style]) for style in STYLES.values() if states[style]],
         runs=sum(len(entry.runs) for entry in known),
         attempts=outcomes.total(),
         spurious=trouble.most_common(),
