@@ -396,7 +396,11 @@ class Site:
             for c in self.cells
             if (d := self.api(f"cells/{c}"))["sentence"]
         }
-        return sorted(found, key=len, reverse=True)
+        return sorted(found - {""}, key=len, reverse=True)
+
+    @functools.cached_property
+    def names_of_packages(self) -> set[str]:
+        return {one["name"] for c in self.cells for one in self.api(f"cells/{c}")["packages"]}
 
     @functools.cached_property
     def asked_days(self) -> set[str]:
@@ -422,6 +426,13 @@ class Site:
     def cause_of(outcome: str) -> str:
         """An outcome without the line of a file."""
         return re.sub(r"; at [^)]*\)$", ")", outcome)
+
+    @functools.cached_property
+    def causes(self) -> set[str]:
+        every = [o for runs in self.runs.values() for r in runs for o in attempts(r["outcome"])]
+        return {self.cause_of(o) for o in every} | {
+            self.cause_of(r["outcome"] or "") for r in self.cells.values()
+        }
 
     def by_cause(self, outcome: str) -> list[dict[str, Any]]:
         return [
@@ -454,7 +465,7 @@ class Site:
             self.cells[c]
             for c, r in self.runs.items()
             if self.cells[c]["verdict"] == "unknown"
-            and self.cause_of(r[-1]["outcome"].split(" ")[-1]) == outcome
+            and self.cause_of(attempts(r[-1]["outcome"])[-1]) == outcome
         ]
 
     def plain_words(self, cell: str) -> set[str]:
@@ -489,6 +500,11 @@ class Site:
         after = self.reading[self.reading.index(block) :]
         links = (link for one in after for link in one.links if "/cell/" in link)
         return next((c for link in links if (c := link.rpartition("/")[2]) in self.cells), "")
+
+    @functools.lru_cache(maxsize=16)  # noqa: B019
+    def pool(self, names: tuple[str, ...], with_sentences: bool) -> list[str]:
+        found = {text for name in names for text in self.strings(name)}
+        return sorted(found | {*(self.sentences if with_sentences else ())}, key=len, reverse=True)
 
     def same_row(self, block: Block, head: str) -> Block | None:
         at = self.reading.index(block)
@@ -563,6 +579,11 @@ class Site:
                 return None
             found |= {*every[every.index(first) : every.index(last or first) + 1]}
         return found
+
+
+def attempts(text: str) -> list[str]:
+    """The outcomes of a run, which may have spaces of their own."""
+    return re.split(r" (?=(?:plan|lock|install|import|collect|test)-fail:|pass(?: |$))", text)
 
 
 def iso(day: str) -> str:
@@ -648,7 +669,7 @@ def number(text: str) -> int:
 
 def counted(site: Site, cell: str) -> list[str]:
     """The outcomes of the attempts of a cell that count."""
-    return [one for run in site.runs[cell] if run["counts"] for one in run["outcome"].split(" ")]
+    return [one for run in site.runs[cell] if run["counts"] for one in attempts(run["outcome"])]
 
 
 def recipe(site: Site, cell: str) -> str:
@@ -803,7 +824,7 @@ def summary(site: Site, block: Block, said: Said) -> bool:
     cell = cell_in(site, block)
     row, runs = site.cells[cell], site.runs[cell]
     word = next((word for start, word in SENTENCES.items() if said[1].startswith(start)), "?")
-    tries = [one for run in runs for one in run["outcome"].split(" ")]
+    tries = [one for run in runs for one in attempts(run["outcome"])]
     outcomes = counted(site, cell)
     fits = {w.removesuffix(" (smoke)") for w in site.words(cell)}
     return (
@@ -891,8 +912,8 @@ def how_many_differ(site: Site, block: Block, said: Said) -> bool:
 @rule(r"([\w.!+-]+|not installed)", "cell compare")
 def package(site: Site, block: Block, said: Said) -> bool:
     """A version in a table of packages that differ: of the page's cell, or of the other one."""
-    if block.tag == "th" and not block.head:
-        return said[1] in site.ordered(site.subject)
+    if block.tag == "th":
+        return said[1] in site.ordered(site.subject) or said[1] in site.names_of_packages
     if block.tag != "td" or (block.head not in ("Here", "There") and "compare" not in block.path):
         return False
     if block.path.split("/")[1] == "compare":
@@ -912,7 +933,7 @@ def package(site: Site, block: Block, said: Said) -> bool:
 
 @rule(r"(\d+) attempts?, newest first", "cell")
 def how_many_attempts(site: Site, block: Block, said: Said) -> bool:
-    tries = [one for run in site.runs[cell_in(site, block)] for one in run["outcome"].split(" ")]
+    tries = [one for run in site.runs[cell_in(site, block)] for one in attempts(run["outcome"])]
     return int(said[1]) == len(tries)
 
 
@@ -1174,6 +1195,8 @@ def version_of_an_axis(site: Site, block: Block, said: Said) -> bool:
 def spoken(site: Site, block: Block, said: Said) -> bool:
     cell, version = linked(site, block), block.path.split("/")[2]
     every = [c for c in site.cells if site.on(c, site.subject) == version and site.tested(c)]
+    whole = [c for c in every if site.cells[c]["evidence"] == "tested"]
+    every = whole if any(site.rank(c) <= 1 for c in whole) else every
     none_works = "No tested" in block.text
     return (
         site.place(cell) == said[1]
@@ -1294,7 +1317,7 @@ def plain_install(site: Site, block: Block, said: Said) -> bool:
     named = site.index["title"] and {p["title"]: p["name"] for p in site.platforms}
     if block.path.split("/")[1] == "release":
         version = block.path.split("/")[2]
-        where, _, pythons = block.row.rpartition("Python ")
+        where, _, pythons = re.sub(r" and \d+ more$", "", block.row).rpartition("Python ")
         every = site.ordered(site.python)
         platform = named.get(where.rstrip(", "))
         on = (
@@ -1335,8 +1358,14 @@ def plain_install(site: Site, block: Block, said: Said) -> bool:
 )
 def resolver_answers(site: Site, block: Block, said: Said) -> bool:
     installs = site.api("plain-installs")["installs"]
-    days = [one["on"] for one in installs if one["ground"] != "run" and one["on"]]
-    return int(said[2]) == len(installs) and (said[3] is None or iso(said[3]) in days)
+    days = [one["on"] for one in installs if one["on"]]
+    asked = sum(one["ground"] == "asked" for one in installs)
+    dated = sum(one["on"] is not None for one in installs)
+    return (
+        int(said[2]) == len(installs)
+        and asked <= int(said[1]) <= max(dated, asked)
+        and (said[3] is None or iso(said[3]) in days)
+    )
 
 
 @rule(r"(\d+) reasons?, with the releases", "plain")
@@ -1508,7 +1537,7 @@ def cells_of_a_cause(site: Site, block: Block, said: Said) -> bool:
     rows = site.by_cause(outcome)
     if not rows:  # undecided: the last attempt of cells without a verdict
         return number(said[1]) == sum(
-            site.cause_of((r[-1]["outcome"].split(" ") or [""])[-1]) == outcome
+            site.cause_of(attempts(r[-1]["outcome"])[-1]) == outcome
             for c, r in site.runs.items()
             if site.cells[c]["verdict"] == "unknown"
         )
@@ -1593,7 +1622,7 @@ def health(site: Site, block: Block, said: Said) -> bool:
     words = {"tested": "tested", "ruled out before any run": "ruled_out", "inferred from tested neighbours": "expected",
              "known to fail without a run": "refused", "undecided after a run": "undecided"}  # fmt: skip
     own = {
-        "tested": sum(map(site.tested, site.cells)),
+        "tested": sum(map(site.tested, site.planned)),
         "ruled_out": sum(
             r["obstacle"] is not None and not site.tested(c) and r["evidence"] != "asked"
             for c, r in site.planned.items()
@@ -1611,7 +1640,7 @@ def health(site: Site, block: Block, said: Said) -> bool:
         number(said[1]) == len(site.planned)
         and (iso(said[3]), iso(said[4])) == (max(latest), min(latest))
         and int(said[5]) == sum(r["verdict"] == "flaky" for r in rows)
-        and int(said[6]) == sum(bool(r["stale"]) for r in rows)
+        and int(said[6]) == sum(bool(r["stale"]) for c, r in site.cells.items() if site.tested(c))
     )
 
 
@@ -1625,14 +1654,14 @@ def figure(site: Site, block: Block, said: Said) -> bool:
     own = {
         "runs kept": sum(map(len, site.runs.values())),
         "attempts in them": sum(
-            len(r["outcome"].split(" ")) for runs in site.runs.values() for r in runs
+            len(attempts(r["outcome"])) for runs in site.runs.values() for r in runs
         ),
         "flaky": sum(r["verdict"] == "flaky" for r in known.values()),
-        "to be tested again": sum(bool(r["stale"]) for r in known.values()),
+        "to be tested again": sum(bool(r["stale"]) for c, r in known.items() if site.tested(c)),
         "undecided after a run": site.index["counts"]["undecided"],
         "cells ruled out before any run": site.index["counts"]["ruled_out"],
         "cells that could run and have no verdict": len(site.planned)
-        - sum(map(site.tested, known))
+        - sum(map(site.tested, site.planned))
         - site.index["counts"]["ruled_out"],
     }
     if label:
@@ -1667,14 +1696,14 @@ def ignored(site: Site, block: Block, said: Said) -> bool:
         o.partition("(")[0]
         for runs in site.runs.values()
         for r in runs
-        for o in r["outcome"].split(" ")
+        for o in attempts(r["outcome"])
     )
     counting = Counter(
         o.partition("(")[0]
         for runs in site.runs.values()
         for r in runs
         if r["counts"]
-        for o in r["outcome"].split(" ")
+        for o in attempts(r["outcome"])
     )
     return (
         0 < number(said[2]) <= every[said[1]]
@@ -1942,11 +1971,20 @@ def support(site: Site, block: Block, said: Said) -> bool:
     return not bars or (told <= days and floor == any(bar["is_floor"] for bar in own))
 
 
-@rule(r"(?:Python )?([\d., and to]+)|L\d|(.+), Python ([\d., and]+)", "release reliability plain")
+@rule(
+    r"(?:Python )?([\d., and to]+)|L\d|(.+), Python ([\d., and]+?(?: and \d+ more)?)",
+    "release reliability plain",
+)
 def head_of_a_row(site: Site, block: Block, said: Said) -> bool:
     text = said[1] or said[3]
-    pythons = re.split(r", | and | to ", text) if text else []
-    return block.tag == "th" and all(one in site.ordered(site.python) for one in pythons)
+    pythons = re.split(r", | and | to ", re.sub(r" and \d+ more$", "", text)) if text else []
+    return block.tag == "th" and (
+        all(one in site.ordered(site.python) for one in pythons)
+        or (
+            block.path.split("/")[1] == "plain"
+            and site.spread(block.text, site.subject) is not None
+        )
+    )
 
 
 REASONS = {
@@ -1973,13 +2011,198 @@ def reason(site: Site, block: Block, said: Said) -> bool:
     return bool(word) and word in own and (said[2] is None or iso(said[2]) in site.asked_days)
 
 
+@rule(
+    r"No release installs on (.+?)\. Use the Docker tab, or Colab\. Both run .+\.|Not tested on (.+?)\. .+",
+    "advise",
+)
+def elsewhere(site: Site, block: Block, said: Said) -> bool:
+    platform = next(p["name"] for p in site.platforms if p["title"] == (said[1] or said[2]))
+    states = {r["state"] for r in site.elsewhere if r["platform"] == platform}
+    return bool(states & {"resolves", "by-metadata", "works"}) == bool(said[2])
+
+
+@rule(
+    r"(no tested combination works|no release can be installed with it|not supported: .+?)(?:; (\S+) (\S+) requires Python (\S+))?",
+    "advise home",
+)
+def nothing_in_a_row(site: Site, block: Block, said: Said) -> bool:
+    required = (
+        not said[3] or site.api(f"releases/{site.subject}/{said[3]}")["requires_python"] == said[4]
+    )
+    return block.tag == "td" and required
+
+
+@rule(
+    r"(\d+) more releases? of \S+ (?:was|were) not tested on (?:Python (\S+)|all Pythons), and cannot be installed there as published\.",
+    "grid",
+)
+def hidden(site: Site, block: Block, said: Said) -> bool:
+    """What has no row on the page: none of it was tested there."""
+    at = [c for c in {**site.planned, **site.cells} if said[2] in (None, site.on(c, site.python))]
+    every = {site.on(c, site.subject) for c in at}
+    rows = {
+        b.text
+        for b in site.reading
+        if b.tag == "th" and any("/release/" in link for link in b.links)
+    }
+    tested = {site.on(c, site.subject) for c in at if site.tested(c)}
+    return int(said[1]) == len(every - rows) and tested <= rows
+
+
+@rule(r"((?:plan|lock|install|import|collect|test)-fail:.+)", "causes")
+def outcome_of_a_cause(site: Site, block: Block, said: Said) -> bool:
+    return block.text in site.causes
+
+
+@rule(r"(.+?)…", "causes")
+def title_of_a_cause(site: Site, block: Block, said: Said) -> bool:
+    heads = [b.text for b in site.reading if b.tag == "h1"]
+    return block.tag == "title" and heads[0].startswith(said[1])
+
+
+@rule(r"(.+?\.)(?: known)?", "causes")
+def name_of_a_cause(site: Site, block: Block, said: Said) -> bool:
+    """A cause in the table is called as on its own page."""
+    if block.tag != "th" or not block.links:
+        return False
+    path = f"{block.links[0]}/index.html"
+    blocks = Reader(path, (site.folder / path).read_text(encoding="utf-8")).blocks
+    return next(b.text for b in blocks if b.tag == "h1") == said[1] and bool(
+        site.row_of_cause(block)
+    )
+
+
+@rule(
+    r"Audited: of (\d+) inferred cells asked on (.+?), (\d+) agree; at (\d+) % at most ([\d.]+) % are wrong\.",
+    "causes",
+)
+def audited(site: Site, block: Block, said: Said) -> bool:
+    return int(said[3]) <= int(said[1]) and iso(said[2]) <= site.index["day"]
+
+
+@rule(
+    r"(?:No set of packages satisfies it: )?[Tt]he package index has no (?:wheel of )?(\S+?)(?: for this Python)?\. Asked on (.+)\.",
+    "release plain",
+)
+def index_lacks(site: Site, block: Block, said: Said) -> bool:
+    rows = site.api("plain-installs")["installs"]
+    on_release = block.path.split("/")[2] if block.path.split("/")[1] == "release" else None
+    return any(
+        r["outcome"] == f"lock-fail:no-artifact({said[1]})"
+        and r["on"] == iso(said[2])
+        and on_release in (None, r["release"])
+        for r in rows
+    )
+
+
+@rule(r"(\S+?):(\d+): (.+)|and (\d+) more (.+)", "release")
+def place_of_a_need(site: Site, block: Block, said: Said) -> bool:
+    version = block.path.split("/")[2]
+    floor = next(f for f in site.api("floors")["python"] if f["release"] == version)
+    needs = [g for g in floor["needs"] or [] if g["series"] == floor["series"]]
+    if said[4]:
+        return int(said[4]) in {g["places"] - len(g["first"]) for g in needs}
+    return any((p["file"], p["line"], plain(p["feature"])) == (said[1], int(said[2]), plain(said[3]))
+               for g in needs for p in g["first"])  # fmt: skip
+
+
+def bars(site: Site, name: str) -> list[dict[str, Any]]:
+    label, _, version = name.rpartition(" ")
+    return [
+        b
+        for b in site.api("schedule")["bars"]
+        if site.axes[b["axis"]]["label"] == label and b["version"] == version
+    ]
+
+
+@rule(
+    rf"(.+ \S+): (?:in its window until ({DAY})|its window has no end yet)(?:, upstream support until ({DAY}))?",
+    "roadmap",
+)
+def bar(site: Site, block: Block, said: Said) -> bool:
+    told = (said[2] and iso(said[2]), said[3] and iso(said[3]))
+    return any((b["until"], b["end_of_life"]) == told for b in bars(site, said[1]))
+
+
+@rule(rf"({DAY})", "roadmap")
+def day_of_a_bar(site: Site, block: Block, said: Said) -> bool:
+    key = {"released": "released", "window ends": "until", "upstream support ends": "end_of_life"}[
+        block.head
+    ]
+    return any(b[key] == iso(said[1]) for b in bars(site, block.row))
+
+
+@rule(r"(\S+ \S+)|\d{4}", "roadmap")
+def name_of_a_bar(site: Site, block: Block, said: Said) -> bool:
+    if block.tag in ("text", "th", "summary"):
+        return not said[1] or bool(bars(site, said[1]))
+    moves = site.api("schedule")["moves"]
+    return block.tag == "td" and said[1] in {f"{m['package']} {m['before']}" for m in moves}
+
+
+@rule(rf"({DAY}) (due|announced|planned)", "roadmap")
+def day_of_a_move(site: Site, block: Block, said: Said) -> bool:
+    return any(
+        (m["on"], m["state"]) == (iso(said[1]), said[2]) for m in site.api("schedule")["moves"]
+    )
+
+
+@rule(r"([\d.]+)", "roadmap")
+def target_of_a_move(site: Site, block: Block, said: Said) -> bool:
+    return block.head == "To" and said[1] in {m["to"] for m in site.api("schedule")["moves"]}
+
+
+@rule(r"(\S+) (\S+) → (\S+) (open|dated|runs|held|blocked|settled)(?: (.+))?", "roadmap")
+def outlook(site: Site, block: Block, said: Said) -> bool:
+    return any(
+        (o["package"], o["floor"], o["to"], o["prospect"], plain(o["because"]))
+        == (*said.groups()[:4], plain(said[5] or ""))
+        for o in site.api("proposals")["outlooks"]
+    )
+
+
+@rule(r"(.+? [\w.!]+(?:, [\w.]+)*(?: \(releases? .+\))?)(?:; .+)?\.?", "roadmap proposals")
+def affected(site: Site, block: Block, said: Said) -> bool:
+    moves = [*site.api("schedule")["moves"], *site.api("proposals")["proposals"]]
+    known = json.dumps([(m["lost"], m.get("gained")) for m in moves])
+    return (block.head == "Drops" or block.tag == "li") and all(
+        f'"{one}"' in known for one in re.findall(r"\d+(?:\.\d+)*", block.text)
+    )
+
+
+@rule(r"(?:Evidence )?(?:(\d+) of (\d+) cells? supports? it|No cell tests it)", "proposals")
+def evidence(site: Site, block: Block, said: Said) -> bool:
+    one = next(p for p in site.api("proposals")["proposals"] if p["id"] == block.path.split("/")[2])
+    proofs = one["evidence"]
+    return not said[1] or (int(said[1]), int(said[2])) == (
+        sum(p["supports"] for p in proofs),
+        len(proofs),
+    )
+
+
+@rule(rf"(open|waiting) (.+?)(?: Earliest with a release after ({DAY})\.)?", "proposals roadmap")
+def state_of_a_proposal(site: Site, block: Block, said: Said) -> bool:
+    one = next(p for p in site.api("proposals")["proposals"] if p["id"] == block.path.split("/")[2])
+    because = plain(one["because"] if one["open"] else one["objections"][0]["because"])
+    return (
+        (said[1] == "open") == one["open"]
+        and plain(said[2]) == because
+        and ((said[3] and iso(said[3])) == one["earliest"])
+    )
+
+
 def quoted(site: Site, block: Block) -> list[str]:
     """The texts of the documents of what a page is about."""
     parts = block.path.split("/")
     kind = parts[1] if parts[1:] else ""
     names = {
         "cell": [f"cells/{parts[2]}"] if parts[2:] else [],
-        "release": [f"releases/{site.subject}/{parts[2]}", "floors", "plain-installs"]
+        "release": [
+            f"releases/{site.subject}/{parts[2]}",
+            "floors",
+            "plain-installs",
+            "platform-installs",
+        ]
         if parts[2:]
         else [],
         "cap": [f"capabilities/{parts[2]}"] if parts[3:] else [],
@@ -2015,16 +2238,27 @@ def quoted(site: Site, block: Block) -> list[str]:
         first = next((c for b in site.reading if (c := linked(site, b))), "")
         if parts[2] == "index.html":
             first = next((r["id"] for r in site.row_of_cause(block)), "")
-        names += [f"cells/{first}"] if first else []
-    more = site.sentences if kind in ("plain", "release") else []
-    return [*more, *(text for name in names for text in site.strings(name))]
+        of_cause = (
+            {c for b in site.reading if (c := linked(site, b))}
+            if not first or parts[2] != "index.html"
+            else {first}
+        )
+        names += [f"cells/{one}" for one in sorted(of_cause)[:40]]
+    if kind == "release":
+        version = parts[2]
+        names += [
+            f"cells/{c}"
+            for c in site.cells
+            if site.on(c, site.subject) == version and "Caution" in block.text
+        ]
+    return site.pool(tuple(dict.fromkeys(names)), kind in ("plain", "release"))
 
 
 STANDING = re.compile(
     r"(?:Each root cause once\..*|Causes? of failures|L3 is a sandbox.*|Infrastructure failures never.*|"
     r"Failed runs and failed installations|Ruled out before anything runs.*|Failed when it was tested:|"
     r"What (?:fails|it works with|does not work, and why|blocks the versions asked for|rules out the rest|keeps its lowest Python|to install.*)|"
-    r"works with \S+.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
+    r"works with \S+.*|By Python version, on .+|How many downloads a move.*|How long each version.*|nothing: ✓.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
     r"Where it fails|Drops|Blocked by|must work|declared by the release|only the core of the suite was run|"
     r"Ignored runs.*|No tested cell fails\.|None\.|.*: (?:what do I install|why things do not work|how reliable are the results|what changed|does pip install work|which minimum versions move, and when)\?|"
     r"It is read in this page and never sent.*|The notebook keeps its own Python\..*|with uv|with pip|Is a wheel.*)"
@@ -2076,6 +2310,7 @@ def is_quoted(site: Site, block: Block) -> bool:
         lambda d: "" if d[1] in site.asked_days else d[0],
         left,
     )
+    left = re.sub(r"(?: known|[. ]*(?:declared|by metadata|locked)[. ]*)$", "", left)
     return not STATES.search(left)
 
 

@@ -312,7 +312,7 @@ def matrix_health(report: MatrixReport) -> Doc:
     return Doc(
         cells=cell_count(report.snapshot),
         flaky=sum(entry.kind == "flaky" for entry in known),
-        stale=sum(entry.stale for entry in known),
+        stale=sum(entry.stale and entry.is_tested for entry in known),
         newest=newest,
         oldest=min(latest, default=None),
         is_quiet=newest is not None and (present.day - newest).days > present.fresh_days,
