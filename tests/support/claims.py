@@ -461,12 +461,9 @@ class Site:
             ),
             "",
         )
-        return self.by_cause(outcome) or [
-            self.cells[c]
-            for c, r in self.runs.items()
-            if self.cells[c]["verdict"] == "unknown"
-            and self.cause_of(attempts(r[-1]["outcome"])[-1]) == outcome
-        ]
+        cells = [c for b in Reader(f"{link}/index.html", text).blocks if (c := linked(self, b))]
+        own = [self.cells[c] for c in cells if self.cells[c]["verdict"] == "unknown"]
+        return own if "/undecided-" in link else self.by_cause(outcome)
 
     def plain_words(self, cell: str) -> set[str]:
         """As `words`, without a look at other cells of the place."""
@@ -1358,13 +1355,10 @@ def plain_install(site: Site, block: Block, said: Said) -> bool:
 )
 def resolver_answers(site: Site, block: Block, said: Said) -> bool:
     installs = site.api("plain-installs")["installs"]
-    days = [one["on"] for one in installs if one["on"]]
-    asked = sum(one["ground"] == "asked" for one in installs)
-    dated = sum(one["on"] is not None for one in installs)
-    return (
-        int(said[2]) == len(installs)
-        and asked <= int(said[1]) <= max(dated, asked)
-        and (said[3] is None or iso(said[3]) in days)
+    days = [one["on"] for one in installs if one["ground"] == "resolver"]
+    newest = max(days, default=None)
+    return (int(said[1]), int(said[2])) == (len(days), len(installs)) and (
+        (said[3] and iso(said[3])) == newest
     )
 
 
@@ -1535,12 +1529,14 @@ def and_more(site: Site, block: Block, said: Said) -> bool:
 def cells_of_a_cause(site: Site, block: Block, said: Said) -> bool:
     outcome = next((b.text for b in site.reading if b.tag == "p" and "-fail:" in b.text), "")
     rows = site.by_cause(outcome)
-    if not rows:  # undecided: the last attempt of cells without a verdict
-        return number(said[1]) == sum(
-            site.cause_of(attempts(r[-1]["outcome"])[-1]) == outcome
-            for c, r in site.runs.items()
-            if site.cells[c]["verdict"] == "unknown"
-        )
+    if "/undecided-" in block.path:  # what the newest attempts of cells without a verdict say
+        rows = [site.cells[c] for b in site.reading if (c := linked(site, b))]
+        for row in rows:
+            every = {
+                site.cause_of(o) for run in site.runs[row["id"]] for o in attempts(run["outcome"])
+            }
+            if row["verdict"] != "unknown" or outcome not in every:
+                return False
     days = [row["since"] for row in rows if row["since"]]
     releases = {site.on(row["id"], site.subject) for row in rows}
     return (
@@ -2026,10 +2022,11 @@ def elsewhere(site: Site, block: Block, said: Said) -> bool:
     "advise home",
 )
 def nothing_in_a_row(site: Site, block: Block, said: Said) -> bool:
-    required = (
-        not said[3] or site.api(f"releases/{site.subject}/{said[3]}")["requires_python"] == said[4]
+    own = [v for v in site.ordered(site.subject) if f"{said[3]}.".startswith(f"{v}.")]
+    documents = [site.api(f"releases/{site.subject}/{v}") for v in own]
+    return block.tag == "td" and (
+        not said[3] or said[4] in {d["requires_python"] for d in documents}
     )
-    return block.tag == "td" and required
 
 
 @rule(
@@ -2191,6 +2188,98 @@ def state_of_a_proposal(site: Site, block: Block, said: Said) -> bool:
     )
 
 
+def chart_values(site: Site, block: Block) -> list[tuple[str, float]]:
+    """The releases and the values of the table that belongs to a chart."""
+    later = site.reading[site.reading.index(block) :]
+    table = next(b.table for b in later if b.tag == "th" and b.text == "release")
+    cells = [
+        b
+        for b in site.reading
+        if b.table == table and b.tag == "td" and b.head not in ("measured in", "on")
+    ]
+    return [(b.row, float(b.text.split(" ")[0].replace(",", ""))) for b in cells]
+
+
+def middle(values: list[float]) -> float:
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+@rule(r"(.+) is ([\d.e+]+) times (faster|slower|lower|higher) from (\S+) on", "charts")
+def story(site: Site, block: Block, said: Said) -> bool:
+    """What a chart is headed, by the medians of its own table."""
+    values = chart_values(site, block)
+    at = [release for release, _ in values].index(said[4])
+    before, after = (middle([v for _, v in part]) for part in (values[:at], values[at:]))
+    ratio = max(before, after) / min(before, after)
+    falls = after < before
+    return falls == (said[3] in ("faster", "lower")) and abs(ratio / float(said[2]) - 1) < 0.06
+
+
+@rule(r"(\S+): ([\d.,e+-]+)( \S+)?", "charts")
+def dot(site: Site, block: Block, said: Said) -> bool:
+    return (said[1], float(said[2].replace(",", ""))) in chart_values(site, block)
+
+
+@rule(r"(\S+) to (\S+): ([\d.e+-]+) to ([\d.e+-]+)", "charts")
+def band(site: Site, block: Block, said: Said) -> bool:
+    values = chart_values(site, block)
+    every = [release for release, _ in values]
+    inside = sorted(v for _, v in values[every.index(said[1]) : every.index(said[2]) + 1])
+    low, high = inside[len(inside) // 4], inside[3 * (len(inside) - 1) // 4]
+    return abs(low / float(said[3]) - 1) < 0.001 and abs(high / float(said[4]) - 1) < 0.001
+
+
+@rule(r"([\d.,e+-]+) (\S+)", "charts")
+def value_of_a_chart(site: Site, block: Block, said: Said) -> bool:
+    """A value in a table of a chart is a metric of the cell that its row names."""
+    rest = [b for b in site.reading if b.table == block.table and b.row == block.row]
+    cell = next((b.text for b in rest if b.head == "measured in"), "")
+    if not cell:
+        return block.tag == "text" and not block.row
+    return any(
+        f"{one['value']:,.4g} {one['unit']}" == block.text
+        for one in site.api(f"cells/{cell}")["metrics"]
+    )
+
+
+@rule(r"\S+", "charts")
+def axis_of_a_chart(site: Site, block: Block, said: Said) -> bool:
+    text = said[0]
+    return text in site.cells or text in site.ordered(site.subject) or block.tag in ("text", "th")
+
+
+@rule(
+    r"(?:No clear change: .+|.+, as measured in the representative cell.+|Only a change that a rank test shows.+)",
+    "charts",
+)
+def about_a_chart(site: Site, block: Block, said: Said) -> bool:
+    host = re.search(r"one class of machine: ([\w.-]+?)\.?$", block.text)
+    return host is None or any(
+        r["host"] == host[1] for c in site.cells for r in site.api(f"cells/{c}")["runs"]
+    )
+
+
+@rule(r"[a-z0-9 ]+", "compare cell")
+def name_of_a_metric(site: Site, block: Block, said: Said) -> bool:
+    return block.tag == "th" and any(b.row == block.text and b.head != "" for b in site.reading)
+
+
+@rule(r".+", "cap compare home advise")
+def name_of_a_capability(site: Site, block: Block, said: Said) -> bool:
+    return block.text in site.by_title and bool(block.links)
+
+
+@rule(r".+", "cell")
+def what_works(site: Site, block: Block, said: Said) -> bool:
+    """The names of all that works in a cell."""
+    cell = cell_in(site, block)
+    names = [name for name in site.asked if site.letter(cell, name) == "y"]
+    return block.tag == "p" and sorted(block.text.split(" · ")) == sorted(
+        site.titles[n] for n in names
+    )
+
+
 def quoted(site: Site, block: Block) -> list[str]:
     """The texts of the documents of what a page is about."""
     parts = block.path.split("/")
@@ -2258,7 +2347,7 @@ STANDING = re.compile(
     r"(?:Each root cause once\..*|Causes? of failures|L3 is a sandbox.*|Infrastructure failures never.*|"
     r"Failed runs and failed installations|Ruled out before anything runs.*|Failed when it was tested:|"
     r"What (?:fails|it works with|does not work, and why|blocks the versions asked for|rules out the rest|keeps its lowest Python|to install.*)|"
-    r"works with \S+.*|By Python version, on .+|How many downloads a move.*|How long each version.*|nothing: ✓.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
+    r"runs code at the interpreter's start: .*|RECORD does not fit.*|left out, as it belongs.*|works with \S+.*|flaky|By Python version, on .+|How many downloads a move.*|How long each version.*|nothing: ✓.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
     r"Where it fails|Drops|Blocked by|must work|declared by the release|only the core of the suite was run|"
     r"Ignored runs.*|No tested cell fails\.|None\.|.*: (?:what do I install|why things do not work|how reliable are the results|what changed|does pip install work|which minimum versions move, and when)\?|"
     r"It is read in this page and never sent.*|The notebook keeps its own Python\..*|with uv|with pip|Is a wheel.*)"

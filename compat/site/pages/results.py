@@ -362,7 +362,7 @@ def plain_page(report: MatrixReport) -> Doc:
         else:
             rows.append(([release], states, answers))
     counts = Counter(state for _, states, _ in rows for state in states)
-    days = [snapshot.plain[i.cell].on for i in installs if i.cell in snapshot.plain]
+    days = [i.on for i in installs if i.ground == "resolver" and i.on is not None]
     return Doc(
         package=matrix.subject_axis.package,
         own=platform_title(own_name(matrix.platform)),
