@@ -369,6 +369,7 @@
     const { compare: api, home, axis } = form.dataset;
     const labels = form.dataset.labels.split("|").map((pair) => pair.split("="));
     const words = { yes: "works", no: "fails", absent: "is absent" };
+    const states = { relaxed: "works with changed dependency pins", decayed: "works only with packages of its time", partial: "partly works", unknown: "not tested", infeasible: "ruled out" };
     const sideOf = async (name) => {
       const release = name.includes("-") ? null : await json(`${api}releases/${axis}/${coded(name)}.json`);
       const id = release ? release.representative : name;
@@ -398,7 +399,7 @@
     const differing = (one, other) => [...new Set([...one.keys(), ...other.keys()])].sort().filter((name) => one.get(name) !== other.get(name));
     const show = async () => {
       const [from, to] = await Promise.all(fields.map((field) => sideOf(field.value)));
-      const rows = [["Compared cell", ...[from, to].map(({ cell }) => (cell ? cell.id : "no suite ran"))], ["Verdict", ...[from, to].map(({ cell }) => (cell ? `${cell.state}${cell.score.words ? `: ${cell.score.words}` : ""}` : ""))]];
+      const rows = [["Compared cell", ...[from, to].map(({ cell }) => (cell ? cell.id : "no suite ran"))], ["Verdict", ...[from, to].map(({ cell }) => (cell ? `${states[cell.state] || cell.state}${cell.score.words ? `: ${cell.score.words}` : ""}` : ""))]];
       if (from.release && to.release) rows.unshift(["Requires Python", from.release.requires_python || "any", to.release.requires_python || "any"], ...labels.map(([name, label]) => [`Works with ${label}`, works(from, name), works(to, name)]));
       const parts = [table(["Side by side", from.name, to.name], rows)];
       if (from.cell && to.cell) {
@@ -417,7 +418,10 @@
         const pins = (side) => new Map(side.cell.packages.map((one) => [one.name, one.version]));
         const [old, fresh] = [pins(from), pins(to)];
         parts.push(make("h2", "Measurements"), table(["Measured", from.name, to.name], [...here].filter(([name]) => there.has(name)).map(([name, value]) => [name.replaceAll("_", " "), value, there.get(name)])));
-        parts.push(make("h2", "Packages that differ"), table(["Package", from.name, to.name], differing(old, fresh).map((name) => [name, old.get(name) || "not installed", fresh.get(name) || "not installed"])));
+        const changed = differing(old, fresh);
+        const more = make("details", "");
+        more.append(make("summary", `${changed.length} ${changed.length === 1 ? "package differs" : "packages differ"}`), table(["Package", from.name, to.name], changed.map((name) => [name, old.get(name) || "not installed", fresh.get(name) || "not installed"])));
+        parts.push(make("h2", "Packages"), more);
       }
       place.replaceChildren(...parts);
       spoken.textContent = "";
