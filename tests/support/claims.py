@@ -2284,6 +2284,24 @@ def what_works(site: Site, block: Block, said: Said) -> bool:
     )
 
 
+@rule(
+    r"(.+\.) (\d+) (?:.+?) in (\d+) files? would need Python (\S+) \((.+?):(\d+): .+\), but what the suite tries works on Python (\S+)\.",
+    "release",
+)
+def unreached(site: Site, block: Block, said: Said) -> bool:
+    floor = next(
+        f for f in site.api("floors")["python"] if f["release"] == block.path.split("/")[2]
+    )
+    groups = {g["series"]: g for g in floor["unreached"]}
+    group = groups[said[4]]
+    return (
+        plain(said[1]) == plain(floor["sentence"])
+        and (int(said[2]), int(said[3])) == (group["places"], group["files"])
+        and (said[5], int(said[6])) == (group["first"][0]["file"], group["first"][0]["line"])
+        and said[7] == floor["works_on"]
+    )
+
+
 def quoted(site: Site, block: Block) -> list[str]:
     """The texts of the documents of what a page is about."""
     parts = block.path.split("/")
