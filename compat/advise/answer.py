@@ -327,7 +327,8 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
         yield f"{obstacle.because}{also}"
     is_strict = request.goal == "published"
     open_to = [e for e in matching if not (is_strict and e.cell.recipe == "relaxed")]
-    untested = [entry for entry in open_to if entry.kind == "unknown" and not entry.counted]
+    possible = (e for e in open_to if e.kind == "unknown" and e.obstacle is None)
+    untested = [entry for entry in possible if not entry.counted]
     refused = [entry for entry in open_to if entry.kind == "broken" and not entry.is_tested]
     if untested:
         plural = len(untested) != 1

@@ -1,5 +1,5 @@
 """The `policy` room's calendar: the dated moves that the windows let every floor make in the coming
-years, the same by quarter, and for each floor in one sentence whether it can move, and when.
+years, and for each floor in one sentence whether it can move, and when.
 """
 
 import datetime
@@ -34,9 +34,10 @@ class ScheduledMove(StrictValue, frozen=True, kw_only=True):
 
     `allowed` is the day on which the window lets it, `on` the first day of the cadence from then
     on, `announced` the day on which it is announced. `held` is the hold that makes `on` later than
-    the window would, None without one. `proof` is what is known of the version as a floor. `before`
-    is the floor that it follows on, the present one or that of the move before it, and `lost` what
-    is covered from there on and ends with it. `id` and `wording` are derived: `id` stays the same
+    the window would, None without one. `proof` is what is known of the version as a floor, and
+    `obstacle` the one cause that blocks it, empty where nothing does. `before` is the floor that it
+    follows on, the present one or that of the move before it, and `lost` what is covered from there
+    on and ends with it. `id` and `wording` are derived: `id` stays the same
     when dates change and is fit for a path and for a UID of a calendar.
     """
 
@@ -56,6 +57,7 @@ class ScheduledMove(StrictValue, frozen=True, kw_only=True):
     held: str | None
     proven: bool
     proof: str
+    obstacle: str = ""
     before: Version
     lost: tuple[Affected, ...]
 
@@ -169,6 +171,7 @@ def _move(evaluation: Evaluation, axis: Axis, step: FloorStep, before: Version) 
         proof="supported by every cell that it needs"
         if not proof.objections
         else proof.objections[0].because,
+        obstacle=_obstacle(evaluation, axis, step) if proof.objections else "",
         before=before,
         lost=lost(evaluation, axis, before, version),
     )
@@ -191,58 +194,6 @@ def _bars(as_of: AsOf, axis: Axis) -> Iterator[Bar]:
             end_of_life=slot.came.ends,
             is_floor=slot.version == as_of.floors[name],
         )
-
-
-class Quarter(StrictValue, frozen=True, kw_only=True):
-    """Three months of a schedule.
-
-    Of the present quarter `on` is the schedule's day, of any other its first day.
-
-    `floors` are those that the rules have on that day, `proven` those with the moves only that are
-    proven now. The moves that are due already are in the present quarter, any other in the one of
-    its day.
-    """
-
-    begin: datetime.date
-    end: datetime.date
-    on: datetime.date
-    floors: tuple[tuple[Name, Version], ...]
-    proven: tuple[tuple[Name, Version], ...]
-    moves: tuple[ScheduledMove, ...]
-
-    @property
-    def id(self) -> str:
-        return f"{self.begin.year}-q{_number(self.begin)}"
-
-
-def quarters(made: Schedule) -> tuple[Quarter, ...]:
-    return tuple(_quarters(made)) if made.minimums else ()
-
-
-def _quarters(schedule: Schedule) -> Iterator[Quarter]:
-    begin = schedule.day.replace(day=1, month=3 * _number(schedule.day) - 2)
-    while begin <= schedule.until:
-        after = months_later(begin, 3)
-        on = max(begin, schedule.day)
-        then = max(
-            (minimum for minimum in schedule.minimums if minimum.on <= on),
-            key=lambda minimum_versions: minimum_versions.on,
-        )
-        yield Quarter(
-            begin=begin,
-            end=after - DAY,
-            on=on,
-            floors=then.floors,
-            proven=then.proven,
-            moves=tuple(
-                move for move in schedule.moves if begin <= max(move.on, schedule.day) < after
-            ),
-        )
-        begin = after
-
-
-def _number(day: datetime.date) -> int:
-    return (day.month + 2) // 3
 
 
 Prospect = Literal["open", "dated", "runs", "held", "blocked", "settled"]
@@ -373,10 +324,8 @@ def _missing(proof: FloorEvidence, as_of: AsOf) -> Iterator[tuple[int, datetime.
 
 def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:
     proof = evaluation.raised(axis.name, step.version)
-    against = next(
-        objection for objection in proof.objections
-        if objection.against not in _MENDED_BY_RUNS or not proof.needs
-    )  # fmt: skip
+    lasting = (one for one in proof.objections if one.against not in _MENDED_BY_RUNS)
+    against = next(lasting, proof.objections[0])
     if proof.evidence or step.version not in evaluation.as_of.existing[axis.name]:
         return against.because
     return evaluation.places.obstacle(axis.name, step.version) or against.because

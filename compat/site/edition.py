@@ -1,7 +1,7 @@
 """The `site` room's input and output: all that one edition is made from, and the files that it
 becomes.
 
-A producer is `files(edition) -> Iterator[SiteFile | DigestListing]`; the paths of files are those
+A producer is `files(edition) -> Iterator[SiteFile]`; the paths of files are those
 of `paths.py`.
 """
 
@@ -60,14 +60,6 @@ class Listed(Value, frozen=True, kw_only=True):
     path: str
     sha256: str
     bytes: int
-
-
-class DigestListing(Value, frozen=True, kw_only=True):
-    """A file made from the digests of the files before it that it lists, sorted by path."""
-
-    path: str
-    lists: Callable[[str], bool]
-    make: Callable[[tuple[Listed, ...]], bytes]
 
 
 class PartSource(Protocol):

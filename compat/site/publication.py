@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 from compat import files
 from compat.errors import CompatError, UsageError, reason
 from compat.site.api.documents import api, cell_files
-from compat.site.edition import DigestListing, Edition, SiteFile
+from compat.site.edition import Edition, SiteFile
 from compat.site.encode import fit, written
 from compat.site.exports import lock_files
 from compat.site.exports.advisories import advisories
@@ -23,8 +23,8 @@ from compat.site.pages.render import Printer, assets, generation
 from compat.site.paths import ADVISORIES, API_ROOT, api_path, is_cell_page, page
 from compat.site.writer import Written, as_before, read_urls, write_edition
 
-# Each yields the files of an edition that are no pages; what lists others comes after them.
-PRODUCERS: tuple[Callable[[Edition], Iterator[SiteFile | DigestListing]], ...] = (
+# Each yields the files of an edition that are no pages.
+PRODUCERS: tuple[Callable[[Edition], Iterator[SiteFile]], ...] = (
     *(lock_files.files, badges, feeds, calendars, cards, search_files, downloads),
     *(spreadsheets, advisories, cell_files, api),
 )
@@ -66,9 +66,9 @@ def kept_urls(path: Path) -> tuple[str, ...]:
         ) from fault
 
 
-def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile | DigestListing]:
-    """Yield every file of the edition: the pages, that of a cell with its document right after it
-    (both are made from one document), and what lists others after them.
+def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile]:
+    """Yield every file of the edition: the pages, that of a cell with its document right after it,
+    as both are made from one document, and the rest.
     """
     documents = cell_files(edition)
     for made in printer.files():

@@ -104,6 +104,7 @@ STYLES: dict[str, StatusStyle] = {
     )
     for name, css, state, symbol, sentence in _with_smoke()
 }
+KIND_WORDS: dict[Kind, str] = {kind: STATE_WORDS[kind] for kind in get_args(Kind)}
 # By what a cell is expected to come to.
 EXPECTED: dict[Kind, StatusStyle] = {
     "works": STYLES["expected"],
@@ -112,9 +113,9 @@ EXPECTED: dict[Kind, StatusStyle] = {
 }
 # Their words already say by which recipe the cell works.
 NAMES_RECIPE: tuple[State, ...] = ("decayed", "relaxed")
-# Staleness goes with any tested state: the symbol follows its symbol, the class is added to its
-# class.
-STALE = ("◷", "stale", "the newest run is old, or the suite or the lock has changed since")
+# Staleness goes with any tested state: in a terminal the sign follows its symbol, on a page the
+# class is added to its class.
+STALE = ("◷", "stale")
 
 
 def cell_state(entry: Answer, siblings: Sequence[Answer] = ()) -> State:

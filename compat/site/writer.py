@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from compat.errors import CompatError, Fault, reason
-from compat.site.edition import DigestListing, Listed, SiteFile
+from compat.site.edition import Listed, SiteFile
 from compat.value import Value
 
 MANIFEST = ".edition.json"
@@ -86,7 +86,7 @@ class _List(Value, frozen=True):
 
 def write_edition(
     folder: Path,
-    files: Iterable[SiteFile | DigestListing],
+    files: Iterable[SiteFile],
     earlier: Iterable[str],
     moved: Callable[[str, str], bytes],
     sources: str = "",
@@ -103,7 +103,7 @@ def write_edition(
         if file.path in new:
             raise CompatError.of("is made twice", path=file.path)
         refuse_unsafe(file.path)
-        content = file.content if isinstance(file, SiteFile) else file.make(_listed(new, file))
+        content = file.content
         sha256, before = hashlib.sha256(content).hexdigest(), old.get(file.path)
         is_there = before is not None and os.path.exists(f"{folder}/{file.path}")
         if before is not None and is_there and before.sha256 == sha256:
@@ -123,8 +123,9 @@ def write_edition(
         path: Known(hashlib.sha256(content).hexdigest(), len(content))
         for path, content in further.items()
     }
+    listed = [Listed(path=p, sha256=k.sha256, bytes=k.size) for p, k in sorted(whole.items())]
     # No file of its own: it changes whenever any other does.
-    text = msgspec.json.encode({"files": _listed(whole)})
+    text = msgspec.json.encode({"files": listed})
     _write(folder / FILES, msgspec.json.format(text, indent=0) + b"\n")
     left = Manifest(files=new, sources=sources, redirects=tuple(gone))
     _write(folder / MANIFEST, msgspec.json.encode(left))
@@ -219,11 +220,6 @@ def refuse_unsafe(path: str) -> None:
     parts = path.split("/")
     if not all(parts) or any(part in (".", "..") for part in parts) or "\\" in path or "\0" in path:
         raise ValueError(f"{path[:100]!r} is not a path of a site")
-
-
-def _listed(files: Mapping[str, Known], listing: DigestListing | None = None) -> tuple[Listed, ...]:
-    paths = sorted(files if listing is None else filter(listing.lists, files))
-    return tuple(Listed(path=p, sha256=files[p].sha256, bytes=files[p].size) for p in paths)
 
 
 def _has_size(path: str, size: int) -> bool:

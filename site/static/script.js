@@ -361,6 +361,85 @@
     if (location.search) fromAddress();
   }
 
+  // Two releases, or two cells, side by side, worked out from their documents.
+  for (const form of all("form[data-compare]")) {
+    const place = document.querySelector("[data-comparison]");
+    const spoken = document.querySelector("[data-spoken]");
+    const fields = all("select", form);
+    const { compare: api, home, axis } = form.dataset;
+    const labels = form.dataset.labels.split("|").map((pair) => pair.split("="));
+    const words = { yes: "works", no: "fails", absent: "is absent" };
+    const states = { relaxed: "works with changed dependency pins", decayed: "works only with packages of its time", partial: "partly works", unknown: "not tested", infeasible: "ruled out" };
+    const sideOf = async (name) => {
+      const release = name.includes("-") ? null : await json(`${api}releases/${axis}/${coded(name)}.json`);
+      const id = release ? release.representative : name;
+      return { name, release, cell: id && await json(`${api}cells/${coded(id)}.json`) };
+    };
+    const table = (head, rows) => {
+      const made = make("table", "", { class: "plain" });
+      const line = (parts, tag) => {
+        const row = make("tr", "");
+        parts.forEach((part, number) => { const cell = make(number ? tag : "th", part, { scope: number ? "col" : "row" }); if (number && tag === "td") cell.removeAttribute("scope"); row.append(cell); });
+        return row;
+      };
+      made.append(make("caption", head[0], { class: "unseen" }), make("thead", ""), make("tbody", ""));
+      made.children[1].append(line(head, "th"));
+      rows.forEach((row) => made.children[2].append(line(row, "td")));
+      const region = make("section", "", { class: "scroll", tabindex: "0", "aria-label": head[0] });
+      region.append(made);
+      return region;
+    };
+    const list = (heading, names, link) => {
+      const items = make("ul", "", { class: "columns" });
+      names.forEach((name) => { const item = make("li", ""); item.append(link ? make("a", name, { href: link(name) }) : make("code", name)); items.append(item); });
+      return names.length ? [make("p", `${heading}:`), items] : [];
+    };
+    const works = (side, name) => side.release.ranges.filter((one) => one.axis === name && ["works", "relaxed", "decayed"].includes(one.state)).flatMap((one) => one.coordinates).join(", ") || "none tested";
+    const statuses = (cell) => new Map([...Object.keys(cell.works).map((name) => [name, "yes"]), ...cell.capabilities.map((one) => [one.id, one.status])]);
+    const differing = (one, other) => [...new Set([...one.keys(), ...other.keys()])].sort().filter((name) => one.get(name) !== other.get(name));
+    const show = async () => {
+      const [from, to] = await Promise.all(fields.map((field) => sideOf(field.value)));
+      const rows = [["Compared cell", ...[from, to].map(({ cell }) => (cell ? cell.id : "no suite ran"))], ["Verdict", ...[from, to].map(({ cell }) => (cell ? `${states[cell.state] || cell.state}${cell.score.words ? `: ${cell.score.words}` : ""}` : ""))]];
+      if (from.release && to.release) rows.unshift(["Requires Python", from.release.requires_python || "any", to.release.requires_python || "any"], ...labels.map(([name, label]) => [`Works with ${label}`, works(from, name), works(to, name)]));
+      const parts = [table(["Side by side", from.name, to.name], rows)];
+      if (from.cell && to.cell) {
+        const [was, now] = [statuses(from.cell), statuses(to.cell)];
+        const moves = new Map();
+        for (const name of differing(was, now)) if (was.has(name) && now.has(name)) { const key = `${words[was.get(name)]} in ${from.name}, ${words[now.get(name)]} in ${to.name}`; moves.set(key, [...(moves.get(key) || []), name]); }
+        parts.push(make("h2", "Capabilities"), ...(moves.size ? [...moves].flatMap(([key, names]) => list(key[0].toUpperCase() + key.slice(1), names, (name) => `${home}cap/${coded(name)}/`)) : [make("p", "No capability differs.")]));
+      }
+      if (from.release && to.release) {
+        const only = (side, other) => list(`Only ${side.name}`, side.release.requires_dist.filter((line) => !other.release.requires_dist.includes(line)));
+        parts.push(make("h2", "Declared requirements"), ...only(from, to), ...only(to, from));
+      }
+      if (from.cell && to.cell) {
+        const values = (side) => new Map(side.cell.metrics.map((one) => [one.name, `${Number(one.value.toPrecision(4)).toLocaleString("en")} ${one.unit}`]));
+        const [here, there] = [values(from), values(to)];
+        const pins = (side) => new Map(side.cell.packages.map((one) => [one.name, one.version]));
+        const [old, fresh] = [pins(from), pins(to)];
+        parts.push(make("h2", "Measurements"), table(["Measured", from.name, to.name], [...here].filter(([name]) => there.has(name)).map(([name, value]) => [name.replaceAll("_", " "), value, there.get(name)])));
+        const changed = differing(old, fresh);
+        const more = make("details", "");
+        more.append(make("summary", `${changed.length} ${changed.length === 1 ? "package differs" : "packages differ"}`), table(["Package", from.name, to.name], changed.map((name) => [name, old.get(name) || "not installed", fresh.get(name) || "not installed"])));
+        parts.push(make("h2", "Packages"), more);
+      }
+      place.replaceChildren(...parts);
+      spoken.textContent = "";
+    };
+    const respond = async () => {
+      remember(form);
+      try { await show(); } catch { place.replaceChildren(); spoken.textContent = "The documents of these two could not be loaded."; }
+    };
+    for (const [name, value] of new URLSearchParams(location.search)) {
+      const field = fields.find((one) => one.name === name);
+      if (field && value && !all("option", field).some((option) => option.value === value)) field.append(make("option", value));
+    }
+    recall(form);
+    form.addEventListener("submit", (event) => { event.preventDefault(); respond(); });
+    form.addEventListener("change", respond);
+    respond();
+  }
+
   // Search: the index is loaded when something is asked for, and looked through here.
   for (const form of all("form[data-search]")) {
     const field = form.querySelector("[name=q]");

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from compat.errors import CompatError
-from compat.site.edition import DigestListing, Listed, SiteFile
+from compat.site.edition import SiteFile
 from compat.site.writer import Written, nearest, read_urls, write_edition
 
 
@@ -15,7 +15,7 @@ def made(path: str, text: str = "x") -> SiteFile:
     return SiteFile(path=path, content=text.encode())
 
 
-def write(folder: Path, *files: SiteFile | DigestListing, earlier: tuple[str, ...] = ()) -> Written:
+def write(folder: Path, *files: SiteFile, earlier: tuple[str, ...] = ()) -> Written:
     return write_edition(folder, files, earlier, lambda path, to: f"{path} moved to {to}".encode())
 
 
@@ -59,22 +59,6 @@ def test_data_that_is_no_longer_made_stays(tmp_path: Path) -> None:
     write(tmp_path, made("index.html"), made("api/v1/demo/old.json", "{}"))
     write(tmp_path, made("index.html"))
     assert (tmp_path / "api/v1/demo/old.json").read_text() == "{}"
-
-
-def test_a_listing_names_the_files_before_it(tmp_path: Path) -> None:
-    told: list[tuple[Listed, ...]] = []
-
-    def listing(files: tuple[Listed, ...]) -> bytes:
-        told.append(files)
-        return b"listing"
-
-    files = (
-        made("api/a.json", "aa"),
-        made("index.html"),
-        DigestListing(path="list", lists=lambda path: path.startswith("api/"), make=listing),
-    )
-    write(tmp_path, *files)
-    assert [(one.path, one.bytes) for one in told[0]] == [("api/a.json", 2)]
 
 
 @pytest.mark.parametrize("path", ["../x", "/x", "a//b", "a/./b", "a\\b", "a/\0", ""])

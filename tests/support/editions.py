@@ -11,12 +11,12 @@ from packaging.version import Version
 from compat.declare.capabilities import Described
 from compat.declare.matrix import Floor, Policy
 from compat.results.snapshot import Snapshot
-from compat.site.edition import DigestListing, Edition, Listed, MatrixReport, SiteFile
+from compat.site.edition import Edition, Listed, MatrixReport, SiteFile
 from compat.site.publication import PRODUCERS
 from support.known import DAY, MATRIX, SUITE, Shelf
 
 URL = "https://compat.example/"
-Files = Callable[[Edition], Iterator[SiteFile | DigestListing]]
+Files = Callable[[Edition], Iterator[SiteFile]]
 TOLD = (
     Described(
         id="sum",
@@ -71,15 +71,8 @@ def files(of: Edition, *producers: Files) -> dict[str, bytes]:
     for producer in producers or PRODUCERS:
         for file in producer(of):
             assert file.path not in found, f"{file.path} is made twice"
-            found[file.path] = _content(file, found)
+            found[file.path] = file.content
     return found
-
-
-def _content(file: SiteFile | DigestListing, found: dict[str, bytes]) -> bytes:
-    if isinstance(file, SiteFile):
-        return file.content
-    paths = sorted(filter(file.lists, found))
-    return file.make(tuple(listed(path, found[path]) for path in paths))
 
 
 def listed(path: str, content: bytes) -> Listed:

@@ -105,7 +105,8 @@ def broken_links(content: dict[str, bytes], pages: Iterable[str]) -> list[str]:
         here = Path("/") / path
         for link in page.links:
             place, _, anchor = link.partition("#")
-            if "://" in place or place.startswith("?"):
+            place = place.partition("?")[0]
+            if "://" in place or link.startswith("?"):
                 continue
             target = (here.parent / place).as_posix() if place else here.as_posix()
             resolved = _resolved(target, is_folder=place.endswith("/"))

@@ -6,13 +6,13 @@ where the public form differs on purpose. Every key is always there; what may be
 
 import datetime
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, partial
 from heapq import merge
 from importlib import resources
 from itertools import chain, islice
 from operator import itemgetter
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, TypeVar, get_args
 
 import msgspec
 from msgspec.structs import asdict
@@ -29,7 +29,7 @@ from compat.declare.suite_table import Tier
 from compat.index.release import Release
 from compat.plan.cell import RECIPES, Recipe, axis_coordinates
 from compat.plan.feasible import Obstacle
-from compat.policy.calendar import Bar, Outlook, Quarter, ScheduledMove, quarters
+from compat.policy.calendar import Bar, Outlook, ScheduledMove
 from compat.policy.proposal import Proposal
 from compat.results.answer import Answer, Blame, EvidenceKind, Kind, Score, representative
 from compat.results.compare import Change, LaneAlert, LaneCell
@@ -57,9 +57,7 @@ from compat.search.why import (
     subject_coordinates,
 )
 from compat.site.edition import (
-    DigestListing,
     Edition,
-    Listed,
     MatrixReport,
     SiteFile,
     place_of,
@@ -75,9 +73,7 @@ from compat.site.paths import (
     api_path,
     cell_page,
     lock_file,
-    page,
     schema_path,
-    segment,
 )
 from compat.site.status import STATES, State, cell_state, style_of
 from compat.site.why_words import (
@@ -113,12 +109,6 @@ class Dated(Document, frozen=True, kw_only=True):
     day: datetime.date
 
 
-class FolderListing(Document, frozen=True, kw_only=True):
-    """The files of one folder of the API."""
-
-    files: tuple[Listed, ...]
-
-
 class AxisCoordinates(AdviceAxis, frozen=True, kw_only=True):
     """An axis: its name, its short name in ids, what people call it, its package (null: it is the
     interpreter), and its coordinates, oldest first.
@@ -133,6 +123,15 @@ def head(report: MatrixReport) -> dict[str, Any]:
 
 def dated(report: MatrixReport) -> dict[str, Any]:
     return {**head(report), "day": report.snapshot.day}
+
+
+T = TypeVar("T", bound=Value)
+
+
+def made(kind: type[T], source: object, **more: Any) -> T:
+    """Return a document with those of its fields that the source has, and with further ones."""
+    own = {name: getattr(source, name) for name in kind.__struct_fields__ if hasattr(source, name)}
+    return kind(**(own | more))
 
 
 def axes_of(report: MatrixReport) -> tuple[AxisCoordinates, ...]:
@@ -172,8 +171,6 @@ class Counts(Value, frozen=True, kw_only=True):
 class MatrixIndex(Dated, frozen=True, kw_only=True):
     """What the API has about a matrix.
 
-    `files` are its own, those of folders are listed in the folders' own indexes.
-
     `latest` is the day of the newest run that counts; verdicts are stale after `fresh_days`.
     """
 
@@ -187,7 +184,6 @@ class MatrixIndex(Dated, frozen=True, kw_only=True):
     recipes: tuple[Recipe, ...]
     capabilities: tuple[str, ...]
     counts: Counts
-    files: tuple[Listed, ...]
 
 
 class Advise(Dated, frozen=True, kw_only=True):
@@ -205,36 +201,25 @@ class MatrixLink(Value, frozen=True, kw_only=True):
 
 
 class Root(Value, frozen=True, kw_only=True):
-    """Where the API begins: its matrices, and its own files."""
+    """Where the API begins: its matrices; `files` is the list of all files with their digests."""
 
     schema_version: int
     day: datetime.date
     matrices: tuple[MatrixLink, ...]
-    files: tuple[Listed, ...]
+    files: SitePath
 
 
-def is_of_root(indexes: Collection[str], path: str) -> bool:
-    return path.startswith("schema/v1/") or path.rpartition("/")[0] == API_ROOT or path in indexes
-
-
-def root_document(edition: Edition, listed: tuple[Listed, ...]) -> Root:
-    matrices = (
-        MatrixLink(
-            name=report.name, title=report.snapshot.matrix.title, index=api_path(report.name)
-        )
-        for report in edition.reports
-    )
+def root_document(edition: Edition) -> Root:
+    links = [
+        MatrixLink(name=one.name, title=one.snapshot.matrix.title, index=api_path(one.name))
+        for one in edition.reports
+    ]
     return Root(
-        schema_version=SCHEMA_VERSION, day=edition.day, matrices=tuple(matrices), files=listed
+        schema_version=SCHEMA_VERSION, day=edition.day, matrices=tuple(links), files="files.json"
     )
 
 
-def is_of_matrix(folder: str, path: str) -> bool:
-    rest = path.removeprefix(folder)
-    return rest != path and ("/" not in rest or rest.endswith("/index.json"))
-
-
-def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIndex:
+def index_document(report: MatrixReport) -> MatrixIndex:
     snapshot = report.snapshot
     verdicts = Counter(entry.kind for entry in snapshot.entries if entry.planned)
     tested = [entry for entry in snapshot.known if entry.is_tested]
@@ -257,7 +242,6 @@ def index_document(report: MatrixReport, listed: tuple[Listed, ...]) -> MatrixIn
             stale=sum(entry.stale for entry in tested),
             verdicts={kind: verdicts[kind] for kind in verdicts},
         ),
-        files=listed,
     )
 
 
@@ -428,22 +412,17 @@ class CellDocument(CellSummary, frozen=True, kw_only=True):
 
 def cell_summary(report: MatrixReport, entry: Answer) -> CellSummary:
     counted = entry.counted
-    return CellSummary(
-        id=entry.id,
+    return made(
+        CellSummary,
+        entry,
         recipe=entry.cell.recipe,
         verdict=entry.kind,
         state=cell_state(entry, report.places[place_of(entry.cell)]),
-        evidence=entry.evidence,
         outcome=None if entry.outcome is None else str(entry.outcome),
-        since=entry.since,
-        latest=entry.latest,
-        stale=entry.stale,
         tested=len(counted),
         passed=sum(all(isinstance(outcome, Passed) for outcome in run.outcomes) for run in counted),
         isolation=counted[-1].run.isolation if counted else None,
-        planned=entry.planned,
         blocked_by=entry.blocked_by or None,
-        score=entry.score,
     )
 
 
@@ -508,10 +487,11 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         runs=tuple(map(_run, records)),
         log=records[-1].log if records else "",
         lock_digest=entry.lock_digest or None,
-        packages=()
-        if lock is None
-        else tuple(PackageVersion(name=pin.name, version=str(pin.version)) for pin in lock.pins),
-        lifted=tuple(LiftedRequirement(**asdict(one), sentence=one.sentence) for one in changed),
+        packages=tuple(
+            PackageVersion(name=pin.name, version=str(pin.version))
+            for pin in (lock.pins if lock is not None else ())
+        ),
+        lifted=tuple(made(LiftedRequirement, one, sentence=one.sentence) for one in changed),
         published=as_published(report.snapshot, entry.cell),
         commands=None
         if lock is None
@@ -559,27 +539,14 @@ def _coded(report: MatrixReport) -> tuple[dict[str, Code], str]:
 def _explained(report: MatrixReport, entry: Answer, capability: Capability) -> ExplainedCapability:
     issue = None if capability.status == "yes" else report.snapshot.explained(entry, capability)
     faults = {fault.id: fault.fault for fault in entry.faults}
-    return ExplainedCapability(
-        **asdict(capability),
-        explained=None if issue is None else issue.because,
-        fault=faults.get(capability.id),
-    )
+    because = None if issue is None else issue.because
+    return made(ExplainedCapability, capability, explained=because, fault=faults.get(capability.id))
 
 
 def _run(record: Record) -> RunSummary:
-    return RunSummary(
-        started=record.started,
-        outcome=str(record.outcome),
-        outcomes=tuple(map(str, record.outcomes)),
-        seconds=record.seconds,
-        steps=record.step_seconds,
-        isolation=record.isolation,
-        tier=record.tier,
-        host=record.host,
-        lock_digest=record.lock_digest,
-        suite_digest=record.suite_digest,
-        run_url=record.run_url or None,
-    )
+    outcomes, steps = tuple(map(str, record.outcomes)), record.step_seconds
+    more = {"outcome": str(record.outcome), "outcomes": outcomes, "steps": steps}
+    return made(RunSummary, record, **more, run_url=record.run_url or None)
 
 
 def _links(report: MatrixReport, entry: Answer) -> Links:
@@ -589,7 +556,9 @@ def _links(report: MatrixReport, entry: Answer) -> Links:
 
 MOST_CHANGES = 500
 # The rows of all cells have every status in one letter, and the page of a cell has the rest.
-MOST_CELLS = 100
+MOST_CELLS = 40
+# Days whose verdicts have an address of their own.
+MOST_DAYS = 60
 STATUSES: tuple[Status, ...] = get_args(Status)
 AxisVersion = tuple[str, Version]
 # What a capability came to, and the cells in which it did, with their places in the plan.
@@ -628,13 +597,16 @@ class ObstacleCount(Value, frozen=True, kw_only=True):
 class ReleaseDocument(Document, frozen=True, kw_only=True):
     """What is known about one coordinate of an axis; of a series, all its releases.
 
-    The interpreter has none.
+    The interpreter has none. `representative` is the cell that stands for a release of the subject,
+    null where no suite ran; `requires_dist` is what its metadata requires.
     """
 
     axis: str
     version: str
     label: str
     requires_python: str | None
+    requires_dist: tuple[str, ...]
+    representative: str | None
     releases: tuple[ReleaseFile, ...]
     verdicts: dict[str, int]
     ranges: tuple[Range, ...]
@@ -689,6 +661,29 @@ class ChangesDocument(Document, frozen=True, kw_only=True):
     left_out: int
 
 
+class AsOfDocument(Dated, frozen=True, kw_only=True):
+    """The verdict of each tested cell at the end of a day on which some verdict changed, worked out
+    from the runs up to that day; whose fault a failure was is told by what is known now.
+    """
+
+    verdicts: dict[str, Kind]
+
+
+def as_of_documents(report: MatrixReport) -> list[AsOfDocument]:
+    """Return a document for each day with a change, oldest first."""
+
+    def made() -> list[AsOfDocument]:
+        by_day: dict[datetime.date, dict[str, Kind]] = {}
+        verdicts: dict[str, Kind] = {}
+        for event in reversed(report.events):
+            verdicts = verdicts | {event.entry.id: event.verdict.kind}
+            by_day[event.moment.date()] = verdicts
+        shown = [*by_day.items()][-MOST_DAYS:]
+        return [AsOfDocument(**head(report), day=day, verdicts=kinds) for day, kinds in shown]
+
+    return report.snapshot.once("as-of", made)
+
+
 def coordinate_entries(report: MatrixReport) -> Iterator[tuple[Axis, Version, Sequence[Answer]]]:
     entries: defaultdict[AxisVersion, list[Answer]] = defaultdict(list)
     for entry in report.snapshot.entries:
@@ -705,16 +700,17 @@ def release_document(
     releases = _releases(report, axis, version)
     published = next((r.published for r in reversed(releases) if r.published is not None), None)
     required = None if published is None else published.requires_python
+    is_subject = axis.name == report.snapshot.matrix.subject
+    column = next((one for one in report.columns if one.version == version), None)
     return ReleaseDocument(
         **head(report),
         axis=axis.name,
         version=str(version),
         label=label(axis),
         requires_python=None if required is None else str(required),
-        releases=tuple(
-            ReleaseFile(version=str(r.version), uploaded=r.uploaded, yanked=r.yanked)
-            for r in releases
-        ),
+        requires_dist=() if published is None else tuple(map(str, published.requires_dist)),
+        representative=column.entry.id if column is not None and is_subject else None,
+        releases=tuple(made(ReleaseFile, r, version=str(r.version)) for r in releases),
         verdicts=dict(sorted(Counter(entry.kind for entry in entries).items())),
         ranges=tuple(_ranges(report, axis, entries)),
         cells=tuple(
@@ -851,27 +847,11 @@ class MinimumDocument(Dated, frozen=True, kw_only=True):
     dated: tuple[DatedMinimum, ...]
 
 
-class QuarterDocument(Value, frozen=True, kw_only=True):
-    """Three months: the minimum versions on a day of it (`on`), and the ids of the moves that fall
-    into it.
-    """
-
-    id: str
-    page: SitePath
-    begin: datetime.date
-    end: datetime.date
-    on: datetime.date
-    floors: dict[str, str]
-    proven: dict[str, str]
-    moves: tuple[str, ...]
-
-
 class ScheduleDocument(Dated, frozen=True, kw_only=True):
-    """The coming moves up to a day, also by quarter, and every version's window."""
+    """The coming moves up to a day, and every version's window."""
 
     until: datetime.date
     moves: tuple[ScheduledMove, ...]
-    quarters: tuple[QuarterDocument, ...]
     bars: tuple[Bar, ...]
 
 
@@ -887,44 +867,20 @@ def minimum_document(report: MatrixReport) -> MinimumDocument:
     labels = {axis.name: label(axis) for axis in matrix.axes}
     return MinimumDocument(
         **dated(report),
-        floors=tuple(
-            LabelledFloor(**asdict(floor), label=labels[floor.axis]) for floor in matrix.floors
-        ),
+        floors=tuple(made(LabelledFloor, f, label=labels[f.axis]) for f in matrix.floors),
         dated=tuple(
-            DatedMinimum(
-                on=minimum.on, floors=_by_axis(minimum.floors), proven=_by_axis(minimum.proven)
-            )
-            for minimum in report.schedule.minimums
+            DatedMinimum(on=one.on, floors=_by_axis(one.floors), proven=_by_axis(one.proven))
+            for one in report.schedule.minimums
         ),
     )
 
 
 def schedule_document(report: MatrixReport) -> ScheduleDocument:
-    schedule = report.schedule
-    return ScheduleDocument(
-        **dated(report),
-        until=schedule.until,
-        moves=schedule.moves,
-        quarters=tuple(_quarter(report, quarter) for quarter in quarters(schedule)),
-        bars=schedule.bars,
-    )
+    return made(ScheduleDocument, report.schedule, **dated(report))
 
 
 def proposals_document(report: MatrixReport) -> Proposals:
     return Proposals(**dated(report), proposals=report.proposals, outlooks=report.outlooks)
-
-
-def _quarter(report: MatrixReport, quarter: Quarter) -> QuarterDocument:
-    return QuarterDocument(
-        id=quarter.id,
-        page=page(report.name, "roadmap"),
-        begin=quarter.begin,
-        end=quarter.end,
-        on=quarter.on,
-        floors=_by_axis(quarter.floors),
-        proven=_by_axis(quarter.proven),
-        moves=tuple(move.id for move in quarter.moves),
-    )
 
 
 def _by_axis(floors: Iterable[tuple[str, Version]]) -> dict[str, str]:
@@ -1134,15 +1090,10 @@ class PythonFloorDocument(Value, frozen=True, kw_only=True):
     unreached: tuple[SeriesNeeds, ...]
 
 
-class PackageFloorDocument(Value, frozen=True, kw_only=True):
+class PackageFloorDocument(PackageFloor, frozen=True, kw_only=True):
     """What keeps a release from an older version of a package; `sentence` says it."""
 
-    release: str
-    package: str
-    requirements: tuple[str, ...]
-    lower: str
     sentence: str
-    works_on: str
     below: tuple[BelowDocument, ...]
 
 
@@ -1181,43 +1132,29 @@ def floors_document(report: MatrixReport) -> FloorsDocument:
 
 def python_document(floor: PythonFloor) -> PythonFloorDocument:
     needs = floor.needs
-    return PythonFloorDocument(
-        release=floor.release,
-        requires_python=floor.requires_python,
-        series=floor.series,
-        keepers=floor.keepers,
+    return made(
+        PythonFloorDocument,
+        floor,
         sentence=keeper_sentence(floor),
-        bounds=floor.bounds,
         modules=0 if needs is None else needs.modules,
         unread=0 if needs is None else needs.unread,
         needs=None if needs is None else needs.needs,
-        works_on=floor.works_on,
         below=tuple(_below(cell, "Python") for cell in floor.below),
         changed=tuple(
-            ChangedDocument(**asdict(run), sentence=changed_sentence(floor, run))
+            made(ChangedDocument, run, sentence=changed_sentence(floor, run))
             for run in floor.changed
         ),
-        newly_failing=floor.newly_failing,
-        unreached=floor.unreached,
     )
 
 
 def package_document(floor: PackageFloor) -> PackageFloorDocument:
-    return PackageFloorDocument(
-        release=floor.release,
-        package=floor.package,
-        requirements=floor.requirements,
-        lower=floor.lower,
-        sentence=package_sentence(floor),
-        works_on=floor.works_on,
-        below=tuple(_below(cell, floor.package) for cell in floor.below),
-    )
+    below = tuple(_below(cell, floor.package) for cell in floor.below)
+    return made(PackageFloorDocument, floor, sentence=package_sentence(floor), below=below)
 
 
 def _below(cell: CellBelow, axis: str) -> BelowDocument:
-    return BelowDocument(
-        **asdict(cell), sentence=below_sentence(cell, axis), api_missing=api_gone(cell)
-    )
+    sentence = below_sentence(cell, axis)
+    return made(BelowDocument, cell, sentence=sentence, api_missing=api_gone(cell))
 
 
 _READING = frozenset(
@@ -1227,7 +1164,6 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS: dict[str, type[Value]] = {
     "root": Root,
     "index": MatrixIndex,
-    "listing": FolderListing,
     "cells": Cells,
     "more-cells": MoreCells,
     "cell": CellDocument,
@@ -1238,6 +1174,7 @@ DOCUMENTS: dict[str, type[Value]] = {
     "proposals": Proposals,
     "advise": Advise,
     "changes": ChangesDocument,
+    "as-of": AsOfDocument,
     "plain-installs": PlainInstalls,
     "platform-installs": PlatformInstalls,
     "floors": FloorsDocument,
@@ -1247,11 +1184,11 @@ DOCUMENTS: dict[str, type[Value]] = {
 _PLACES = {
     "root": "index",
     "index": "{matrix}/index",
-    "listing": "{matrix}/{folder}/index",
     "more-cells": "{matrix}/cells-{number}",
     "cell": "{matrix}/cells/{cell}",
     "release": "{matrix}/releases/{axis}/{version}",
     "capability": "{matrix}/capabilities/{capability}",
+    "as-of": "{matrix}/as-of/{day}",
 }
 PATHS: dict[str, str] = {
     f"/{API_ROOT}/{_PLACES.get(name, f'{{matrix}}/{name}')}.json": name for name in DOCUMENTS
@@ -1333,21 +1270,14 @@ def _get(path: str, name: str) -> dict[str, Any]:
     }
 
 
-FOLDERS = ("cells", "releases", "capabilities")
-
-
-def api(edition: Edition) -> Iterator[SiteFile | DigestListing]:
+def api(edition: Edition) -> Iterator[SiteFile]:
     for report in edition.reports:
         yield from _matrix(edition, report)
     for name in DOCUMENTS:
         yield SiteFile(path=schema_path(name), content=schema_file(name, edition.base_url))
     yield SiteFile(path=f"{API_ROOT}/openapi.json", content=openapi(edition.base_url))
     yield SiteFile(path=f"{API_ROOT}/CHANGELOG_API.md", content=changelog().encode())
-    yield DigestListing(
-        path=f"{API_ROOT}/index.json",
-        lists=partial(is_of_root, [api_path(report.name) for report in edition.reports]),
-        make=lambda listed: json(root_document(edition, listed)),
-    )
+    yield SiteFile(path=f"{API_ROOT}/index.json", content=json(root_document(edition)))
 
 
 def cell_files(edition: Edition) -> Iterator[SiteFile]:
@@ -1358,7 +1288,7 @@ def cell_files(edition: Edition) -> Iterator[SiteFile]:
             yield SiteFile(path=path, content=json(document))
 
 
-def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | DigestListing]:
+def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile]:
     name = report.name
     parts = chunks(report)
     paths = [api_path(name, f"cells-{n}" if n else "cells") for n in range(len(parts))]
@@ -1372,6 +1302,8 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Diges
         yield SiteFile(path=path, content=json(document))
     for capability in capability_documents(report):
         yield SiteFile(path=api_path(name, "capabilities", capability.id), content=json(capability))
+    for past in as_of_documents(report):
+        yield SiteFile(path=api_path(name, "as-of", str(past.day)), content=json(past))
     lines, words = partial(_shell_lines, edition, report), partial(_proof_words, report)
     documents: dict[str, Document] = {
         "minimum": minimum_document(report),
@@ -1388,19 +1320,7 @@ def _matrix(edition: Edition, report: MatrixReport) -> Iterator[SiteFile | Diges
         documents["lanes"] = lanes_document(report)
     for title, document in documents.items():
         yield SiteFile(path=api_path(name, title), content=json(document))
-    root = f"{API_ROOT}/{segment(name)}/"
-
-    def folder(listed: tuple[Listed, ...]) -> bytes:
-        return json(FolderListing(**head(report), files=listed))
-
-    for each in FOLDERS:
-        below = f"{root}{each}/"
-        yield DigestListing(path=f"{below}index.json", lists=partial(_is_below, below), make=folder)
-    yield DigestListing(
-        path=api_path(name),
-        lists=partial(is_of_matrix, root),
-        make=lambda listed: json(index_document(report, listed)),
-    )
+    yield SiteFile(path=api_path(name), content=json(index_document(report)))
 
 
 def _shell_lines(edition: Edition, report: MatrixReport, proof: Answer) -> ShellLines:
@@ -1411,7 +1331,3 @@ def _shell_lines(edition: Edition, report: MatrixReport, proof: Answer) -> Shell
 def _proof_words(report: MatrixReport, proof: Answer) -> ProofWords:
     word = style_of(proof, report.places[place_of(proof.cell)]).word
     return word, failing_words(proof, report.title)
-
-
-def _is_below(folder: str, path: str) -> bool:
-    return path.startswith(folder)

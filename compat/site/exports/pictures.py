@@ -21,7 +21,7 @@ from compat.site.pages.advice import embed_box, tiles
 from compat.site.pages.results import Doc
 from compat.site.paths import badge_path, card_path, embed_image
 from compat.site.status import State, style_of
-from compat.site.wording import count, day
+from compat.site.wording import day
 from compat.value import Value
 
 CACHE_SECONDS = 3600
@@ -218,8 +218,9 @@ def _advance(char: str) -> float:
 
 WIDTH, HEIGHT = 1200, 630
 PAPER, BAR, INK = "#0d1b2a", "#cfe8ff", "#ffffff"
-_LEFT, _FIRST, _STEP = 80, 150, 100
-_TITLE_SIZE, _SIZE = 64, 40
+_LEFT = 80
+# Of each line its size, its base and its colour: one sentence, and below it what it rests on.
+_LINES = ((56, 190, BAR), (76, 300, INK), (76, 400, INK), (32, 540, BAR))
 # More colours than these shades of three would only make the file larger.
 _SHADES = 32
 _BOX_WIDTH, _BOX_HEAD, _BOX_ROW, _BOX_LEFT = 440, 54, 24, 16
@@ -240,38 +241,41 @@ def bitmap(report: MatrixReport) -> bytes:
     image = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
     canvas = ImageDraw.Draw(image)
     canvas.rectangle((0, 0, 24, HEIGHT), fill=BAR)
-    for number, words in enumerate(_lines(report)):
-        font = ImageFont.load_default(_TITLE_SIZE if number == 0 else _SIZE)
-        canvas.text((_LEFT, _FIRST + _STEP * number), words, fill=INK, font=font, anchor="ls")
+    for (size, y, colour), words in zip(_LINES, _lines(report), strict=True):
+        font = ImageFont.load_default(size)
+        canvas.text((_LEFT, y), words, fill=colour, font=font, anchor="ls")
     content = io.BytesIO()
     image.quantize(_SHADES).save(content, "PNG", optimize=True)
     return content.getvalue()
 
 
 def card(report: MatrixReport) -> bytes:
-    lines = [*_lines(report)]
-    root = picture(WIDTH, HEIGHT, lines[0], ". ".join(lines))
+    lines = _lines(report)
+    root = picture(WIDTH, HEIGHT, " ".join(lines[:3]), ". ".join(lines))
     ElementTree.SubElement(root, "rect", width=str(WIDTH), height=str(HEIGHT), fill=PAPER)
     ElementTree.SubElement(root, "rect", width="24", height=str(HEIGHT), fill=BAR)
     group = texts(root, INK)
-    for number, words in enumerate(lines):
-        text = ElementTree.SubElement(group, "text", x=str(_LEFT), y=str(_FIRST + _STEP * number))
-        text.set("font-size", str(_TITLE_SIZE if number == 0 else _SIZE))
-        text.text = words
+    for (size, y, colour), words in zip(_LINES, lines, strict=True):
+        place = {"x": str(_LEFT), "y": str(y), "font-size": str(size), "fill": colour}
+        ElementTree.SubElement(group, "text", place).text = words
     return written(root)
 
 
-def _lines(report: MatrixReport) -> Iterator[str]:
-    snapshot, answer = report.snapshot, report.answer(Request())
-    yield line(snapshot.matrix.title, 30)
-    if isinstance(answer, Recommended):
-        subject, *others = tiles(report, answer.best.proof)
-        for label, version, _ in (subject, *others[::-1]):
-            yield line(f"{label} {version}", 48)
-    else:
-        yield "no combination passed yet"
-    tested = sum(entry.is_tested for entry in snapshot.known)
-    yield line(f"{count(tested, 'combination')} tested; {day(snapshot.day)}", 48)
+def _lines(report: MatrixReport) -> tuple[str, str, str, str]:
+    """The one sentence of the card, in three lines, and what it rests on."""
+    matrix, answer = report.snapshot.matrix, report.answer(Request())
+    if not isinstance(answer, Recommended):
+        told = f"compat, {day(report.snapshot.day)}"
+        return line(matrix.title, 30), "no combination passed yet", "", told
+    proof = answer.best.proof
+    subject, *others = tiles(report, proof)
+    with_what = " and ".join(f"{label} {version}" for label, version, _ in others[:-1])
+    return (
+        line(f"{subject[0]} {subject[1]}", 30),
+        line(f"works with {with_what}" if with_what else "works", 34),
+        line(f"on {others[-1][0]} {others[-1][1]}", 34),
+        line(f"installed and tested on {day(proof.days[-1])} by compat", 60),
+    )
 
 
 def boxed(box: Doc) -> bytes:

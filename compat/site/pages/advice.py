@@ -213,18 +213,19 @@ def _options(report: MatrixReport, axis: Axis, beside: Mapping[str, Version]) ->
 def without(report: MatrixReport, coordinates: Mapping[str, Version]) -> str:
     matrix = report.snapshot.matrix
     entries = report.entries_at(coordinates) if coordinates else report.snapshot.entries
-    if any(entry.obstacle is None for entry in entries):
-        return "no tested combination"
+    is_open = any(entry.obstacle is None for entry in entries)
     python = coordinates.get(matrix.interpreters.name)
     versions = sorted({entry.cell.on(matrix.subject).version for entry in entries})
     releases = report.facts.subject_releases(versions[-1]) if versions else ()
     published = releases[-1].published if releases else None
     requires = None if published is None else published.requires_python
     if python is None or requires is None or requires.contains(python):
+        if is_open:
+            return "no tested combination works"
         return "not supported: metadata or a rule excludes every combination"
+    head = "no tested combination works" if is_open else "no release can be installed with it"
     return (
-        f"not supported: no release can be installed with it; {matrix.subject_axis.package}"
-        f" {releases[-1].version} requires Python {requires}"
+        f"{head}; {matrix.subject_axis.package} {releases[-1].version} requires Python {requires}"
     )
 
 

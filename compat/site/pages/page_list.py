@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -10,7 +11,8 @@ from packaging.version import Version
 
 from compat.advise.request import label
 from compat.github.markdown import code, link, plain
-from compat.results.answer import Answer, representative
+from compat.results.answer import representative
+from compat.site.api.documents import as_of_documents
 from compat.site.edition import Edition, MatrixReport, place_of
 from compat.site.exports.pictures import matrix_badges
 from compat.site.install_words import platform_title
@@ -30,6 +32,7 @@ from compat.site.pages.reports import charts, proposal_view, roadmap, title_of
 from compat.site.pages.results import (
     Doc,
     Neighbours,
+    as_of,
     capability_ids,
     capability_list,
     capability_view,
@@ -37,7 +40,6 @@ from compat.site.pages.results import (
     cell_view,
     changes,
     comparison,
-    comparisons,
     grid,
     grid_parts,
     lanes_view,
@@ -70,7 +72,7 @@ from compat.site.paths import (
     page,
 )
 from compat.site.status import style_of
-from compat.site.wording import cut_text, place_words
+from compat.site.wording import cut_text, day, place_words
 from compat.value import Value
 
 # The tabs; a page below them names the one that it belongs to.
@@ -225,67 +227,46 @@ def problem_link(edition: Edition, page: Page) -> str:
 def pages(edition: Edition) -> Iterator[Page]:
     yield from _whole_site(edition)
     for report in edition.reports:
-        yield from _sections(report)
-        yield from _causes(report)
-        yield from _grids(report)
-        yield from _answers(report)
-        yield from _capabilities(report)
-        yield from _policy(report)
-        yield from _releases(report)
+        for of_matrix in (_sections, _causes, _grids, _answers, _capabilities, _policy):
+            yield from of_matrix(report)
+        yield from _releases(edition, report)
         yield from _cells(edition, report)
 
 
-def alias(path: str, target: str) -> Page:
+def _of(report: MatrixReport | None, path: str, template: str, title: str, about: str,
+        document: Callable[[], Any], section: str = "", **more: Any) -> Page:  # fmt: skip
     return Page(
-        path=path,
-        template="moved.html",
-        title="",
-        about="",
-        document=lambda: target,
-        canonical=target,
-    )
+        path=path, template=f"{template}.html", title=title, about=about, document=document,
+        matrix=None if report is None else report.name, section=section, **more,
+    )  # fmt: skip
+
+
+def alias(path: str, target: str) -> Page:
+    return _of(None, path, "moved", "", "", lambda: target, canonical=target)
+
+
+def _nothing() -> None:
+    return None
 
 
 def _whole_site(edition: Edition) -> Iterator[Page]:
     titles = ", ".join(report.snapshot.matrix.title for report in edition.reports)
-    yield Page(
-        path="index.html",
-        template="front.html",
-        title=titled(f"Tested versions of {titles}", "Tested versions of libraries"),
-        about="Which versions of a library work together: installed from lock files and tested.",
-        document=partial(front, edition),
-    )
-    yield Page(
-        path=SEARCH,
-        template="search.html",
-        title="Search",
-        about="Libraries, releases, capabilities, causes, packages and documentation.",
-        document=lambda: None,
-    )
-    yield Page(
-        path=BUILD,
-        template="build.html",
-        title="Build on it",
-        about="Badges, feeds, calendars, downloads, the API and a box for other pages.",
-        document=partial(build_page, edition),
-    )
-    yield Page(
-        path=NOT_FOUND,
-        template="missing.html",
-        title="There is no such page",
-        about="There is no page at this address.",
-        document=lambda: None,
-        canonical="index.html",
-    )
+    of = partial(_of, None)
+    title = titled(f"Tested versions of {titles}", "Tested versions of libraries")
+    about = "Which versions of a library work together: installed from lock files and tested."
+    yield of("index.html", "front", title, about, partial(front, edition))
+    about = "Libraries, releases, capabilities, causes, packages and documentation."
+    yield of(SEARCH, "search", "Search", about, _nothing)
+    about = "Badges, feeds, calendars, downloads, the API and a box for other pages."
+    yield of(BUILD, "build", "Build on it", about, partial(build_page, edition))
+    about = "There is no page at this address."
+    missing = "There is no such page"
+    yield of(NOT_FOUND, "missing", missing, about, _nothing, canonical="index.html")
     for report in edition.reports:
-        yield Page(
-            path=embed_path(report.name),
-            template="embed.html",
-            title=f"{report.snapshot.matrix.title}: what works with what",
-            about=f"What works with {report.snapshot.matrix.title}, for each Python.",
-            document=partial(embed_box, report),
-            canonical=page(report.name),
-        )
+        title, home = f"{report.snapshot.matrix.title}: what works with what", page(report.name)
+        about = f"What works with {report.snapshot.matrix.title}, for each Python."
+        box = partial(embed_box, report)
+        yield of(embed_path(report.name), "embed", title, about, box, canonical=home)
     # The sections of the first report answer without its name too, so that a short address can be
     # told.
     names, first = {report.name for report in edition.reports}, edition.reports[0]
@@ -300,17 +281,9 @@ def _sections(report: MatrixReport) -> Iterator[Page]:
     paths = section_paths(report)
 
     def of(section: str, path: str, tab: str, **more: Any) -> Page:
-        document, words, about = SECTION_PAGES[section]
-        return Page(
-            path=path,
-            template=f"{section}.html",
-            title=words.format(title),
-            about=about.format(subject),
-            document=partial(document, report),
-            matrix=report.name,
-            section=tab,
-            **more,
-        )
+        view, words, about = SECTION_PAGES[section]
+        texts, document = (words.format(title), about.format(subject)), partial(view, report)
+        return _of(report, path, section, *texts, document, tab, **more)
 
     yield of("home", page(report.name), "advise")
     # The same at its old address, where questions that were shared begin.
@@ -344,16 +317,10 @@ SECTION_PAGES: dict[str, tuple[Callable[[MatrixReport], Any], str, str]] = {
 def _causes(report: MatrixReport) -> Iterator[Page]:
     folded = causes(report)
     for cause in (*folded.red, *folded.undecided):
-        yield Page(
-            path=page(report.name, "causes", cause.anchor),
-            template="cause.html",
-            title=titled(cause.sentence),
-            about=titled(f"{cause.sentence} The cells that this affects."),
-            document=partial(_same, cause),
-            matrix=report.name,
-            section="more",
-            facts=(("cause", cause.outcome),),
-        )
+        path, title = page(report.name, "causes", cause.anchor), titled(cause.sentence)
+        about = titled(f"{cause.sentence} The cells that this affects.")
+        facts = (("cause", cause.outcome),)
+        yield _of(report, path, "cause", title, about, partial(_same, cause), "more", facts=facts)
 
 
 def _same(document: Any) -> Any:
@@ -367,18 +334,14 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
         where = "any Python" if python is None else f"Python {python}"
         parts = grid_parts(report, python)
         rows = f", {part_label(parts[number])}" if parts[1:] else ""
-        return Page(
-            path=path,
-            template="grid.html",
-            title=titled(f"What works with {title} on {where}{rows}?", f"{title} on {where}{rows}"),
-            about=f"Each release of {title} against the packages that it needs, tested on {where}.",
-            document=partial(grid, report, python, number),
-            matrix=report.name,
-            section="grid",
-            canonical=canonical,
-            facts=(("grid", where),),
-            data=(api_path(report.name, "cells"),),
-        )
+        words = f"{title} on {where}{rows}"
+        about = f"Each release of {title} against the packages that it needs, tested on {where}."
+        data = (api_path(report.name, "cells"),)
+        return _of(
+            report, path, "grid", titled(f"What works with {words}?", words), about,
+            partial(grid, report, python, number), "grid",
+            canonical=canonical, facts=(("grid", where),), data=data,
+        )  # fmt: skip
 
     yield of(main, 0, page(report.name, "grid"), grid_path(report.name, main))
     for python in (*report.board, None):
@@ -388,105 +351,79 @@ def _grids(report: MatrixReport) -> Iterator[Page]:
 
 def _answers(report: MatrixReport) -> Iterator[Page]:
     matrix, title = report.snapshot.matrix, report.snapshot.matrix.title
-    of = partial(Page, template="answer.html", matrix=report.name, section="advise")
+    of = partial(_of, report, section="advise")
     for name in matrix.platforms:
-        yield of(
-            path=page(report.name, "advise", name),
-            template="platform.html",
-            title=titled(f"{title} on {platform_title(name)}", platform_title(name)),
-            about=f"Whether {title} installs on {platform_title(name)}, and what to do instead.",
-            document=partial(platform_page, report, name),
-        )
+        where, path = platform_title(name), page(report.name, "advise", name)
+        about = f"Whether {title} installs on {where}, and what to do instead."
+        words = titled(f"{title} on {where}", where)
+        yield of(path, "platform", words, about, partial(platform_page, report, name))
     for axis, version in version_axes(report):
-        words = f"{label(axis)} {version}"
-        yield of(
-            path=answer_path(report, {axis.name: version}),
-            template="version.html",
-            title=f"{words}: what works with {title}",
-            about=f"Which releases of {title} work with {words}, which do not, and why.",
-            document=partial(version_page, report, axis, version),
-        )
+        words, path = f"{label(axis)} {version}", answer_path(report, {axis.name: version})
+        about = f"Which releases of {title} work with {words}, which do not, and why."
+        head = titled(f"{title} with {words}", words)
+        yield of(path, "version", head, about, partial(version_page, report, axis, version))
     for pair in answer_pairs(report):
         words = " and ".join(words for words, _ in version_links(report, pair))
-        yield of(
-            path=answer_path(report, pair),
-            title=titled(f"What to install for {title} with {words}", f"{title} with {words}"),
-            about=f"What works with {words}, with the commands.",
-            document=partial(answer_page, report, pair),
-        )
+        head = titled(f"What to install for {title} with {words}", f"{title} with {words}")
+        about = f"What works with {words}, with the commands."
+        document = partial(answer_page, report, pair)
+        yield of(answer_path(report, pair), "answer", head, about, document)
     for combination in report.advisor.proofs:
         words = place_words(combination.cell, matrix)
         recipe = recipe_words(report.snapshot.by_id[combination.id])
-        yield of(
-            path=page(report.name, "advise", combination.id),
-            title=titled(f"Install {words}", words),
-            about=f"The commands that install {words}, {recipe}.",
-            document=partial(tested_page, report, combination),
-            canonical=cell_page(combination.cell),
-        )
+        about = f"The commands that install {words}, {recipe}."
+        path, head = page(report.name, "advise", combination.id), titled(f"Install {words}", words)
+        document, own = partial(tested_page, report, combination), cell_page(combination.cell)
+        yield of(path, "answer", head, about, document, canonical=own)
 
 
 def _capabilities(report: MatrixReport) -> Iterator[Page]:
-    title = report.snapshot.matrix.title
-    of = partial(Page, matrix=report.name, section="cap")
-    yield of(
-        path=page(report.name, "cap"),
-        template="capabilities.html",
-        title=f"What {title} can do, release by release",
-        about=f"Each capability of {title}, since when it works, and where it fails.",
-        document=partial(capability_list, report),
-    )
+    title, path = report.snapshot.matrix.title, page(report.name, "cap")
+    about = f"Each capability of {title}, since when it works, and where it fails."
+    head, document = f"What {title} can do, release by release", partial(capability_list, report)
+    yield _of(report, path, "capabilities", head, about, document, "cap")
     for name in capability_ids(report):
-        words = report.title(name)
-        yield of(
-            path=page(report.name, "cap", name),
-            template="capability.html",
-            title=titled(f"{words}: since when, in {title}", f"{words}: since when"),
-            about=f"In which releases of {title} this works: {words}.",
-            document=partial(capability_view, report, name),
-            facts=(("capability", name),),
-            data=(api_path(report.name, "capabilities", name),),
-        )
+        words, document = report.title(name), partial(capability_view, report, name)
+        head = titled(f"{words}: since when, in {title}", f"{words}: since when")
+        about = f"In which releases of {title} this works: {words}."
+        more: dict[str, Any] = {"facts": (("capability", name),)}
+        more["data"] = (api_path(report.name, "capabilities", name),)
+        path = page(report.name, "cap", name)
+        yield _of(report, path, "capability", head, about, document, "cap", **more)
 
 
 def _policy(report: MatrixReport) -> Iterator[Page]:
     for proposal in report.proposals:
-        yield Page(
-            path=page(report.name, "proposals", proposal.id),
-            template="proposal.html",
-            title=title_of(proposal),
-            about=f"{title_of(proposal)}: grounds, objections and evidence.",
-            document=partial(proposal_view, report, proposal),
-            matrix=report.name,
-            section="roadmap",
-        )
+        path, title = page(report.name, "proposals", proposal.id), title_of(proposal)
+        document = partial(proposal_view, report, proposal)
+        about = f"{title}: grounds, objections and evidence."
+        yield _of(report, path, "proposal", title, about, document, "roadmap")
 
 
-def _releases(report: MatrixReport) -> Iterator[Page]:
+def _releases(edition: Edition, report: MatrixReport) -> Iterator[Page]:
     axis, versions = report.snapshot.matrix.subject_axis, subject_versions(report)
+    of, package = partial(_of, report), axis.package
     for version in versions:
-        words = f"{axis.package} {version}"
-        yield Page(
-            path=page(report.name, "release", str(version)),
-            template="release.html",
-            title=words,
-            about=f"What {words} works with, what it requires, and what is ruled out.",
-            document=partial(release_view, report, version),
-            matrix=report.name,
-            section="grid",
-            facts=(("release", words),),
-            data=(api_path(report.name, "releases", axis.name, str(version)),),
-        )
-    for old, new in comparisons(report):
-        yield Page(
-            path=compare_page(report.name, old, new),
-            template="compare.html",
-            title=titled(f"{axis.package} {old} and {new}", f"{old} and {new}"),
-            about=f"What changes from {axis.package} {old} to {new}: capabilities and packages.",
-            document=partial(comparison, report, old, new),
-            matrix=report.name,
-            section="grid",
-        )
+        words, path = f"{package} {version}", page(report.name, "release", str(version))
+        about = f"What {words} works with, what it requires, and what is ruled out."
+        document = partial(release_view, report, version)
+        data = (api_path(report.name, "releases", axis.name, str(version)),)
+        facts = (("release", words),)
+        yield of(path, "release", words, about, document, "grid", facts=facts, data=data)
+    head = titled(f"Compare two releases of {package}", "Compare two releases")
+    about = f"Any two releases of {package}, or two tested combinations, side by side."
+    path = page(report.name, "compare")
+    yield of(path, "compare_any", head, about, partial(_same, versions[::-1]), "grid")
+    for old, new in pairwise(versions):
+        head = titled(f"{package} {old} and {new}", f"{old} and {new}")
+        about = f"What changes from {package} {old} to {new}: capabilities and packages."
+        path, document = compare_page(report.name, old, new), partial(comparison, edition, report)
+        yield of(path, "compare", head, about, partial(document, old, new), "grid")
+    for past in as_of_documents(report):
+        head = f"{report.snapshot.matrix.title} as of {day(past.day)}"
+        about = f"The verdicts of {report.snapshot.matrix.title} at the end of a day."
+        path = page(report.name, "as-of", str(past.day))
+        yield of(path, "as_of", head, about, partial(as_of, report, past), "more")
     for name, ends in (("latest", versions[-1:]), ("oldest", versions[:1])):
         for end in ends:
             yield alias(page(report.name, "release", name), page(report.name, "release", str(end)))
@@ -497,23 +434,15 @@ def _cells(edition: Edition, report: MatrixReport) -> Iterator[Page]:
     for entry in report.snapshot.known:
         place = place_words(entry.cell, report.snapshot.matrix)
         style = style_of(entry, report.places[place_of(entry.cell)])
-        yield Page(
-            path=cell_page(entry.cell),
-            template="cell.html",
-            title=titled(f"{place}: {style.word}", f"{place}: {style.brief}", place),
-            about=(
-                f"Does {place} work? What was installed, what passed, what failed, and how to"
-                " reproduce it."
-            ),
-            document=partial(cell_view, edition, report, entry, neighbours),
-            matrix=report.name,
-            section="grid",
-            facts=_cell_facts(entry),
-            data=(api_path(report.name, "cells", entry.cell.id),),
+        head = titled(f"{place}: {style.word}", f"{place}: {style.brief}", place)
+        about = f"Does {place} work? What was installed, what passed, and how to reproduce it."
+        document = partial(cell_view, edition, report, entry, neighbours)
+        facts = (
+            ("cell", entry.id),
+            ("verdict", entry.kind),
+            *((("outcome", str(entry.outcome)),) if entry.outcome is not None else ()),
+            *((("last tested", str(entry.latest)),) if entry.latest is not None else ()),
         )
-
-
-def _cell_facts(entry: Answer) -> tuple[tuple[str, str], ...]:
-    outcome = () if entry.outcome is None else (("outcome", str(entry.outcome)),)
-    latest = () if entry.latest is None else (("last tested", str(entry.latest)),)
-    return (("cell", entry.cell.id), ("verdict", entry.kind), *outcome, *latest)
+        data = (api_path(report.name, "cells", entry.id),)
+        path = cell_page(entry.cell)
+        yield _of(report, path, "cell", head, about, document, "grid", facts=facts, data=data)

@@ -17,6 +17,7 @@ from markdown_it import MarkdownIt
 from markupsafe import Markup
 
 from compat.advise.request import label
+from compat.policy.propose import affected_words
 from compat.results.answer import Answer
 from compat.results.record import Capability
 from compat.site import paths, status, wording
@@ -32,15 +33,14 @@ from compat.site.pages.page_list import (
     section_paths,
     titled,
 )
-from compat.site.pages.reports import clause
 from compat.site.pages.results import (
     OBSTACLES,
     SHORT,
     Doc,
-    cell_symbol,
     entry_page,
     failing,
     install_evidence,
+    look,
     recipe_words,
 )
 from compat.site.why_words import BLIND_SPOTS
@@ -81,12 +81,12 @@ class Printer:
         )
         self._environment.filters |= {**_FILTERS, **_filters_of(edition)}
         self._environment.globals |= {
-            "STALE": status.STALE,
             "NAMES_RECIPE": status.NAMES_RECIPE,
             "RECIPE_WORDS": wording.RECIPE_WORDS,
             "BLIND_SPOTS": BLIND_SPOTS,
             "TABS": TABS,
             "SHORT": SHORT,
+            "KINDS": status.KIND_WORDS,
             "OBSTACLES": OBSTACLES,
             "STYLE_OF_INSTALL": INSTALL_STYLES,
             "VERSION": metadata.version("compat-matrix"),
@@ -277,12 +277,8 @@ def _filters_of(edition: Edition) -> dict[str, Callable[..., Any]]:
 
         return of
 
-    def look(report: MatrixReport, entry: Answer) -> tuple[str, status.StatusStyle]:
-        return cell_symbol(entry, report.places[place_of(entry.cell)])
-
     return {
-        "style": shown(lambda report, entry: look(report, entry)[1]),
-        "symbol": shown(lambda report, entry: look(report, entry)[0]),
+        "style": shown(lambda report, entry: look(entry, report.places[place_of(entry.cell)])),
         "place": shown(
             lambda report, entry: wording.place_words(entry.cell, report.snapshot.matrix)
         ),
@@ -303,7 +299,7 @@ _FILTERS = {
     "cause": wording.cause_sentence,
     "reason": install_reason,
     "evidence": install_evidence,
-    "clause": clause,
+    "affected": affected_words,
     "floor": floor_words,
     "blame": lambda cell, matrix: lane_blame(matrix, cell),
     "to": _to,

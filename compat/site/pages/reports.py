@@ -16,12 +16,7 @@ from compat.results.record import Record
 from compat.results.table import ReleaseColumn
 from compat.rewrite.toml_values import matrix_after
 from compat.run.evidence import Metric
-from compat.site.api.documents import (
-    Proposals,
-    ScheduleDocument,
-    proposals_document,
-    schedule_document,
-)
+from compat.site.api.documents import schedule_document
 from compat.site.edition import MatrixReport
 from compat.site.pages.results import Doc, entry_page
 from compat.site.why_words import keeper_sentence
@@ -215,7 +210,6 @@ def roadmap(report: MatrixReport) -> Doc:
     its date, what blocks it in one clause, and what it drops.
     """
     snapshot, document = report.snapshot, schedule_document(report)
-    proposals = proposals_document(report)
     names = {axis.name: label(axis) for axis in snapshot.matrix.axes}
     arithmetic = {floor.axis: floor.arithmetic for floor in floors(snapshot, snapshot.day)}
     bars = [
@@ -253,58 +247,25 @@ def roadmap(report: MatrixReport) -> Doc:
                 if outlook.axis == snapshot.matrix.interpreters.name
                 else "",
             )
-            for outlook in proposals.outlooks
+            for outlook in report.outlooks
         ],
-        moves=_moves(document, proposals),
-        proposals=[proposal_view(report, proposal) for proposal in proposals.proposals],
+        moves=document.moves,
+        proposed={(one.axis, one.proposed): one for one in report.proposals},
+        proposals=[(one, title_of(one)) for one in report.proposals],
         chart=timeline(chart, spans, heads, rows, document.day) if spans else None,
     )
 
 
-def _moves(document: ScheduleDocument, proposals: Proposals) -> list[Doc]:
-    outlooks = {(outlook.axis, outlook.to): outlook for outlook in proposals.outlooks}
-    by_target = {(p.axis, p.proposed): p for p in proposals.proposals}
-    moves = []
-    for move in document.moves:
-        outlook = outlooks.get((move.axis, move.to))
-        blocked = move.proof if outlook is None else outlook.because
-        moves.append(
-            Doc(
-                on=move.on,
-                package=move.package,
-                before=move.before,
-                to=move.to,
-                state=move.state,
-                blocked="" if move.proven else clause(blocked),
-                held=move.held or "",
-                rule=move.rule,
-                lost=[*map(affected_words, move.lost)],
-                proposal=by_target.get((move.axis, move.to)),
-                axis=move.axis,
-            )
-        )
-    return moves
-
-
-def clause(sentence: str) -> str:
-    """What blocks a move: without its example, and without where the index was asked."""
-    _, _, cause = sentence.partition(", such as ")
-    cause = cause.partition(": ")[2] if cause else sentence
-    return cause.partition(" (--find-links")[0]
-
-
 def proposal_view(report: MatrixReport, proposal: Proposal) -> Doc:
-    is_extension, every = proposal.kind == "extend", len(proposal.evidence)
+    every = len(proposal.evidence)
     supporting = sum(proof.supports for proof in proposal.evidence)
     supported = count(every, "cell supports it", "cells support it")
     before = report.parts.declaration()
     after = matrix_after(before, proposal, proposal.reason)
-    to = f"{proposal.package} {proposal.proposed}" if is_extension else str(proposal.proposed)
     by_id = report.snapshot.by_id
     return Doc(
         proposal=proposal,
         title=title_of(proposal),
-        short=f"{_VERBS[proposal.kind]} to {to}",
         why=proposal.because if proposal.is_open else proposal.objections[0].because,
         supported=f"{supporting:,} of {supported}" if every else "No cell tests it",
         evidence=[

@@ -8,7 +8,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 from types import SimpleNamespace
 
 from msgspec.structs import replace
@@ -19,7 +19,7 @@ from compat.declare.matrix import Matrix, PackageAxis
 from compat.declare.platforms import own_name
 from compat.plan.cell import LANES, RECIPES, Cell, Recipe
 from compat.plan.feasible import Kind
-from compat.results.answer import Answer, by_evidence, representative, representative_of_release
+from compat.results.answer import Answer, representative, representative_of_release
 from compat.results.compare import ChangeKind
 from compat.results.coverage import cell_count
 from compat.results.installs import (
@@ -34,7 +34,14 @@ from compat.results.judged import around_first_error
 from compat.results.record import Capability, Record
 from compat.results.table import SIGNS, ReleaseColumn
 from compat.run.outcome import Failed, Outcome, parse_outcome
-from compat.site.api.documents import last_cell_document, python_document, release_document
+from compat.site.api.documents import (
+    AsOfDocument,
+    CellDocument,
+    cell_document,
+    last_cell_document,
+    python_document,
+    release_document,
+)
 from compat.site.edition import Board, Edition, MatrixReport, Versions, place_of
 from compat.site.history import Event
 from compat.site.install_words import (
@@ -52,10 +59,8 @@ from compat.site.paths import api_path, cell_page, grid_part_path, grid_path, pa
 from compat.site.status import (
     EXPECTED,
     NAMES_RECIPE,
-    STALE,
     STYLES,
     StatusStyle,
-    cell_state,
     is_admitted,
     place_style,
     style_of,
@@ -96,10 +101,10 @@ def place_view(entries: Sequence[Answer], matrix: Matrix, pythons: Sequence[str]
     tested = f", tested {day(spoken.latest)}" if spoken.latest is not None else ""
     recipe = f", {recipe_words(spoken)}" if style.state in ("partial", "broken", "flaky") else ""
     is_old = _is_old(spoken)
-    old = f" ({STALE[1]})" if is_old else ""
+    old = ", to be tested again" if is_old else ""
     return Doc(
-        css=f"{style.css} {STALE[1]}" if is_old else style.css,
-        symbol=style.symbol + STALE[0] if is_old else style.symbol,
+        css=f"{style.css} stale" if is_old else style.css,
+        symbol=style.symbol,
         sentence=f"{where}: {style.word}{recipe}{tested}{old}",
         path=entry_page(spoken),
         kind=style.state,
@@ -114,9 +119,10 @@ def entry_page(entry: Answer) -> str:
     return cell_page(entry.cell) if has_page(entry) else ""
 
 
-def cell_symbol(entry: Answer, siblings: Sequence[Answer] = ()) -> tuple[str, StatusStyle]:
+def look(entry: Answer, siblings: Sequence[Answer] = ()) -> StatusStyle:
+    """Return how a cell is shown: what is to be tested again has a mark in its corner."""
     style = style_of(entry, siblings)
-    return style.symbol + (STALE[0] if _is_old(entry) else ""), style
+    return replace(style, css=f"{style.css} stale") if _is_old(entry) else style
 
 
 def _is_old(entry: Answer) -> bool:
@@ -306,7 +312,7 @@ def matrix_health(report: MatrixReport) -> Doc:
     return Doc(
         cells=cell_count(report.snapshot),
         flaky=sum(entry.kind == "flaky" for entry in known),
-        stale=sum(entry.stale for entry in known),
+        stale=sum(entry.stale and entry.is_tested for entry in known),
         newest=newest,
         oldest=min(latest, default=None),
         is_quiet=newest is not None and (present.day - newest).days > present.fresh_days,
@@ -316,7 +322,7 @@ def matrix_health(report: MatrixReport) -> Doc:
 
 def reliability(report: MatrixReport) -> Doc:
     known = report.snapshot.known
-    states = Counter(by_evidence(cell_state(entry), entry) for entry in known)
+    states = Counter(style_of(e, report.places[place_of(e.cell)]) for e in known)
     outcomes = Counter(outcome for entry in known for run in entry.runs for outcome in run.outcomes)
     ignored = outcomes - Counter(
         outcome for entry in known for run in entry.counted for outcome in run.outcomes
@@ -329,7 +335,7 @@ def reliability(report: MatrixReport) -> Doc:
     dated.sort(key=lambda pair: (pair[0], pair[1].cell.id))
     return Doc(
         health=matrix_health(report),
-        states=[(STYLES[state], states[state]) for state in STYLES if states[state]],
+        states=[(style, states[style]) for style in STYLES.values() if states[style]],
         runs=sum(len(entry.runs) for entry in known),
         attempts=outcomes.total(),
         spurious=trouble.most_common(),
@@ -356,7 +362,7 @@ def plain_page(report: MatrixReport) -> Doc:
         else:
             rows.append(([release], states, answers))
     counts = Counter(state for _, states, _ in rows for state in states)
-    days = [snapshot.plain[i.cell].on for i in installs if i.cell in snapshot.plain]
+    days = [i.on for i in installs if i.ground == "resolver" and i.on is not None]
     return Doc(
         package=matrix.subject_axis.package,
         own=platform_title(own_name(matrix.platform)),
@@ -889,7 +895,6 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
     return Doc(
         version=version,
         yanked=bool(releases) and newest is None,
-        published=None if newest is None else newest.published,
         spoken=spoken if spoken.is_tested else None,
         # What is said of cells that nobody tried stands on their own pages.
         cautions=[
@@ -917,46 +922,62 @@ def release_view(report: MatrixReport, version: Version) -> Doc:
     )
 
 
-def comparisons(report: MatrixReport) -> list[tuple[Version, Version]]:
-    """Return which releases have a page that compares them: each with the one before it, and each
-    with the newest.
+def comparison(edition: Edition, report: MatrixReport, old: Version, new: Version) -> Doc:
+    """Return what changes from one release to another, by their documents and those of the cells
+    that stand for them. The page that compares any two works it out from the same documents.
     """
-    every = subject_versions(report)
-    return sorted({*pairwise(every), *((version, every[-1]) for version in every[:-1])})
-
-
-def comparison(report: MatrixReport, old: Version, new: Version) -> Doc:
-    """Return what changes from one release to another, as the representative cells show it."""
-    columns = {column.version: column for column in report.columns}
-    before, after = (columns.get(version) for version in (old, new))
-    moves = defaultdict[tuple[str, str], list[str]](list)
-    if before is not None and after is not None:
-        for name in report.asked:
-            was, now = before.capability(name), after.capability(name)
-            if was is not None and now is not None and was.status != now.status:
-                moves[was.status, now.status].append(name)
     axis = report.snapshot.matrix.subject_axis
-    sides, asks = [], list[set[str]]()
-    for version in (old, new):
-        entries = report.entries_at({axis.name: version})
-        sides.append(release_document(report, axis, version, entries))
-        releases = report.facts.subject_releases(version)
-        published = releases[-1].published if releases else None
-        asks.append(set() if published is None else {*map(str, published.requires_dist)})
-    cells = [None if column is None else column.entry for column in (before, after)]
-    installed = [
-        {} if entry is None else packages(report, entry.id, report.newest_records(entry.id))
-        for entry in cells
+    sides = [
+        release_document(report, axis, version, report.entries_at({axis.name: version}))
+        for version in (old, new)
     ]
+    by_id = report.snapshot.by_id
+    entries = [by_id[side.representative] if side.representative else None for side in sides]
+    cells = [cell_document(edition, report, entry) for entry in entries if entry is not None]
+    moves = defaultdict[tuple[str, str], list[str]](list)
+    measured, installed = list[tuple[str, str, str]](), list[tuple[str, str, str]]()
+    if len(cells) == len(sides):
+        before, after = (_statuses(cell) for cell in cells)
+        for name in sorted(before.keys() & after.keys()):
+            if before[name] != after[name]:
+                moves[before[name], after[name]].append(name)
+        metrics = [{one.name: f"{one.value:,.4g} {one.unit}" for one in c.metrics} for c in cells]
+        measured = [
+            (name, a, metrics[1][name]) for name, a in metrics[0].items() if name in metrics[1]
+        ]
+        pins = [{one.name: one.version for one in cell.packages} for cell in cells]
+        installed = differences(*pins)
     return Doc(
         old=old,
         new=new,
         sides=sides,
-        cells=cells,
+        cells=entries,
         moves=[(*statuses, names) for statuses, names in sorted(moves.items(), reverse=True)],
-        dropped=sorted(asks[0] - asks[1]),
-        added=sorted(asks[1] - asks[0]),
-        packages=differences(*installed) if all(installed) else [],
+        only=[
+            (side.version, [one for one in side.requires_dist if one not in other.requires_dist])
+            for side, other in (sides, sides[::-1])
+        ],
+        measured=measured,
+        packages=installed,
+    )
+
+
+def _statuses(cell: CellDocument) -> dict[str, str]:
+    return dict.fromkeys(cell.works, "yes") | {one.id: one.status for one in cell.capabilities}
+
+
+def as_of(report: MatrixReport, past: AsOfDocument) -> Doc:
+    """Return what the verdicts of a day were, and which are others now."""
+    since = [
+        (entry, past.verdicts.get(entry.id))
+        for entry in report.snapshot.known
+        if entry.is_tested and past.verdicts.get(entry.id) != entry.kind
+    ]
+    return Doc(
+        past=past,
+        counts=Counter(past.verdicts.values()).most_common(),
+        changed=[(entry, then) for entry, then in since if then is not None],
+        new=sum(then is None for _, then in since),
     )
 
 
@@ -968,14 +989,12 @@ def cell_view(
 ) -> Doc:
     cell, siblings = entry.cell, report.places[place_of(entry.cell)]
     document, records = last_cell_document(edition, report, entry), report.records(entry.cell.id)
-    symbol, style = cell_symbol(entry, siblings)
     installed, beside = packages(report, cell.id, reversed(records)), neighbours.beside(cell)
     counting = {run.run.started: run.outcomes for run in entry.counted}
     return Doc(
         cell=document,
         entry=entry,
-        style=style,
-        symbol=symbol,
+        style=look(entry, siblings),
         fails=failing(report, entry),
         reasons=_reasons(report, entry),
         tested=_summary(entry, records),
@@ -989,7 +1008,6 @@ def cell_view(
             for record in reversed(records)
             for attempt in record.attempts[::-1] or (record,)
         ],
-        packages=sorted(installed.items()),
         recipes=[other for other in siblings if other is not entry],
         beside=[
             (axis, *beside[axis.name])
@@ -1000,12 +1018,16 @@ def cell_view(
 
 
 def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
+    # A reason that names the outcome, or what fails, repeats what the page shows below.
+    failing = entry.failing("combination", "unexplained", "release", "index")
+    shown = () if entry.kind == "flaky" else (str(entry.outcome), ", ".join(failing) or "\0")
+    further = (reason for reason in entry.reasons if not any(one in reason for one in shown))
     audit = report.audit_sentence if entry.evidence == "inferred" else ""
     is_without_answer = entry.runs and entry.outcome is None
     issue = report.snapshot.explained(entry) if is_without_answer else None
     known = "" if issue is None else issue.because.replace("`", "")
     cautions = (caution.replace("`", "") for caution in report.snapshot.cautions(entry))
-    return (*entry.reasons, *dict.fromkeys(filter(None, (audit, known, *cautions))))
+    return (*further, *dict.fromkeys(filter(None, (audit, known, *cautions))))
 
 
 def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
@@ -1016,15 +1038,12 @@ def _summary(entry: Answer, records: tuple[Record, ...]) -> str:
     if not counted:
         tried = count(len(tries), "attempt")
         return f"Not tested yet: {tried} failed without saying anything about the versions."
-    last = f", the last on {day(entry.latest)}" if entry.latest is not None else ""
     passes = sum(not isinstance(outcome, Failed) for outcome in counted)
-    result = f"in {passes} every test passed"
-    if not passes and entry.kind in ("works", "partial"):
-        # What fails in every combination of a release fails in each run, and the cell works.
-        result = f"with failing tests in each: {entry.score.words}"
+    passed = f", {passes} passed" if entry.kind == "flaky" else ""
+    last = f", the last on {day(entry.latest)}" if entry.latest is not None else ""
     trouble = count(len(tries) - len(counted), "more attempt")
     more = f" {trouble} failed without saying anything about the versions."
-    summary = f"{count(len(counted), 'attempt')}, {result}{last}."
+    summary = f"{count(len(counted), 'attempt')}{passed}{last}."
     return summary + (more if len(tries) > len(counted) else "")
 
 
