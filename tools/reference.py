@@ -214,6 +214,7 @@ def configuration_page() -> str:
         "",
     ]
     shown = examples()
+    kinds: Counter[str] = Counter()
     for name in ("matrix", "policy"):
         schema = json.loads((ROOT / f"matrices/{name}.schema.json").read_text(encoding="utf-8"))
         definitions = schema["$defs"]
@@ -246,9 +247,17 @@ def configuration_page() -> str:
                     else ""
                 )
                 example = f"`{shown[key, field]}`" if (key, field) in shown else ""
+                kinds[kind(value, titles)] += 1
                 lines.append(cell_row(f"`{field}`", kind(value, titles), default, example))
             lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
+    page = "\n".join(lines).rstrip() + "\n"
+    # What many keys take is explained once, in front.
+    for text, times in kinds.items():
+        word, _, meaning = text.partition(": ")
+        if times > 3 and meaning:
+            page = page.replace(text, word)
+            page = page.replace("\n\n## ", f"\n\n{word.capitalize()} is {meaning}.\n\n## ", 1)
+    return page
 
 
 def main() -> int:
