@@ -274,7 +274,7 @@ def _lines(report: MatrixReport) -> tuple[str, str, str, str]:
         line(f"{subject[0]} {subject[1]}", 30),
         line(f"works with {with_what}" if with_what else "works", 34),
         line(f"on {others[-1][0]} {others[-1][1]}", 34),
-        line(f"installed and tested on {day(proof.days[-1])} by compat", 60),
+        line(f"installed and tested on {day(proof.latest or report.snapshot.day)} by compat", 60),
     )
 
 
