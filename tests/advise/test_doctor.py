@@ -349,6 +349,56 @@ def test_a_change_is_checked_or_the_reason_why_there_is_none_is_said(
     assert reason in first.advice
 
 
+OLD_FLAKE8 = (
+    '  File "/usr/lib/python3.12/site-packages/flake8/plugins/manager.py", line 254, in _load\n'
+    "    eps = importlib_metadata.entry_points().get(self.namespace, ())\n"
+    "AttributeError: 'EntryPoints' object has no attribute 'get'\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("listed", "culprit"),
+    [
+        ("flake8==3.9.2\nmccabe==0.6.1\n", "python"),
+        ("flake8==3.9.2\nimportlib-metadata==5.0.0\n", "importlib-metadata"),
+    ],
+)
+def test_what_a_list_lacks_is_pythons_own_module_of_that_job(listed: str, culprit: str) -> None:
+    first = asked(OLD_FLAKE8, "3.12", listed)[0]
+    assert first.packages == (culprit, "flake8")
+    if culprit == "python":
+        assert first.direction == "python"
+        assert Version(first.pin.partition("==")[2]) > Version("6")
+
+
+@pytest.mark.parametrize(
+    ("listed", "text", "python", "packages", "direction"),
+    [
+        ("networkx==2.5\ndecorator==5.0.0\n", "", "3.8", ("decorator", "networkx"), "older"),
+        ("dateparser==1.1.0\nregex==2022.3.15\n", "", "3.9", ("regex", "dateparser"), "older"),
+        (
+            "aioredis==2.0.1\n",
+            f'  File "{SITE}/aioredis/exceptions.py", line 14, in <module>\n'
+            "    class TimeoutError(asyncio.TimeoutError, builtins.TimeoutError, RedisError):\n"
+            "TypeError: duplicate base class TimeoutError\n",
+            *("3.11", ("python", "aioredis"), "python"),
+        ),
+        (
+            "pysnmp==4.4.12\npyasn1==0.6.1\n",
+            f'  File "{SITE}/pysnmp/proto/rfc1902.py", line 7, in <module>\n'
+            "    from pyasn1.compat.octets import str2octs\n"
+            "ModuleNotFoundError: No module named 'pyasn1.compat.octets'\n",
+            *("3.11", ("pyasn1", "pysnmp"), "older"),
+        ),
+    ],
+)
+def test_what_came_after_a_release_is_named(
+    listed: str, text: str, python: str, packages: tuple[str, ...], direction: str
+) -> None:
+    first = asked(text, python, listed)[0]
+    assert (first.packages, first.direction) == (packages, direction)
+
+
 def test_where_only_one_of_the_two_is_named_none_of_its_releases_is_advised() -> None:
     text = (
         '  File "/usr/lib/python3.12/site-packages/urllib3/connectionpool.py", line 551, in f\n'

@@ -166,6 +166,19 @@ class Case:
         either = "|".join(map(re.escape, words))
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
 
+    def owners(self, name: str) -> tuple[str, ...]:
+        """The packages that have a class; Python for what a list lacks, of which its own library
+        has the module: `importlib.metadata` for importlib-metadata.
+        """
+        return tuple(
+            PYTHON
+            if self.installed
+            and package not in self.installed
+            and library().has_module(package.replace("-", "."))
+            else package
+            for package in owners(name)
+        )
+
     def title(self, who: str, version: str = "") -> str:
         """Who asks for something, with its version where one is stated somewhere."""
         versions = (f.version for f in self.all(Requires) if f.who == who and f.version)
@@ -194,6 +207,8 @@ def case_of(
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
+    if not any(finding.is_fault for finding in matched):
+        matched += _failed_at_import(case)
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -224,6 +239,8 @@ def _mended(case: Case, finding: Finding) -> Finding:
         return msgspec.structs.replace(finding, **changed)
     if name == PYTHON and wish is not None:
         changed["python"] = _python_in(case, finding, wish)
+        if finding.rank > 5:
+            changed |= _of_one_time(case, finding)
     elif name:
         changed["pin"] = case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
@@ -782,11 +799,12 @@ def _of_library(
 def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     name, importer = fact.module.rpartition(".")[2], case.beside()
     shown = f"{name}.{fact.name}"
-    own, is_inner = owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
+    own, is_inner = case.owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
 
     def unknown(package: str, beside: str = "") -> Finding:
         who = beside or "the code that uses it"
-        return _say("unknown", [package, beside], fact.line, name=shown, beside=who)
+        fields = {"direction": "python"} | _python_of(case, beside) if package == PYTHON else {}
+        return _say("unknown", [package, beside], fact.line, name=shown, beside=who, **fields)
 
     if name == "NoneType":
         return None
@@ -852,7 +870,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     keys = [last, f"{last}()", top if "." in name else ""]
     short = ".".join(name.split(".")[-2:])
     sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
-    known_owners = sure or [owner for key in keys for owner in owners(key)]
+    known_owners = sure or [owner for key in keys for owner in case.owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
 
     def takes(known: Api) -> Presence | None:
@@ -1077,7 +1095,35 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return _say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
-# ---- 13: a list against published requirements
+# ---- 13: a package that fails while it is imported: no value of the user's is at work yet
+
+
+def _failed_at_import(case: Case) -> Made:
+    inner = next((f for f in reversed(case.trace.frames) if f.package != PYTHON), None)
+    if inner is None or not inner.package or not case.trace.raised:
+        return
+    who, line = inner.package, case.trace.raised[-1].line
+    if not (inner.function == "<module>" or inner.source.startswith(("class ", "@"))):
+        return
+    fields = _python_of(case, who)
+    if fields:
+        yield _say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
+
+
+def _python_of(case: Case, who: str) -> dict[str, Any]:
+    """The Pythons of the day of a package's release, where the one that is there came later: since
+    3.8 there is a new series each October (PEP 602).
+    """
+    known, ours = index(who), case.series
+    version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
+    day = known.days.get(version, "") if known is not None and version is not None else ""
+    then = [m for m in range(8, 40) if f"{2011 + m}-10" <= day[:7]] if day else []
+    if ours is None or not then or ours.minor <= then[-1]:
+        return {}
+    return {"needs": f"python<3.{then[-1] + 1}", "version": version, "day": day[:7]}
+
+
+# ---- 14: a list against published requirements
 
 
 def _unmet(case: Case) -> Made:
@@ -1093,13 +1139,15 @@ def _unmet(case: Case) -> Made:
                 continue
             needs = known.requires(release, what, case.python) if known is not None else []
             bound = corrected(who, release, what)
+            late = "" if bound else _later_bound(case, who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
-                theirs = Requires(who, str(release), what, needs[-1], 1)
-                yield _conflict(case, Asked(what, ours, 1), theirs)
-            elif bound and not _meet(what, bound, ours):
-                fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
+                theirs = Requires(who, str(release), what, needs[-1], 0)
+                yield _conflict(case, Asked(what, ours, 0), theirs)
+            elif late or (bound and not _meet(what, bound, ours)):
+                kind, wanted = ("later-bound", late) if late else ("corrected", bound)
+                fields = {"needs": f"{what}{wanted}", "direction": _direction(ours, wanted)}
                 words = {"who": f"{who} {release}", "one": _shown(ours)}
-                yield _say("corrected", [what, who], 1, wanted=bound, **fields, **words)
+                yield _say(kind, [what, who], 0, wanted=wanted, **fields, **words)
         if known is None:
             continue
         if who in case.installed:
@@ -1107,7 +1155,30 @@ def _unmet(case: Case) -> Made:
         if case.python and not known.fits(release, case.python) and known.pythons(release):
             fields = _files_of(case, who, f"=={release}")
             words = {"title": f"{who} {release}", "ours": str(case.python)}
-            yield _say("no-file-for-python", [who, PYTHON], 1, **words, **fields)
+            yield _say("no-file-for-python", [who, PYTHON], 0, **words, **fields)
+
+
+def _later_bound(case: Case, who: str, release: Version, what: str) -> str:
+    """The upper bound that the next release of `who` sets on a package which is newer than `who`
+    itself, and on which `release` sets none: its maintainers saw the two fail together.
+    """
+    known, beside, version = index(who), index(what), case.versions.get(what)
+    if known is None or beside is None or version is None or release not in known.days:
+        return ""
+    # A release that was withdrawn is about as old as the next one.
+    day = min(((v, d) for v, d in beside.days.items() if v >= version), default=(version, ""))[1]
+    if day < known.days[release]:
+        return ""
+    later = known.next_stated(release)
+    needs = known.requires(later, what, case.python) if later is not None else []
+    ours = known.requires(release, what, case.python)
+    if _is_capped(ours) or any(SpecifierSet(n).contains(version, prereleases=True) for n in needs):
+        return ""
+    return needs[-1] if needs and _toward(SpecifierSet(needs[-1]), version) == "older" else ""
+
+
+def _is_capped(ranges: Iterable[str]) -> bool:
+    return any(_bounds(SpecifierSet(each), _UPPER) for each in ranges)
 
 
 def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Made:
@@ -1125,7 +1196,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
     if later and not current:
         pythons = _series(known.pythons(newest))
         yield _say(
-            "newest-for-python", [who, PYTHON], 1, ours=case.python, pythons=pythons, **words
+            "newest-for-python", [who, PYTHON], 0, ours=case.python, pythons=pythons, **words
         )
     for what, ours in pins.items():
         beside, present = index(what), version_of(ours.removeprefix("=="))
@@ -1136,7 +1207,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
             continue
         if int(beside.days.get(present, "")[:4] or 0) < int(year or 0) + 2:
             continue
-        if known.requires(release, what, case.python) or any(
+        if _is_capped(known.requires(release, what, case.python)) or any(
             _meet(what, need, ours) for each in late for need in each
         ):
             continue
@@ -1144,7 +1215,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         yield _say(
             "fallen-back",
             [who, what],
-            1,
+            0,
             needs=f"{who}>{release}",
             pin=case.pin(what, specifier(wanted)),
             one=_shown(ours),

@@ -35,14 +35,15 @@ _PYTHON = re.compile(
 
 
 class Frame(Value, frozen=True):
-    """One place: its file, what stands there, and whose it is: a package, `python`, or empty for
-    the user's own.
+    """One place: its file, what stands there, whose it is (a package, `python`, or empty for the
+    user's own) and the function, `<module>` for what runs when the file is imported.
     """
 
     path: str
     source: str
     package: str
     line: int
+    function: str = ""
 
 
 class Raised(Value, frozen=True):
@@ -111,7 +112,9 @@ def read_traceback(text: Text) -> Traceback:
             package = package_of(path.split("/")[3])
         elif _PYTHON.search(path):
             package = "python"
-        frames.append(Frame(path, _source(text.lines, number), package, number))
+        inside = re.match(r"\S{0,60}?,? ?in (<?[\w.]+>?)", line[where.end() :])
+        function = where.groupdict().get("function") or (inside[1] if inside else "")
+        frames.append(Frame(path, _source(text.lines, number), package, number, function))
     return Traceback(frames=tuple(frames), raised=tuple(raised))
 
 
@@ -254,11 +257,10 @@ def _written_by_another(trace: Traceback) -> Made:
         places = [f for f in trace.frames if entry["pattern"].search(f.path)]
         if places:
             yield Binary(kind="generated", what=entry["by"], by=places[-1].package, line=line)
-    readers = [
-        f for f in trace.frames[-6:] if f.package not in ("", PYTHON) and _READS.search(f.source)
-    ]
-    if readers and trace.frames[-1].package:
-        yield Binary(kind="saved", what="", by=readers[0].package, line=line)
+    innermost = trace.frames[-1].package if trace.frames else ""
+    readers = [f for f in trace.frames[-6:] if f.package != PYTHON and _READS.search(f.source)]
+    if readers and innermost:
+        yield Binary(kind="saved", what="", by=readers[0].package or innermost, line=line)
 
 
 def _shadow(line: int) -> Trouble:
@@ -276,8 +278,9 @@ def _cannot_import(match: Match, line: int, trace: Traceback) -> Made:
         return
     if not module:  # before Python 3.7 the line above says it
         above = match.string[: match.start()]
-        asked = re.findall(rf"from ([\w.]+) import [^#]{{0,200}}?\b{name}\b", above)
-        module = re.split(r" from ", asked[-1])[-1] if asked else ""
+        statement = rf"from ([\w.]+) import (?:(?! import )[^#]){{0,200}}?\b{name}\b"
+        asked = re.findall(statement, above)
+        module = asked[-1] if asked else ""
     if module.startswith("."):
         place = next((f for f in reversed(trace.frames) if f.package), None)
         module = "" if place is None else _absolute(module, place.path)
