@@ -62,10 +62,11 @@ def sampled(versions):
         series.setdefault(version.release[:2], []).append(version)
     step = max(1, len(final) // MOST)
     chosen = {v for group in series.values() for v in (group[0], group[-1], *group[::step])}
-    if len(chosen) > MOST * 2:  # of older series the last
-        last = {version.release[:2]: version for version in final}
-        chosen = {*last.values(), *sorted(chosen)[-MOST:]}
-    return sorted(chosen)[-MOST * 2 :]
+    if len(chosen) > MOST * 2:  # the last of each series, and of the rest every few
+        last = sorted({version.release[:2]: version for version in final}.values())[-MOST:]
+        step = -(-len(final) // (MOST * 2 - len(last)))
+        chosen = {*last, *final[::step]}
+    return sorted(chosen)
 
 
 def chosen(release):

@@ -308,6 +308,12 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     pin = case.pin(asker, ANY)
     if not pin or pin == f"{asker}=={case.versions.get(asker)}":
         return {}
+    their = index(asker)
+    newest = their.newest(ANY, case.python) if their is not None else None
+    if newest_of != "Python" and their is not None and newest is not None:
+        asked = their.requires(newest, newest_of, case.python)
+        fitting = case.pin(newest_of, specifier(asked[-1])) if asked else ""
+        pin = f"{pin} {fitting}".strip()
     return {"pin": pin, "advice": f"The newest {asker} is written for the newest {newest_of}."}
 
 
@@ -559,7 +565,9 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         why,
         [what, *askers, *([] if why == "platform" else [PYTHON])],
         *sorted(f.line for f in facts)[:3],
-        direction="python" if fields.get("needs", "").startswith(PYTHON) else "other",
+        direction="python"
+        if fields.get("needs", "").startswith(PYTHON) or "none of its files" in visited
+        else "other",
         absent=f"{what}{specifier(fact.range) or ''}",
         title=f"{what}{_shown(fact.range)}",
         asks=f", which {askers[0]} requires" if askers else "",
@@ -572,7 +580,7 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     """Where the files of a range are: the Python that `needs` one, or a `pin`, and `advice`."""
     known, wish = index(what), specifier(wanted)
     if known is None or wish is None:
-        return {"advice": f"Use a Python for which {what} has a file."}
+        return {"advice": f"Take a release of {what} or a Python for which it has a file."}
     version, current = known.newest(wish), known.newest(ANY, case.python)
     if version is None:
         bounds = _bounds(wish, (*_LOWER, *_UPPER))
@@ -618,6 +626,8 @@ def _seen(wanted: str, saw: tuple[str, ...]) -> tuple[str, Version | None]:
     lowest = min(_bounds(wish, (*_LOWER, *_UPPER, "!=")), default=versions[0])
     final = [v for v in versions if not v.is_prerelease] or versions
     nearest = next((v for v in final if v >= lowest), final[-1])
+    if wish.contains(nearest, prereleases=True):
+        return " The index lists it, and none of its files is for this Python and platform.", None
     words = f" The index lists {versions[0]} to {versions[-1]} here"
     if versions[-1] < lowest:
         return f"{words}, all older: releases like it are for newer Pythons, or gone.", nearest
@@ -676,7 +686,9 @@ def _not_built(case: Case) -> Made:
         "not-built",
         [fact.what, re.split(r"[<=]", tool)[0]],
         fact.line,
-        direction="python" if fields["needs"].startswith(PYTHON) else "other",
+        direction="python"
+        if fields["needs"].startswith(PYTHON) or not (tool or index(fact.what))
+        else "other",
         title=f"{fact.what} {version}" if version else fact.what,
         words=sign.get("words", "is built from source here, and the build fails"),
         **fields,
@@ -713,7 +725,7 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         if presence.never:  # a release may have the module elsewhere
             presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
-            return _say("always-there", [], fact.line, name=shown)
+            return None
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None  # a typo, or a name that is made up when it is asked for
@@ -743,7 +755,8 @@ def _moved(
     if package == PYTHON:
         return _of_library(case, presence, name, line, importer, cause)
     installed = case.versions.get(package)
-    wish = SpecifierSet(presence.wanted(installed))
+    wishes = [SpecifierSet(each) for each in presence.wanted(installed)]
+    wish = next((each for each in wishes if case.pin(package, each)), wishes[0])
     when = " and ".join(
         f"from {start} on"
         if stop is None
@@ -759,6 +772,7 @@ def _moved(
         wish, when = SpecifierSet(f"<{installed}"), f"before {installed}"
     first, end = spans[-1]
     is_gone = end is not None and (installed is None or installed >= first)
+    is_gone |= _toward(wish, None) == "older"
     return _say(
         "moved",
         [package, importer],
@@ -779,7 +793,7 @@ def _of_library(
     is_there = case.python is not None and presence.place_of(case.python) in presence.had
     if presence.never or presence.always or is_there:
         return None
-    wanted = presence.wanted(case.series)
+    wanted = presence.wanted(case.series, is_every=True)[0]
     is_gone = "<" in wanted
     stand_in = package_of_module(name.rpartition(" ")[2])
     return _say(
@@ -823,12 +837,16 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
         return _moved(case, presence, shown, fact.line)
     spoken = [package for package in own if case.mentions(package)]
     if is_inner and importer:
-        return unknown(own[0], importer) if len(own) == 1 else unknown(importer)
+        is_near = len(own) == 1 and (own[0] == PYTHON or own[0] in (*spoken, *case.trace.installed))
+        return unknown(own[0], importer) if is_near else unknown(importer)
     return unknown(spoken[0]) if len(spoken) == 1 else None
 
 
 def _candidate(
-    case: Case, packages: Iterable[str], presence_of: Callable[[Api], Presence | None]
+    case: Case,
+    packages: Iterable[str],
+    presence_of: Callable[[Api], Presence | None],
+    is_common: bool = False,
 ) -> Presence | None:
     """The package whose releases differ in something: the one that the text speaks of, the only
     one, or the only one whose newest release lacks it; else none.
@@ -844,6 +862,8 @@ def _candidate(
         return sure[0]
     matched = differing(list(packages)[:8])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
+    if is_common:  # a name that many have is of whom the text speaks, or of nobody
+        matched = spoken
     lost = [p for p in spoken or matched if len(p.releases) - 1 not in p.had]
     ways = (spoken, matched, lost)
     return next((several[0] for several in ways if len(several) == 1), next(iter(spoken), None))
@@ -877,7 +897,7 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         tried = (known.accepts(each, argument) for each in dict.fromkeys((name, short, last)))
         return next((presence for presence in tried if presence is not None), None)
 
-    matched = _candidate(case, places, takes)
+    matched = _candidate(case, places, takes, is_common=name.isalpha() and name.islower())
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
@@ -954,6 +974,9 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
         presence = library().module(fact.module if library().has_module(fact.module) else top)
         return _moved(case, presence, shown, fact.line, "missing-module")
     package = _provider(fact.module)
+    if package not in case.versions:  # `changedetectionio` of changedetection.io
+        stem = package.replace("-", "")
+        package = next((n for n in case.versions if n.replace("-", "") == stem), package)
     known, importer = api(package), case.beside(package)
     is_inner = "." in fact.module
     if known is not None and (is_inner or top.replace("_", "-") != package):

@@ -124,24 +124,30 @@ class Presence(Value, frozen=True):
                 start = None
         return matched
 
-    def wanted(self, installed: Version | None) -> str:
-        """The range of the span that is nearest to what is installed: without that, a removed name
-        is one that the newest release lacks.
+    def wanted(self, installed: Version | None, is_every: bool = False) -> list[str]:
+        """The ranges of the spans, that which is nearest to what is installed first; without that, a
+        removed name is one that the newest release lacks. A range ends at the last release that was
+        read and has it: of those up to the next that was read nobody knows, unless each was read
+        (`is_every`).
         """
         spans = self.spans()
-        if not spans:
-            return ""
         if installed is None:
-            first, end = next((s for s in reversed(spans) if s[1] is not None), spans[-1])
+            older = [span for span in spans if span[1] is not None]
+            ordered = [*reversed(older), *(span for span in spans if span[1] is None)]
         else:
-            newer = [span for span in spans if span[0] > installed]
             older = [span for span in spans if span[1] is not None and span[1] <= installed]
+            newer = [span for span in spans if span[0] > installed]
             # A name is mostly asked for by what was written for one side: the span that follows
             # where none ended before.
-            first, end = older[-1] if older else newer[0] if newer else spans[-1]
-        parts = [f">={first}"] if first != self.releases[0] else []
-        parts += [f"<{end}"] if end is not None else []
-        return ",".join(parts)
+            ordered = [*reversed(older), *newer] or spans[-1:]
+        ranges = []
+        for first, end in ordered:
+            parts = [f">={first}"] if first != self.releases[0] else []
+            if end is not None:
+                last = self.releases[self.releases.index(end) - 1]
+                parts.append(f"<{end}" if is_every or last == first else f"<={last}")
+            ranges.append(",".join(parts))
+        return ranges or [""]
 
 
 class Api:

@@ -194,7 +194,9 @@ def _listed(text: Text) -> Iterator[Fact]:
         if wish and "ecause" not in text.flat:
             yield Asked(what=_name(wish[1]), range=wish[2], line=number)
         if re.search(
-            r"depends on|[Rr]equire|Ignored the|from versions|satisf|Collecting|ecause", line
+            r"depends on|[Rr]equire|Ignored the|from versions|satisf|Collecting|ecause"
+            r"|Found existing|ninstall(?:ed|ing) (?!.*nstalled)",
+            line,
         ):
             continue
         if "we can conclude" in text.flat:
