@@ -289,7 +289,7 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
             say(f"  {_proof_words(answer.proof)}")
         elif answer.state == "unproven":
             say("  This exact set is untested.")
-        known = [p for p in answer.problems if p.ground not in ("message", "index")]
+        known = [p for p in answer.problems if p.ground != "message"]
         for problem in known[:_PROBLEMS]:
             say(f"  {problem.sentence}")
             if problem.because:

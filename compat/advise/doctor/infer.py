@@ -1167,10 +1167,10 @@ def _unmet(case: Case) -> Made:
                 theirs = Requires(who, str(release), what, needs[-1], 0)
                 yield _conflict(case, Asked(what, ours, 0), theirs)
             elif late or (bound and not _meet(what, bound, ours)):
-                kind, wanted = ("later-bound", late) if late else ("corrected", bound)
-                fields = {"needs": f"{what}{wanted}", "direction": _direction(ours, wanted)}
-                words = {"who": f"{who} {release}", "one": _shown(ours)}
-                yield _say(kind, [what, who], 0, wanted=wanted, **fields, **words)
+                kind, text = ("later-bound", late) if late else ("corrected", bound)
+                fields = {"needs": f"{what}{text}", "direction": _direction(ours, text)}
+                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": text}
+                yield _say(kind, [what, who], 0, **fields, **words)
         if known is None:
             continue
         if who in case.installed:

@@ -125,10 +125,9 @@ class Presence(Value, frozen=True):
         return matched
 
     def wanted(self, installed: Version | None, is_every: bool = False) -> list[str]:
-        """The ranges of the spans, that which is nearest to what is installed first; without that, a
-        removed name is one that the newest release lacks. A range ends at the last release that was
-        read and has it: of those up to the next that was read nobody knows, unless each was read
-        (`is_every`).
+        """The ranges of the spans, the nearest to what is installed first; without that, a removed
+        name is one that the newest release lacks. A range ends at the last release that was read
+        and has it, as nobody knows of those before the next, unless each was read (`is_every`).
         """
         spans = self.spans()
         if installed is None:
