@@ -343,10 +343,7 @@ class _Question:
         return self._is_alike(tested, (named & pins.keys()) | of_run - {PYTHON})
 
     def _nearest(
-        self,
-        versions: Mapping[str, Version],
-        needs: Sequence[Requirement],
-        lost: Iterable[str],
+        self, versions: Mapping[str, Version], needs: Sequence[Requirement], lost: Iterable[str]
     ) -> TestedSet | None:
         """The set that works and is nearest to what is wanted: it meets what would mend it, has the
         capabilities that are `lost`, works for the most part, has the same Python, then the fewest

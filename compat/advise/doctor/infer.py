@@ -51,15 +51,7 @@ from compat.advise.doctor.known import (
     package_of_module,
     packages_known,
 )
-from compat.advise.doctor.python import (
-    Frame,
-    Traceback,
-    is_users_own,
-    package_of,
-    python_facts,
-    read_traceback,
-)
-from compat.advise.doctor.resolvers import resolver_facts, word_facts
+from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own, package_of
 from compat.declare.toml import toml_document
 from compat.run.outcome import Cause
 from compat.value import Value
@@ -163,7 +155,9 @@ class Case:
     def mentions(self, package: str) -> bool:
         known = api(package)
         words = {package, package.replace("-", "_"), *(known.modules if known else ())}
-        either = "|".join(map(re.escape, words))
+        either = "|".join(
+            re.escape(word) for word in words if len(word) > 2
+        )  # not the py of a file
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
 
     def owners(self, name: str) -> tuple[str, ...]:
@@ -198,10 +192,9 @@ def case_of(
     ranges: Mapping[str, str] | None = None,
 ) -> Case:
     read = Text(text)
-    trace = read_traceback(read)
+    trace, facts = all_facts(read)
     listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
-    facts = (*listed, *python_facts(read, trace), *word_facts(read, trace), *resolver_facts(read))
-    return Case(read, trace, facts, python, versions)
+    return Case(read, trace, (*listed, *facts), python, versions)
 
 
 def findings(case: Case) -> list[Finding]:
@@ -897,7 +890,9 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
         tried = (known.accepts(each, argument) for each in dict.fromkeys((name, short, last)))
         return next((presence for presence in tried if presence is not None), None)
 
-    matched = _candidate(case, places, takes, is_common=name.isalpha() and name.islower())
+    is_word = re.fullmatch("[A-Z]?[a-z]+", name) is not None
+    is_common = is_word and not sure and (name.islower() or bool(case.trace.installed))
+    matched = _candidate(case, places, takes, is_common)
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
