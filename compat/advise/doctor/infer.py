@@ -104,7 +104,9 @@ def _say(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Findi
     own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
     texts = {n: template[n] for n in ("sentence", "advice") if n in template}
     filled = {n: text.format(*named, "", **given) for n, text in texts.items()}
-    return Finding(packages=named, lines=tuple(dict.fromkeys(lines)), **(template | filled | own))
+    return Finding(
+        packages=named, lines=tuple(dict.fromkeys(filter(None, lines))), **(template | filled | own)
+    )
 
 
 class Case:
@@ -238,6 +240,11 @@ def _mended(case: Case, finding: Finding) -> Finding:
         changed["pin"] = case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
             changed |= _files_of(case, name, text)
+            offered = version_of(changed.get("pin", "").partition("==")[2])
+            known = index(name)
+            is_out = offered is not None and wish is not None and not wish.contains(offered)
+            if finding.cause != "conflict" and is_out and known and wish and known.newest(wish):
+                changed["pin"] = ""  # the newest for this Python, which lacks it as well
     elif finding.direction not in ("drop", "python"):
         changed |= _of_one_time(case, finding)
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
@@ -763,9 +770,7 @@ def _moved(
             return None
         # The releases between those that were read: it went before the one that is there.
         wish, when = SpecifierSet(f"<{installed}"), f"before {installed}"
-    first, end = spans[-1]
-    is_gone = end is not None and (installed is None or installed >= first)
-    is_gone |= _toward(wish, None) == "older"
+    is_gone = bool(_bounds(wish, _UPPER))
     return _say(
         "moved",
         [package, importer],

@@ -26,12 +26,17 @@ PYTHONS = tuple(Version(f"3.{minor}") for minor in range(5, 16))
 
 
 @cache
-def _data(name: str) -> Any:
+def _text(name: str) -> bytes:
     try:
         packed = (files("compat.advise.doctor") / "data" / f"{name}.xz").read_bytes()
     except OSError:
-        return {}
-    return json.loads(lzma.decompress(packed))
+        return b"{}"
+    return lzma.decompress(packed)
+
+
+@cache
+def _data(name: str) -> Any:
+    return json.loads(_text(name))
 
 
 def corrected(package: str, version: Version, name: str) -> str:
@@ -51,19 +56,22 @@ def corrected(package: str, version: Version, name: str) -> str:
 
 
 def package_of_module(module: str) -> str:
-    owner: str = _data("names").get("modules", {}).get(module.partition(".")[0], "")
+    owner: str = _data("names").get(module.partition(".")[0], "")
     return owner
 
 
 def packages_known() -> list[str]:
-    return sorted(set(_data("names").get("modules", {}).values()))
+    return sorted(set(_data("names").values()))
 
 
 def owners(name: str) -> tuple[str, ...]:
     """The packages that have, in some release, a class of that name, or a function (`name()`) whose
     parameters changed.
     """
-    return tuple(_data("names").get("owners", {}).get(name, ()))
+    lines, key = _text("owners"), f"\n{name}\t".encode()
+    start = lines.find(key)
+    stop = lines.index(b"\n", start + 1) if start >= 0 else 0
+    return tuple(lines[start + len(key) : stop].decode().split()) if start >= 0 else ()
 
 
 @cache
@@ -326,13 +334,16 @@ class Index:
             self.days[Version(version)] = day
         self._requires = {Version(v): lines for v, lines in content["requires"].items()}
         self._stated = sorted(self._requires)
+        # Of a package that is compiled, a release without wheels is no file for a newer Python.
+        self._is_compiled = any("cp" in row.partition("|")[0] for row in self._rows.values())
 
     @property
     def versions(self) -> list[Version]:
         return list(self._rows)
 
     def fits(self, version: Version, python: Version) -> bool:
-        return _fits(self._rows.get(version, "|||"), python)
+        row = self._rows.get(version, "|||")
+        return not (row[:1] == "|" and self._is_compiled) and _fits(row, python)
 
     def years(self, old: Version, new: Version) -> int:
         """How many years lie between two releases."""

@@ -354,6 +354,8 @@ def _symbol(symbol: str, by: str, line: int) -> Binary:
 def _of_file(path: str, trace: Traceback) -> str:
     path = path.replace("\\", "/")
     matched = re.search(r"(?:site|dist)-packages/(\w+)", path)
+    if "-0.0.0-py" in path:  # built from a set-up script without a version: the user's own
+        return ""
     if matched:
         return package_of(matched[1])
     *folders, file = path.split("/")
