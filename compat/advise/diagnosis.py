@@ -5,7 +5,6 @@ It rests on committed knowledge alone: runs, published metadata and the rules fo
 is asked of an index, and nothing is run.
 """
 
-import datetime
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -44,11 +43,8 @@ from compat.run.outcome import Cause, Failed, Outcome, parse_outcome
 from compat.value import Value
 
 State = Literal["proven", "unproven", "broken"]
-# Where a problem is known from: a run, published metadata, a release that only a resolver chooses
-# that finds no other, the index as it is now, or a message that was pasted.
-Ground = Literal["run", "metadata", "fallback", "index", "message"]
-# A release that is older by so much than the newest that its Python can have is told of. A choice.
-LONG_AGO = datetime.timedelta(days=730)
+# Where a problem is known from: a run, published metadata, or a message that was pasted.
+Ground = Literal["run", "metadata", "message"]
 # What `pip freeze` leaves out: https://pip.pypa.io/en/stable/cli/pip_freeze/ (--all), 2026-11-23.
 _NOT_IN_FREEZE = frozenset(("pip", "setuptools", "wheel", "distribute"))
 # What releases of pytest bring, of which a user of the library needs nothing.
@@ -179,22 +175,6 @@ class TestedSet(NamedTuple):
         return any(each.id == capability and each.status == "yes" for each in known)
 
 
-class Fallback(NamedTuple):
-    """A release that is far older than the newest one that the Python can have.
-
-    `refusal` says why no release of the matrix could be taken, so that a resolver had to go back;
-    empty where one could.
-    """
-
-    package: str
-    version: Version
-    first: Version
-    newest: Version
-    is_outside: bool
-    years: int
-    refusal: str
-
-
 class _Question:
     """An environment, or a list with a message, held against what is known of a matrix."""
 
@@ -218,10 +198,8 @@ class _Question:
 
     def answer(self) -> Diagnosis:
         proof, tried = self.proof, self._tried_versions()
-        fallbacks = [] if proof else list(self._fallbacks(tried))
         against = (
             *(() if proof else (*self._of_runs(), *self._of_blames())),
-            *self._of_fallbacks(fallbacks),
             *(() if proof else self._of_guards()),
             *self._of_message(),
             *(() if proof else (*self._of_builds(), *self._of_metadata())),
@@ -235,19 +213,14 @@ class _Question:
             if problem.packages or problem.cause not in placed:
                 first.setdefault((problem.cause, *problem.packages[:1]), problem)
         problems = tuple(first.values())
-        wanted = {**tried, **self.versions}
-        for fallback in fallbacks:
-            # What a resolver went back to is not what was wanted.
-            if fallback.is_outside:
-                wanted.pop(canonicalize_name(fallback.package), None)
         lost = {problem.capability for problem in problems} - {""}
-        near = self._nearest(wanted, needs, lost)
+        near = self._nearest({**tried, **self.versions}, needs, lost)
         beside = () if proof or problems else self._beside()
         return Diagnosis(
             state="broken" if problems else "proven" if proof else "unproven",
             proof=None if proof is None else proof.entry,
             problems=problems,
-            notes=(*self._notes(fallbacks), *beside),
+            notes=(*self._notes(), *beside),
             pins=tuple(self._pins(problems, needs, near)),
             neighbour=None
             if near is None
@@ -258,22 +231,8 @@ class _Question:
             ),
         )
 
-    def _notes(self, fallbacks: Sequence[Fallback]) -> Iterator[str]:
+    def _notes(self) -> Iterator[str]:
         yield from dict.fromkeys(refuted for _, refuted in self.findings if refuted)
-        for fallback in fallbacks:
-            newest = f"the newest that this Python can have is {fallback.newest}"
-            if self.python is None:
-                newest = f"the newest is {fallback.newest}"
-            if fallback.is_outside and not fallback.refusal:
-                yield (
-                    f"{fallback.package} {fallback.version} is from before {fallback.first}, the"
-                    f" first release that this matrix looks at; {newest}."
-                )
-            elif fallback.years:
-                yield (
-                    f"{fallback.package} {fallback.version} is {fallback.years} years older than"
-                    f" {fallback.newest}; {newest}. Did pip or uv go back to it?"
-                )
         for name, axis in self.axes.items():
             version, build = self.versions.get(name), self.stand_ins.get(name)
             last = self.catalogue.of(axis).releases[-1].version
@@ -383,10 +342,7 @@ class _Question:
         return self._is_alike(tested, (named & pins.keys()) | of_run - {PYTHON})
 
     def _nearest(
-        self,
-        versions: Mapping[str, Version],
-        needs: Sequence[Requirement],
-        lost: Iterable[str],
+        self, versions: Mapping[str, Version], needs: Sequence[Requirement], lost: Iterable[str]
     ) -> TestedSet | None:
         """The set that works and is nearest to what is wanted: it meets what would mend it, has the
         capabilities that are `lost`, works for the most part, has the same Python, then the fewest
@@ -600,33 +556,17 @@ class _Question:
 
     def _found(self, finding: Finding) -> Problem:
         package = finding.packages[0] if finding.packages else ""
-        gone = self._gone(finding) if finding.cause == "no-artifact" else ""
         is_of_files = finding.cause in ("no-artifact", "build")
         # What cannot be had is no need: a set without it is looked for.
         needs = "" if is_of_files else finding.needs
         return Problem(
             cause=finding.cause,
             packages=finding.packages,
-            sentence=f"{finding.sentence} {gone}".strip(),
-            ground="index" if gone else "message",
+            sentence=finding.sentence,
+            ground="message",
             needs=needs,
             is_mended_by_version=bool(needs) and package not in (PYTHON, self.subject),
         )
-
-    def _gone(self, finding: Finding) -> str:
-        need = requirement_of(finding.absent)
-        if need is None or not self._covers(need):
-            return ""
-        releases = self._releases[need.name].items()
-        fitting = [release for version, release in releases if _admits(need, version)]
-        if not fitting:
-            return f"The index has no {finding.absent} any more."
-        if self.python is not None and self._has_file(fitting[-1]):
-            return (
-                f"The index has it for {self.matrix.platform} on this Python: this machine is of"
-                " another platform, or its pip is too old."
-            )
-        return ""
 
     def _tried_versions(self) -> dict[str, Version]:
         """The versions of the axes' packages that a message mentions; of a subject that it names
@@ -781,17 +721,6 @@ class _Question:
             for artifact in release.artifacts
         )
 
-    def _covers(self, need: Requirement) -> bool:
-        """Whether the catalogue has all releases that a requirement is about."""
-        for required in self.catalogue.required:
-            if required.package.name == need.name:
-                pins = {SpecifierSet(pin) for pin in required.pins}
-                return required.whole or need.specifier in pins
-        axis, clauses = self.axes.get(need.name), list(need.specifier)
-        if axis is None or len(clauses) != 1 or clauses[0].operator != "==":
-            return False
-        return "*" not in clauses[0].version and axis.select.keeps(Version(clauses[0].version))
-
     @cached_property
     def _releases(self) -> dict[str, dict[Version, Release]]:
         required = (required.package for required in self.catalogue.required)
@@ -847,80 +776,6 @@ class _Question:
             requirement = parsed(text)
             if requirement is not None and requirement.marker is None and not requirement.url:
                 yield canonicalize_name(requirement.name), requirement.specifier
-
-    def _refused(self, published: Published | None) -> Iterator[tuple[str, SpecifierSet]]:
-        """What metadata ask for that the installed versions do not meet."""
-        for package, specifier in self._asked(published):
-            installed = self.versions.get(package)
-            if installed is not None and not specifier.contains(installed, prereleases=True):
-                yield package, specifier
-
-    # ---- releases that a resolver went back to
-
-    def _of_fallbacks(self, fallbacks: Sequence[Fallback]) -> Iterator[Problem]:
-        for fallback in fallbacks:
-            if fallback.refusal:
-                yield Problem(
-                    cause="conflict",
-                    packages=(canonicalize_name(fallback.package),),
-                    sentence=(
-                        f"{fallback.package} {fallback.version} is older than {fallback.first}, the"
-                        " first release that this matrix looks at, and no later one accepts what is"
-                        f" installed beside it: {fallback.refusal}. pip or uv may have fallen back"
-                        " to it."
-                    ),
-                    ground="fallback",
-                    needs=f"{fallback.package}>={fallback.first}",
-                )
-
-    def _fallbacks(self, also: Mapping[str, Version]) -> Iterator[Fallback]:
-        """The packages of the axes that are outside of them, or long out of date; `also` are
-        versions that pip tried.
-        """
-        for name, axis in self.axes.items():
-            version = self.versions.get(name) or also.get(name)
-            selected = self.catalogue.of(axis).selected(axis.select)
-            releases = [release for release in selected if self._has_file(release)]
-            if version is None or not releases:
-                continue
-            first, newest = selected[0].version, releases[-1]
-            own = self._releases[name].get(version)
-            age = (
-                newest.uploaded - own.uploaded
-                if own is not None and own.uploaded is not None and newest.uploaded is not None
-                else datetime.timedelta()
-            )
-            is_outside = version < first and own is None
-            if not is_outside and (age < LONG_AGO or self._is_bounded(name, newest.version)):
-                continue
-            # A resolver did not go back to a release that itself asks for other versions.
-            is_refused = name == self.subject and is_outside
-            is_refused = is_refused and not any(self._refused(self.packages.metadata.get(name)))
-            refusal = self._refusal(releases) if is_refused else ""
-            years = age.days // 365
-            yield Fallback(axis.package, version, first, newest.version, is_outside, years, refusal)
-
-    def _is_bounded(self, name: str, newest: Version) -> bool:
-        release = self._installed_release(self.subject)
-        return name != self.subject and any(
-            package == name and not specifier.contains(newest)
-            for package, specifier in self._asked(None if release is None else release.published)
-        )
-
-    def _refusal(self, releases: list[Release]) -> str:
-        """Why each of the subject's releases refuses what is installed beside it, as the newest
-        says it; empty where one does not.
-        """
-        reasons: list[str] = []
-        for release in reversed(releases):
-            others = self.axes.keys() - {self.subject}
-            refused = (each for each in self._refused(release.published) if each[0] in others)
-            package, specifier = next(refused, ("", None))
-            if not package:
-                return ""
-            title = f"{self.matrix.subject_axis.package} {release.version}"
-            reasons.append(f"{title} requires {package}{specifier}")
-        return reasons[0]
 
 
 def _admits(need: Requirement, version: Version) -> bool:

@@ -12,13 +12,7 @@ import msgspec
 from packaging.version import Version
 
 from compat.advise.commands import Whereabouts, commands
-from compat.advise.diagnosis import (
-    Diagnosis,
-    KnownFacts,
-    diagnosis,
-    files_of_known,
-    touches,
-)
+from compat.advise.diagnosis import Diagnosis, KnownFacts, diagnosis, files_of_known, touches
 from compat.advise.doctor.facts import MOST_READ, PYTHON
 from compat.advise.doctor.infer import Finding
 from compat.advise.message import Message, read_message
@@ -27,12 +21,7 @@ from compat.advise.request import label
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.environment import environment_beside, own_packages, packages_of
 from compat.cli.installs import known_elsewhere, say_elsewhere
-from compat.cli.options import (
-    OTHER_PLATFORM,
-    matrices_folder,
-    matrix_names,
-    workspace_of,
-)
+from compat.cli.options import OTHER_PLATFORM, matrices_folder, matrix_names, workspace_of
 from compat.cli.output import envelope, note, say
 from compat.declare.matrix import InterpreterAxis, PackageAxis
 from compat.declare.platforms import PlatformName
@@ -289,7 +278,7 @@ def _print(asked: _Asked, answers: list[tuple[Workspace, Diagnosis]]) -> None:
             say(f"  {_proof_words(answer.proof)}")
         elif answer.state == "unproven":
             say("  This exact set is untested.")
-        known = [p for p in answer.problems if p.ground not in ("message", "index")]
+        known = [p for p in answer.problems if p.ground != "message"]
         for problem in known[:_PROBLEMS]:
             say(f"  {problem.sentence}")
             if problem.because:

@@ -83,6 +83,9 @@ class _Reader:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self.names[node.name] = parameters_of(node)
+                for inner in ast.walk(node):
+                    for name in inner.names if isinstance(inner, ast.Global) else ():
+                        self.names.setdefault(name, None)
             case ast.ClassDef():
                 self._class(node)
             case ast.Import():

@@ -258,9 +258,3 @@ def test_in_a_list_without_the_subject_a_run_says_nothing_of_anothers_failure(
         message = msgspec.structs.replace(read_message(frame + failure), findings=())
         grounds.append([problem.ground for problem in diagnosis(tff, packages, message).problems])
     assert grounds == [[], ["run"]]
-
-
-def test_a_release_that_is_long_out_of_date_is_noted(known: dict[str, KnownFacts]) -> None:
-    packages = read_list("tensorflow==2.8.4\ntensorflow-federated==0.20.0\n", Version("3.9"))
-    notes = diagnosis(known["tff"], packages).notes
-    assert any("years older than 0.87.0" in line for line in notes)

@@ -22,7 +22,7 @@ _QUOTES = re.compile('["`\u2018\u2019\u201c\u201d]')
 NAME = r"[A-Za-z](?:[\w.-]{0,80}\w)?"
 EXTRAS = r"(?:\[[\w.,\s-]{1,80}\])?"
 CLAUSE = r"(?:[<>=!~^]=?=? ?\d[\w.*+!-]{0,40}|\*)"
-RANGE = rf"(?:{CLAUSE}(?:(?:, ?| and |\|){CLAUSE}){{0,12}})"
+RANGE = rf"(?:{CLAUSE}(?:(?:, ?| and | ?\|\|? ?){CLAUSE}){{0,12}})"
 _PY = r"\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:[ab]\d|rc\d)?"
 NUMBER = r"v?\d{1,6}(?:\.\w{1,12}){0,5}(?:[-+]\w{1,20})?"
 _PART = rf"[<>=!~]=?=? ?{NUMBER}(?:\.\*)?"
@@ -226,7 +226,8 @@ def _bare(line: str) -> str:
 
 def specifier(text: str) -> SpecifierSet | None:
     """A range as any tool writes one; None where it is none."""
-    text = text.strip().strip("()'\"").replace(" and ", ",").replace("|", ",")
+    # Of alternatives (`~2.7 || ^3.4`) the last, which is the newest.
+    text = text.rpartition("||")[2].strip().strip("()'\"").replace(" and ", ",").replace("|", ",")
     if not text or text in ("*", "any"):
         return SpecifierSet()
     text = re.sub(r"(?<![<>=!~])=(?!=)", "==", text)

@@ -51,15 +51,7 @@ from compat.advise.doctor.known import (
     package_of_module,
     packages_known,
 )
-from compat.advise.doctor.python import (
-    Frame,
-    Traceback,
-    is_users_own,
-    package_of,
-    python_facts,
-    read_traceback,
-)
-from compat.advise.doctor.resolvers import resolver_facts, word_facts
+from compat.advise.doctor.parse import Frame, Traceback, all_facts, is_users_own, package_of
 from compat.declare.toml import toml_document
 from compat.run.outcome import Cause
 from compat.value import Value
@@ -112,7 +104,9 @@ def _say(kind: str, packages: Iterable[str], *lines: int, **given: Any) -> Findi
     own = {n: v for n, v in given.items() if n in Finding.__struct_fields__ and v != ""}
     texts = {n: template[n] for n in ("sentence", "advice") if n in template}
     filled = {n: text.format(*named, "", **given) for n, text in texts.items()}
-    return Finding(packages=named, lines=tuple(dict.fromkeys(lines)), **(template | filled | own))
+    return Finding(
+        packages=named, lines=tuple(dict.fromkeys(filter(None, lines))), **(template | filled | own)
+    )
 
 
 class Case:
@@ -163,8 +157,23 @@ class Case:
     def mentions(self, package: str) -> bool:
         known = api(package)
         words = {package, package.replace("-", "_"), *(known.modules if known else ())}
-        either = "|".join(map(re.escape, words))
+        either = "|".join(
+            re.escape(word) for word in words if len(word) > 2
+        )  # not the py of a file
         return bool(re.search(rf"(?<![\w-])(?:{either})(?![\w-])", self.text.flat, re.IGNORECASE))
+
+    def owners(self, name: str) -> tuple[str, ...]:
+        """The packages that have a class; Python for what a list lacks, of which its own library
+        has the module: `importlib.metadata` for importlib-metadata.
+        """
+        return tuple(
+            PYTHON
+            if self.installed
+            and package not in self.installed
+            and library().has_module(package.replace("-", "."))
+            else package
+            for package in owners(name)
+        )
 
     def title(self, who: str, version: str = "") -> str:
         """Who asks for something, with its version where one is stated somewhere."""
@@ -185,15 +194,16 @@ def case_of(
     ranges: Mapping[str, str] | None = None,
 ) -> Case:
     read = Text(text)
-    trace = read_traceback(read)
+    trace, facts = all_facts(read)
     listed = (Asked(what=n, range=r, line=0) for n, r in (ranges or {}).items())
-    facts = (*listed, *python_facts(read, trace), *word_facts(read, trace), *resolver_facts(read))
-    return Case(read, trace, facts, python, versions)
+    return Case(read, trace, (*listed, *facts), python, versions)
 
 
 def findings(case: Case) -> list[Finding]:
     """All problems, the surest first; each package once for each cause."""
     matched = [finding for infer in _INFERENCES for finding in infer(case)]
+    if not any(finding.is_fault for finding in matched):
+        matched += _failed_at_import(case)
     troubles = {fact.kind for fact in case.all(Trouble)}
     is_certain = any(isinstance(fact, Absent | Refused) for fact in case.facts)
     hidden: tuple[str, ...] = ()
@@ -224,10 +234,17 @@ def _mended(case: Case, finding: Finding) -> Finding:
         return msgspec.structs.replace(finding, **changed)
     if name == PYTHON and wish is not None:
         changed["python"] = _python_in(case, finding, wish)
+        if finding.rank > 5:
+            changed |= _of_one_time(case, finding)
     elif name:
         changed["pin"] = case.pin(name, wish)
         if index(name) is not None and not changed["pin"]:
             changed |= _files_of(case, name, text)
+            offered = version_of(changed.get("pin", "").partition("==")[2])
+            known = index(name)
+            is_out = offered is not None and wish is not None and not wish.contains(offered)
+            if finding.cause != "conflict" and is_out and known and wish and known.newest(wish):
+                changed["pin"] = ""  # the newest for this Python, which lacks it as well
     elif finding.direction not in ("drop", "python"):
         changed |= _of_one_time(case, finding)
     if not (changed.get("pin") or changed.get("python") or finding.direction == "drop"):
@@ -291,6 +308,12 @@ def _of_one_time(case: Case, finding: Finding) -> dict[str, str]:
     pin = case.pin(asker, ANY)
     if not pin or pin == f"{asker}=={case.versions.get(asker)}":
         return {}
+    their = index(asker)
+    newest = their.newest(ANY, case.python) if their is not None else None
+    if newest_of != "Python" and their is not None and newest is not None:
+        asked = their.requires(newest, newest_of, case.python)
+        fitting = case.pin(newest_of, specifier(asked[-1])) if asked else ""
+        pin = f"{pin} {fitting}".strip()
     return {"pin": pin, "advice": f"The newest {asker} is written for the newest {newest_of}."}
 
 
@@ -542,7 +565,9 @@ def _absent(case: Case, fact: Absent, facts: list[Absent]) -> Finding:
         why,
         [what, *askers, *([] if why == "platform" else [PYTHON])],
         *sorted(f.line for f in facts)[:3],
-        direction="python" if fields.get("needs", "").startswith(PYTHON) else "other",
+        direction="python"
+        if fields.get("needs", "").startswith(PYTHON) or "none of its files" in visited
+        else "other",
         absent=f"{what}{specifier(fact.range) or ''}",
         title=f"{what}{_shown(fact.range)}",
         asks=f", which {askers[0]} requires" if askers else "",
@@ -555,7 +580,7 @@ def _files_of(case: Case, what: str, wanted: str) -> dict[str, str]:
     """Where the files of a range are: the Python that `needs` one, or a `pin`, and `advice`."""
     known, wish = index(what), specifier(wanted)
     if known is None or wish is None:
-        return {"advice": f"Use a Python for which {what} has a file."}
+        return {"advice": f"Take a release of {what} or a Python for which it has a file."}
     version, current = known.newest(wish), known.newest(ANY, case.python)
     if version is None:
         bounds = _bounds(wish, (*_LOWER, *_UPPER))
@@ -601,6 +626,8 @@ def _seen(wanted: str, saw: tuple[str, ...]) -> tuple[str, Version | None]:
     lowest = min(_bounds(wish, (*_LOWER, *_UPPER, "!=")), default=versions[0])
     final = [v for v in versions if not v.is_prerelease] or versions
     nearest = next((v for v in final if v >= lowest), final[-1])
+    if wish.contains(nearest, prereleases=True):
+        return " The index lists it, and none of its files is for this Python and platform.", None
     words = f" The index lists {versions[0]} to {versions[-1]} here"
     if versions[-1] < lowest:
         return f"{words}, all older: releases like it are for newer Pythons, or gone.", nearest
@@ -659,7 +686,9 @@ def _not_built(case: Case) -> Made:
         "not-built",
         [fact.what, re.split(r"[<=]", tool)[0]],
         fact.line,
-        direction="python" if fields["needs"].startswith(PYTHON) else "other",
+        direction="python"
+        if fields["needs"].startswith(PYTHON) or not (tool or index(fact.what))
+        else "other",
         title=f"{fact.what} {version}" if version else fact.what,
         words=sign.get("words", "is built from source here, and the build fails"),
         **fields,
@@ -696,7 +725,7 @@ def _lacking_name(case: Case, fact: LacksName) -> Finding | None:
         if presence.never:  # a release may have the module elsewhere
             presence = known.elsewhere(fact.module, fact.name) or presence
         if presence.always:
-            return _say("always-there", [], fact.line, name=shown)
+            return None
         is_inner = fact.module.count(".") > 1 or "._" in fact.module
         if not presence.had and not (importer or fact.since or fact.file or is_inner):
             return None  # a typo, or a name that is made up when it is asked for
@@ -726,7 +755,8 @@ def _moved(
     if package == PYTHON:
         return _of_library(case, presence, name, line, importer, cause)
     installed = case.versions.get(package)
-    wish = SpecifierSet(presence.wanted(installed))
+    wishes = [SpecifierSet(each) for each in presence.wanted(installed)]
+    wish = next((each for each in wishes if case.pin(package, each)), wishes[0])
     when = " and ".join(
         f"from {start} on"
         if stop is None
@@ -740,8 +770,7 @@ def _moved(
             return None
         # The releases between those that were read: it went before the one that is there.
         wish, when = SpecifierSet(f"<{installed}"), f"before {installed}"
-    first, end = spans[-1]
-    is_gone = end is not None and (installed is None or installed >= first)
+    is_gone = bool(_bounds(wish, _UPPER))
     return _say(
         "moved",
         [package, importer],
@@ -762,7 +791,7 @@ def _of_library(
     is_there = case.python is not None and presence.place_of(case.python) in presence.had
     if presence.never or presence.always or is_there:
         return None
-    wanted = presence.wanted(case.series)
+    wanted = presence.wanted(case.series, is_every=True)[0]
     is_gone = "<" in wanted
     stand_in = package_of_module(name.rpartition(" ")[2])
     return _say(
@@ -782,11 +811,12 @@ def _of_library(
 def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
     name, importer = fact.module.rpartition(".")[2], case.beside()
     shown = f"{name}.{fact.name}"
-    own, is_inner = owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
+    own, is_inner = case.owners(name), bool(case.trace.frames and case.trace.frames[-1].package)
 
     def unknown(package: str, beside: str = "") -> Finding:
         who = beside or "the code that uses it"
-        return _say("unknown", [package, beside], fact.line, name=shown, beside=who)
+        fields = {"direction": "python"} | _python_of(case, beside) if package == PYTHON else {}
+        return _say("unknown", [package, beside], fact.line, name=shown, beside=who, **fields)
 
     if name == "NoneType":
         return None
@@ -805,12 +835,16 @@ def _lacking_attribute(case: Case, fact: LacksName) -> Finding | None:
         return _moved(case, presence, shown, fact.line)
     spoken = [package for package in own if case.mentions(package)]
     if is_inner and importer:
-        return unknown(own[0], importer) if len(own) == 1 else unknown(importer)
+        is_near = len(own) == 1 and (own[0] == PYTHON or own[0] in (*spoken, *case.trace.installed))
+        return unknown(own[0], importer) if is_near else unknown(importer)
     return unknown(spoken[0]) if len(spoken) == 1 else None
 
 
 def _candidate(
-    case: Case, packages: Iterable[str], presence_of: Callable[[Api], Presence | None]
+    case: Case,
+    packages: Iterable[str],
+    presence_of: Callable[[Api], Presence | None],
+    is_common: bool = False,
 ) -> Presence | None:
     """The package whose releases differ in something: the one that the text speaks of, the only
     one, or the only one whose newest release lacks it; else none.
@@ -826,6 +860,8 @@ def _candidate(
         return sure[0]
     matched = differing(list(packages)[:8])
     spoken = [presence for presence in matched if case.mentions(presence.package)]
+    if is_common:  # a name that many have is of whom the text speaks, or of nobody
+        matched = spoken
     lost = [p for p in spoken or matched if len(p.releases) - 1 not in p.had]
     ways = (spoken, matched, lost)
     return next((several[0] for several in ways if len(several) == 1), next(iter(spoken), None))
@@ -852,14 +888,16 @@ def _wrong_call(case: Case, fact: BadCall) -> Finding | None:
     keys = [last, f"{last}()", top if "." in name else ""]
     short = ".".join(name.split(".")[-2:])
     sure = owners(f"{short}({argument}") or owners(f".{last}({argument}")
-    known_owners = sure or [owner for key in keys for owner in owners(key)]
+    known_owners = sure or [owner for key in keys for owner in case.owners(key)]
     places = dict.fromkeys([*([home] if api(home) else []), *known_owners])
 
     def takes(known: Api) -> Presence | None:
         tried = (known.accepts(each, argument) for each in dict.fromkeys((name, short, last)))
         return next((presence for presence in tried if presence is not None), None)
 
-    matched = _candidate(case, places, takes)
+    is_word = re.fullmatch("[A-Z]?[a-z]+", name) is not None
+    is_common = is_word and not sure and (name.islower() or bool(case.trace.installed))
+    matched = _candidate(case, places, takes, is_common)
     shown = f"the argument {fact.argument} of {name}"
     if fact.kind == "!":
         shown = f"{name} without {fact.argument}"
@@ -936,6 +974,9 @@ def _missing_module(case: Case, fact: NoModule) -> Finding | None:
         presence = library().module(fact.module if library().has_module(fact.module) else top)
         return _moved(case, presence, shown, fact.line, "missing-module")
     package = _provider(fact.module)
+    if package not in case.versions:  # `changedetectionio` of changedetection.io
+        stem = package.replace("-", "")
+        package = next((n for n in case.versions if n.replace("-", "") == stem), package)
     known, importer = api(package), case.beside(package)
     is_inner = "." in fact.module
     if known is not None and (is_inner or top.replace("_", "-") != package):
@@ -1077,7 +1118,35 @@ def _changed(case: Case, fact: Changed) -> Finding | None:
     return _say("changed", [fact.what], fact.line, old=old, new=new, **fields)
 
 
-# ---- 13: a list against published requirements
+# ---- 13: a package that fails while it is imported: no value of the user's is at work yet
+
+
+def _failed_at_import(case: Case) -> Made:
+    inner = next((f for f in reversed(case.trace.frames) if f.package != PYTHON), None)
+    if inner is None or not inner.package or not case.trace.raised:
+        return
+    who, line = inner.package, case.trace.raised[-1].line
+    if not (inner.function == "<module>" or inner.source.startswith(("class ", "@"))):
+        return
+    fields = _python_of(case, who)
+    if fields:
+        yield _say("older-than-python", [PYTHON, who], line, ours=case.python, **fields)
+
+
+def _python_of(case: Case, who: str) -> dict[str, Any]:
+    """The Pythons of the day of a package's release, where the one that is there came later: since
+    3.8 there is a new series each October (PEP 602).
+    """
+    known, ours = index(who), case.series
+    version = case.versions.get(who) or (known.newest(ANY) if known is not None else None)
+    day = known.days.get(version, "") if known is not None and version is not None else ""
+    then = [m for m in range(8, 40) if f"{2011 + m}-10" <= day[:7]] if day else []
+    if ours is None or not then or ours.minor <= then[-1]:
+        return {}
+    return {"needs": f"python<3.{then[-1] + 1}", "version": version, "day": day[:7]}
+
+
+# ---- 14: a list against published requirements
 
 
 def _unmet(case: Case) -> Made:
@@ -1093,13 +1162,15 @@ def _unmet(case: Case) -> Made:
                 continue
             needs = known.requires(release, what, case.python) if known is not None else []
             bound = corrected(who, release, what)
+            late = "" if bound else _later_bound(case, who, release, what)
             if needs and not any(_meet(what, need, ours) for need in needs):
-                theirs = Requires(who, str(release), what, needs[-1], 1)
-                yield _conflict(case, Asked(what, ours, 1), theirs)
-            elif bound and not _meet(what, bound, ours):
-                fields = {"needs": f"{what}{bound}", "direction": _direction(ours, bound)}
-                words = {"who": f"{who} {release}", "one": _shown(ours)}
-                yield _say("corrected", [what, who], 1, wanted=bound, **fields, **words)
+                theirs = Requires(who, str(release), what, needs[-1], 0)
+                yield _conflict(case, Asked(what, ours, 0), theirs)
+            elif late or (bound and not _meet(what, bound, ours)):
+                kind, text = ("later-bound", late) if late else ("corrected", bound)
+                fields = {"needs": f"{what}{text}", "direction": _direction(ours, text)}
+                words = {"who": f"{who} {release}", "one": _shown(ours), "wanted": text}
+                yield _say(kind, [what, who], 0, **fields, **words)
         if known is None:
             continue
         if who in case.installed:
@@ -1107,7 +1178,30 @@ def _unmet(case: Case) -> Made:
         if case.python and not known.fits(release, case.python) and known.pythons(release):
             fields = _files_of(case, who, f"=={release}")
             words = {"title": f"{who} {release}", "ours": str(case.python)}
-            yield _say("no-file-for-python", [who, PYTHON], 1, **words, **fields)
+            yield _say("no-file-for-python", [who, PYTHON], 0, **words, **fields)
+
+
+def _later_bound(case: Case, who: str, release: Version, what: str) -> str:
+    """The upper bound that the next release of `who` sets on a package which is newer than `who`
+    itself, and on which `release` sets none: its maintainers saw the two fail together.
+    """
+    known, beside, version = index(who), index(what), case.versions.get(what)
+    if known is None or beside is None or version is None or release not in known.days:
+        return ""
+    # A release that was withdrawn is about as old as the next one.
+    day = min(((v, d) for v, d in beside.days.items() if v >= version), default=(version, ""))[1]
+    if day < known.days[release]:
+        return ""
+    later = known.next_stated(release)
+    needs = known.requires(later, what, case.python) if later is not None else []
+    ours = known.requires(release, what, case.python)
+    if _is_capped(ours) or any(SpecifierSet(n).contains(version, prereleases=True) for n in needs):
+        return ""
+    return needs[-1] if needs and _toward(SpecifierSet(needs[-1]), version) == "older" else ""
+
+
+def _is_capped(ranges: Iterable[str]) -> bool:
+    return any(_bounds(SpecifierSet(each), _UPPER) for each in ranges)
 
 
 def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]) -> Made:
@@ -1125,7 +1219,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
     if later and not current:
         pythons = _series(known.pythons(newest))
         yield _say(
-            "newest-for-python", [who, PYTHON], 1, ours=case.python, pythons=pythons, **words
+            "newest-for-python", [who, PYTHON], 0, ours=case.python, pythons=pythons, **words
         )
     for what, ours in pins.items():
         beside, present = index(what), version_of(ours.removeprefix("=="))
@@ -1136,7 +1230,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
             continue
         if int(beside.days.get(present, "")[:4] or 0) < int(year or 0) + 2:
             continue
-        if known.requires(release, what, case.python) or any(
+        if _is_capped(known.requires(release, what, case.python)) or any(
             _meet(what, need, ours) for each in late for need in each
         ):
             continue
@@ -1144,7 +1238,7 @@ def _old_release(case: Case, who: str, release: Version, pins: Mapping[str, str]
         yield _say(
             "fallen-back",
             [who, what],
-            1,
+            0,
             needs=f"{who}>{release}",
             pin=case.pin(what, specifier(wanted)),
             one=_shown(ours),

@@ -26,12 +26,17 @@ PYTHONS = tuple(Version(f"3.{minor}") for minor in range(5, 16))
 
 
 @cache
-def _data(name: str) -> Any:
+def _text(name: str) -> bytes:
     try:
         packed = (files("compat.advise.doctor") / "data" / f"{name}.xz").read_bytes()
     except OSError:
-        return {}
-    return json.loads(lzma.decompress(packed))
+        return b"{}"
+    return lzma.decompress(packed)
+
+
+@cache
+def _data(name: str) -> Any:
+    return json.loads(_text(name))
 
 
 def corrected(package: str, version: Version, name: str) -> str:
@@ -51,19 +56,22 @@ def corrected(package: str, version: Version, name: str) -> str:
 
 
 def package_of_module(module: str) -> str:
-    owner: str = _data("names").get("modules", {}).get(module.partition(".")[0], "")
+    owner: str = _data("names").get(module.partition(".")[0], "")
     return owner
 
 
 def packages_known() -> list[str]:
-    return sorted(set(_data("names").get("modules", {}).values()))
+    return sorted(set(_data("names").values()))
 
 
 def owners(name: str) -> tuple[str, ...]:
     """The packages that have, in some release, a class of that name, or a function (`name()`) whose
     parameters changed.
     """
-    return tuple(_data("names").get("owners", {}).get(name, ()))
+    lines, key = _text("owners"), f"\n{name}\t".encode()
+    start = lines.find(key)
+    stop = lines.index(b"\n", start + 1) if start >= 0 else 0
+    return tuple(lines[start + len(key) : stop].decode().split()) if start >= 0 else ()
 
 
 @cache
@@ -124,24 +132,29 @@ class Presence(Value, frozen=True):
                 start = None
         return matched
 
-    def wanted(self, installed: Version | None) -> str:
-        """The range of the span that is nearest to what is installed: without that, a removed name
-        is one that the newest release lacks.
+    def wanted(self, installed: Version | None, is_every: bool = False) -> list[str]:
+        """The ranges of the spans, the nearest to what is installed first; without that, a removed
+        name is one that the newest release lacks. A range ends at the last release that was read
+        and has it, as nobody knows of those before the next, unless each was read (`is_every`).
         """
         spans = self.spans()
-        if not spans:
-            return ""
         if installed is None:
-            first, end = next((s for s in reversed(spans) if s[1] is not None), spans[-1])
+            older = [span for span in spans if span[1] is not None]
+            ordered = [*reversed(older), *(span for span in spans if span[1] is None)]
         else:
-            newer = [span for span in spans if span[0] > installed]
             older = [span for span in spans if span[1] is not None and span[1] <= installed]
+            newer = [span for span in spans if span[0] > installed]
             # A name is mostly asked for by what was written for one side: the span that follows
             # where none ended before.
-            first, end = older[-1] if older else newer[0] if newer else spans[-1]
-        parts = [f">={first}"] if first != self.releases[0] else []
-        parts += [f"<{end}"] if end is not None else []
-        return ",".join(parts)
+            ordered = [*reversed(older), *newer] or spans[-1:]
+        ranges = []
+        for first, end in ordered:
+            parts = [f">={first}"] if first != self.releases[0] else []
+            if end is not None:
+                last = self.releases[self.releases.index(end) - 1]
+                parts.append(f"<{end}" if is_every or last == first else f"<={last}")
+            ranges.append(",".join(parts))
+        return ranges or [""]
 
 
 class Api:
@@ -321,13 +334,16 @@ class Index:
             self.days[Version(version)] = day
         self._requires = {Version(v): lines for v, lines in content["requires"].items()}
         self._stated = sorted(self._requires)
+        # Of a package that is compiled, a release without wheels is no file for a newer Python.
+        self._is_compiled = any("cp" in row.partition("|")[0] for row in self._rows.values())
 
     @property
     def versions(self) -> list[Version]:
         return list(self._rows)
 
     def fits(self, version: Version, python: Version) -> bool:
-        return _fits(self._rows.get(version, "|||"), python)
+        row = self._rows.get(version, "|||")
+        return not (row[:1] == "|" and self._is_compiled) and _fits(row, python)
 
     def years(self, old: Version, new: Version) -> int:
         """How many years lie between two releases."""
@@ -364,6 +380,11 @@ class Index:
             ):
                 ranges.append(str(need.specifier))
         return [] if "" in ranges else ranges
+
+    def next_stated(self, version: Version) -> Version | None:
+        """The next release whose requirements were read and differ."""
+        place = bisect_right(self._stated, version)
+        return self._stated[place] if place < len(self._stated) else None
 
     def asks(self, name: str) -> bool:
         return any(self.requires(version, name) for version in self._stated)

@@ -9,7 +9,7 @@ from typing import Any
 from packaging.version import Version
 
 from compat.advise.doctor.facts import MOST_READ
-from compat.advise.doctor.resolvers import PYTHON_PATTERNS, VERSION_PATTERN
+from compat.advise.doctor.parse import PYTHON_PATTERNS, VERSION_PATTERN
 from compat.advise.message import Sign, flat, signs
 from compat.advise.request import label
 from compat.results.answer import Answer
