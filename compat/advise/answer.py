@@ -146,18 +146,16 @@ def tested(proof: TestedCombination) -> str:
 def obstructions(
     snapshot: Snapshot, request: Request, proofs: Mapping[str, TestedCombination]
 ) -> tuple[str, ...]:
-    """Return what is in the way of a request that no proof meets, as sentences, the most telling
-    first. `proofs` has every proof by the id of its cell.
-
-    Runs speak first, then what metadata and rules say of the cells as published, then what was
-    never run.
+    """Return what blocks a request that no proof meets, as sentences: runs, then metadata and rules
+    of the cells as published, then what was never run or published. `proofs` goes by cell id.
     """
     known = positions(snapshot)
     asked = wanted_coordinates(request, known, snapshot.catalogue)
     matching = list(snapshot.having(asked))
     if not matching:
         nowhere = (want for want in request.wants if not asked[want.axis.name])
-        return tuple(unavailable(want, snapshot.catalogue) for want in nowhere)
+        told = (unavailable(want, snapshot.catalogue) for want in nowhere)
+        return *told, *_of_unpublished(snapshot.matrix, request)
     matching.sort(
         key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(snapshot)]
     )
@@ -165,6 +163,7 @@ def obstructions(
         *_of_runs(snapshot, matching, request, proofs),
         *_of_metadata(snapshot, matching, request),
         *_of_untested(matching, request),
+        *_of_unpublished(snapshot.matrix, request),
     )
 
 
@@ -263,10 +262,17 @@ def _of_untested(matching: Sequence[Answer], request: Request) -> Iterator[str]:
         yield f"{first.id} {verdict_clause(first)}: {'; '.join(first.reasons)}{more}"
 
 
+def _of_unpublished(matrix: Matrix, request: Request) -> Iterator[str]:
+    """What was tagged and never published, where all that is asked fits what it declares."""
+    wants = {want.axis.name: want.specifier for want in request.wants}
+    for state in matrix.unpublished:
+        both = [wants[axis] & s for axis, s in state.when.conditions if axis in wants]
+        if both and not any(specifier.is_unsatisfiable() for specifier in both):
+            yield f"{state.state} of {matrix.title} is not on the index: {state.because}"
+
+
 class Card(Value, frozen=True):
-    """A proven combination as it is recommended: the proof, its lock, what a plain install does,
-    and what is declared about other machines.
-    """
+    """A proven combination as it is recommended, beside what a plain install does."""
 
     proof: TestedCombination
     lock: Lock

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.facts import grammar
@@ -50,7 +51,7 @@ def named_builds(
     versions: Mapping[str, Version], short: Mapping[str, str]
 ) -> tuple[NamedBuild, ...]:
     """Return the builds under other names among installed packages, by normalised name. `short` has
-    packages by a shorter name, which builds of them and of what belongs to them may begin with.
+    packages by a shorter name that builds may begin with, and names of builds that are none.
     """
     return tuple(
         NamedBuild(name=name, base=base, version=version)
@@ -101,13 +102,14 @@ def base_of(name: str, short: Mapping[str, str]) -> str:
     """Return the package of a build; a name that tells of no build is its own."""
     tokens = name.split("-")
     rest = [token for token in tokens if token not in _KINDS]
-    if len(rest) == len(tokens) or not rest:
+    if len(rest) == len(tokens) or not rest or name in short:
         return name
     return "-".join((short.get(rest[0], rest[0]), *rest[1:]))
 
 
 def short_names(matrix: Matrix) -> dict[str, str]:
-    return {axis.short: axis.normalised_name for axis in matrix.packages}
+    others = {canonicalize_name(name): name for name in matrix.namesakes}
+    return others | {axis.short: axis.normalised_name for axis in matrix.packages}
 
 
 @cache

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from support.examples import examples
 from support.known import (
@@ -23,7 +24,7 @@ from compat.advise.answer import Advisor, Recommended, Unproven, asked_pins
 from compat.advise.proof import TestedCombination as Combination
 from compat.advise.request import GOALS, Goal, Request, request_of
 from compat.advise.rows import AdviceTable, ProofWords, advise_rows
-from compat.declare.matrix import KnownIssue
+from compat.declare.matrix import KnownIssue, Unpublished, When
 
 
 def advisor(shelf: Shelf) -> Advisor:
@@ -346,6 +347,27 @@ class TestUnproven:
         answer = unproven(proven(NEW), "python==3.14")
         assert answer.in_the_way == ("the matrix has no Python ==3.14: it has 3.8 to 3.9",)
         assert answer.changes == ("use Python 3.9 (3.14 is not in this matrix)",)
+
+    @pytest.mark.parametrize(
+        ("words", "fits"),
+        [
+            (("python==3.14",), True),
+            (("python==3.9", "demo==2"), False),
+            (("demo>=9",), True),
+            (("demo==9", "python==3.8"), False),
+        ],
+    )
+    def test_a_tag_that_was_never_published_is_named_where_it_fits(
+        self, words: tuple[str, ...], fits: bool
+    ) -> None:
+        declares = When((("demo", SpecifierSet("==9")), ("python", SpecifierSet(">=3.14"))))
+        tag = Unpublished(state="The tag v9", when=declares, because="nobody built it.")
+        shelf = proven(OLD)
+        matrix = msgspec.structs.replace(MATRIX, unpublished=(tag,))
+        answer = Advisor(shelf.picture(matrix=matrix), shelf.locks).answer(asked(*words))
+        assert isinstance(answer, Unproven)
+        said = f"The tag v9 of {MATRIX.title} is not on the index: nobody built it."
+        assert (said in answer.in_the_way) is fits
 
     @pytest.mark.parametrize(
         ("word", "nearest"), [("demo>=9", NEW), ("demo==1.5", NEW), ("demo<1", OLD)]
