@@ -245,26 +245,35 @@ class AsPublished(Value, frozen=True):
 
 def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
+    told = partial(AsPublished, command=command)
     fresh = cell.id.partition("+")[0]
     entry = snapshot.by_id.get(fresh)
     asked = readable_cell(fresh, snapshot.matrix) if entry is None else entry.cell
     install = None if asked is None else next(plain_of_cell(snapshot, asked), None)
     if install is not None and install.ground in ("resolver", "clause"):
         if install.state == "resolves":
-            sentence = f"resolves on {install.on}, and was not run"
-            return AsPublished(command=command, state="unknown", sentence=sentence)
+            return told(state="unknown", sentence=f"resolves on {install.on}, and was not run")
         if install.state == "needs-build":
-            sentence = f"needs a build from source, asked on {install.on}: {install.because}"
-            return AsPublished(command=command, state="unknown", sentence=sentence)
-        sentence = f"is refused: {install.outcome}, asked on {install.on}"
-        return AsPublished(command=command, state="fails", sentence=sentence)
+            return told(
+                state="unknown",
+                sentence=f"needs a build from source, asked on {install.on}: {install.because}",
+            )
+        missing = str(install.outcome).partition("no-artifact(")[2]
+        named = (
+            s
+            for s in snapshot.matrix.sources
+            if missing.startswith(tuple(s.package + c for c in "=<>~!"))
+        )
+        beside = "".join(f"; with --find-links {s.find_links} an older file may fit" for s in named)
+        return told(
+            state="fails", sentence=f"is refused: {install.outcome}, asked on {install.on}{beside}"
+        )
     kind = "unknown" if entry is None else entry.kind
     if entry is None or kind == "unknown":
-        return AsPublished(command=command, state="unknown", sentence="not tried so far")
+        return told(state="unknown", sentence="not tried so far")
     if kind == "works":
-        sentence = f"{verdict_clause(entry)}, tested on {entry.latest}"
-        return AsPublished(command=command, state="works", sentence=sentence)
-    return AsPublished(command=command, state="fails", sentence=_failure(entry))
+        return told(state="works", sentence=f"{verdict_clause(entry)}, tested on {entry.latest}")
+    return told(state="fails", sentence=_failure(entry))
 
 
 def _failure(entry: Answer) -> str:

@@ -13,6 +13,7 @@ from support.known import (
     MATRIX,
     OTHER_SUITE,
     Shelf,
+    answered,
     lock_of,
     proven,
     ran,
@@ -24,7 +25,7 @@ from compat.advise.answer import Advisor, Recommended, Unproven, asked_pins
 from compat.advise.proof import TestedCombination as Combination
 from compat.advise.request import GOALS, Goal, Request, request_of
 from compat.advise.rows import AdviceTable, ProofWords, advise_rows
-from compat.declare.matrix import KnownIssue, Unpublished, When
+from compat.declare.matrix import KnownIssue, Source, Unpublished, When
 
 
 def advisor(shelf: Shelf) -> Advisor:
@@ -274,6 +275,18 @@ class TestRankedByProof:
         (other,) = answer.alternatives
         assert (other.card.proof.faults, other.card.proof.doubts) == ((), 1)
         assert other.trade_off.endswith("but its tests did not run to their end.")
+
+    @pytest.mark.parametrize("missing", ["dep==1.0", "dep~=1.0", "other==1.0", "dep-more==1.0"])
+    def test_an_archive_of_the_release_that_is_missing_is_named(self, missing: str) -> None:
+        lock = lock_of(f"{NEW}+relaxed")
+        refused = answered(NEW, f"lock-fail:no-artifact({missing})")
+        shelf = Shelf([ran(lock)], [lock], plain=[refused])
+        link = "https://archive.example/links.html"
+        archive = Source(package="dep", find_links=link, because="the old files")
+        matrix = msgspec.structs.replace(MATRIX, sources=(archive,))
+        answer = Advisor(shelf.picture(matrix=matrix), shelf.locks).answer(asked())
+        assert isinstance(answer, Recommended)
+        assert (link in answer.best.published.sentence) is (missing[:4] in ("dep=", "dep~"))
 
     def test_where_nothing_works_as_published_that_is_said(self) -> None:
         lifting = lock_of(LIFTED, install_as_python="3.9.18")
