@@ -190,8 +190,8 @@ Axis = InterpreterAxis | PackageAxis
 
 
 class When:
-    """Conditions on coordinates, all of which must hold: axis name -> specifier, or `moved`, `older`
-    or `newer`: outside, below or above all that the subject's published requirement admits.
+    """Conditions on coordinates, all of which must hold: axis name -> specifier, or `moved`,
+    `older` or `newer`: outside, below or above all that the subject's metadata admits.
 
     A plain class, as msgspec would take axis names for the fields of a Struct.
     """
@@ -218,9 +218,9 @@ class Relaxation(StrictValue, frozen=True):
     """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's.
 
     `to` is a specifier, `any` or `nothing` (the package is dropped). `as_of` names an axis: the
-    package is resolved as of that coordinate's release. It is an offer: where the cell can be locked
-    with the published pin, the lock keeps that, but not with `always`. A bound on a package that is
-    on no axis is withdrawn where nothing can be locked with it.
+    package is resolved as of that coordinate's release. It is an offer: where the cell can be
+    locked with the published pin, the lock keeps that, but not with `always`. A bound on a package
+    that is on no axis is withdrawn where nothing can be locked with it.
     """
 
     package: PackageName
