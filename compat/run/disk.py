@@ -9,6 +9,7 @@ import stat
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 MIB = 1 << 20
@@ -75,8 +76,9 @@ class Disk:
     def _walk(self, pids: Sequence[int]) -> None:
         begin, hidden = time.monotonic(), list[OSError]()
         self.grown = taken(self.folders, self.began, hidden, self.links) + _nameless(pids, hidden)
-        # A log can take more than its length says, see fallocate(2).
-        self.grown += os.fstat(self.log).st_blocks * 512 if self.log >= 0 else 0
+        # A log can take more than its length says, see fallocate(2), and is closed at the end.
+        with suppress(OSError):
+            self.grown += os.fstat(self.log).st_blocks * 512
         self.hides = any(not isinstance(fault, _GONE) for fault in hidden)
         self.walked, self.cost = time.monotonic(), time.monotonic() - begin
 

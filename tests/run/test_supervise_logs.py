@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compat.run.disk import cut_log, open_log
+from compat.run.disk import Disk, cut_log, open_log
 
 
 @pytest.fixture
@@ -50,3 +50,14 @@ def test_a_log_is_never_longer_than_it_may_be_and_never_cut_without_need(
         assert whole(log) == text if len(text) <= most else len(whole(log)) <= most
     finally:
         os.close(log)
+
+
+def test_a_walk_that_outlives_its_process_does_not_fail_at_the_closed_log(tmp_path: Path) -> None:
+    log = os.open(tmp_path / "log", os.O_CREAT | os.O_WRONLY)
+    disk = Disk([tmp_path], 1, log=log)
+    os.close(log)
+    disk.walked = -1e9  # a walk is due
+    assert not disk.is_full()
+    assert disk.walk is not None
+    disk.walk.join(10)
+    assert disk.cost
