@@ -69,9 +69,7 @@ MOST_ALTERNATIVES = 2
 def alternatives(
     matrix: Matrix, best: TestedCombination, others: Sequence[TestedCombination]
 ) -> tuple[TestedCombination, ...]:
-    """Return up to two others that are better in something, each in another respect; then the next
-    best.
-    """
+    """Return up to two others, first those that are better in different respects."""
     chosen: list[TestedCombination] = []
     offered: set[str] = set()
     for other in others:
@@ -178,9 +176,6 @@ def _of_runs(
     request: Request,
     proofs: Mapping[str, TestedCombination],
 ) -> Iterator[str]:
-    """The newest tested combination of such versions, why it does not do, and how many more do
-    not.
-    """
     failing = [entry for entry in matching if entry.is_tested]
     if not failing:
         return
@@ -221,9 +216,7 @@ def _failure(
 
 
 def _of_metadata(snapshot: Snapshot, matching: Sequence[Answer], request: Request) -> Iterator[str]:
-    """Why the plan rules out all that fits as published; the obstacle that speaks of what was asked
-    is the one told.
-    """
+    # The obstacle that speaks of what was asked is the one shown.
     published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
     ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
     if not ruled_out or len(ruled_out) < len(published):
@@ -292,9 +285,7 @@ def asked_pins(lock: Lock, request: Request) -> dict[str, Version]:
 
 
 class Alternative(Value, frozen=True):
-    """Another proven combination, and in one sentence what it gains and loses against the
-    recommended one.
-    """
+    """Another proven combination, and what it gains and loses in one sentence."""
 
     card: Card
     trade_off: str
@@ -452,9 +443,7 @@ class Advisor:
             yield f"without {need}"
 
     def refusal(self, want: Want) -> str:
-        """Return why something else is offered than is wanted of one axis: `3.12 is not
-        supported`.
-        """
+        """Return why what is wanted of one axis is not offered: `3.12 is not supported`."""
         text = str(want.specifier)
         exact = text.removeprefix("==") if text.count(",") == 0 else text
         alone = Request(wants=(want,))

@@ -304,9 +304,7 @@ class Floor(StrictValue, frozen=True):
 
 
 class Unpublished(StrictValue, frozen=True):
-    """A state of the subject that the index has no file of, such as a tag, and what it declares of
-    the axes. Advice names it to those whose versions it fits; nothing of it is installed.
-    """
+    """A state of the subject that is not on the index, such as a tag, and what it declares."""
 
     state: Title
     when: When
