@@ -132,7 +132,7 @@ def derived(once: Once) -> Callable[[datetime.date], Path]:
 
     def of(day: datetime.date) -> Path:
         def fill(folder: Path) -> None:
-            for matrix in ("tff", "pip-tools"):
+            for matrix in ("tff", "pip-tools", "setuptools"):
                 assert Workspace(MATRICES / matrix, day, lambda: folder).known.entries
 
         return once(f"derived-{day}", fill)

@@ -18,9 +18,7 @@ from compat.workspace import Workspace
 
 MATRICES = Path(__file__).parent.parent / "matrices"
 DAY = datetime.date(2026, 11, 26)
-LOCKS = [
-    path for name in ("pip-tools", "tff") for path in sorted(MATRICES.glob(f"{name}/locks/*.txt"))
-]
+LOCKS = sorted(MATRICES.glob("*/locks/*.txt"))
 
 
 def no_cache() -> Path:
@@ -38,6 +36,21 @@ def test_a_kept_lock_is_whole_and_names_neither_host_nor_path(path: Path) -> Non
     text = path.read_text(encoding="utf-8")
     assert "://" not in text
     assert " /" not in text
+
+
+def test_each_combination_of_the_setuptools_matrix_is_answered(
+    derived: Callable[[datetime.date], Path],
+) -> None:
+    day = datetime.date(2026, 11, 27)
+    known = Workspace(MATRICES / "setuptools", day, lambda: derived(day)).snapshot
+    places = {tuple(place.text for place in entry.cell.coordinates) for entry in known.entries}
+    answered = {
+        tuple(place.text for place in entry.cell.coordinates)
+        for entry in known.entries
+        if entry.evidence != "none"
+    }
+    assert answered == places
+    assert not [entry.id for entry in known.known if entry.failing("unexplained")]
 
 
 @pytest.fixture(scope="module")

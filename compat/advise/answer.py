@@ -69,6 +69,10 @@ def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
             sentence = f"needs a build from source, asked on {install.on}: {install.because}"
             return AsPublished(command=command, state="unknown", sentence=sentence)
         sentence = f"is refused: {install.outcome}, asked on {install.on}"
+        missing = str(install.outcome).partition("no-artifact(")[2]
+        for source in snapshot.matrix.sources:
+            if missing.startswith(tuple(source.package + mark for mark in "=<>~!")):
+                sentence += f"; with --find-links {source.find_links} an older file may fit"
         return AsPublished(command=command, state="fails", sentence=sentence)
     if entry is None or entry.kind == "unknown":
         return AsPublished(command=command, state="unknown", sentence="not tried so far")
@@ -344,6 +348,14 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
         yield f"{first.id} {verdict_clause(first)}: {'; '.join(first.reasons)}{more}"
 
 
+def _unpublished(matrix: Matrix, request: Request) -> Iterator[str]:
+    wants = {want.axis.name: want.specifier for want in request.wants}
+    for state in matrix.unpublished:
+        both = [wants[axis] & s for axis, s in state.when.conditions if axis in wants]
+        if both and not any(specifier.is_unsatisfiable() for specifier in both):
+            yield f"{state.state} of {matrix.title} is not on the index: {state.because}"
+
+
 def _failure(snapshot: Snapshot, entry: Answer, request: Request) -> str:
     if entry.kind not in ("works", "partial"):
         issue = snapshot.explained(entry)
@@ -368,9 +380,7 @@ def _failure(snapshot: Snapshot, entry: Answer, request: Request) -> str:
 
 
 class Card(Value, frozen=True):
-    """A proven combination as it is recommended: the proof, its lock, what a plain install does,
-    and what is declared about other machines.
-    """
+    """A proven combination as it is recommended, beside what a plain install does."""
 
     proof: Answer
     lock: Lock
@@ -388,9 +398,7 @@ def asked_pins(lock: Lock, request: Request) -> dict[str, Version]:
 
 
 class Alternative(Value, frozen=True):
-    """Another proven combination, and in one sentence what it gains and loses against the
-    recommended one.
-    """
+    """Another proven combination, and what it gains and loses in one sentence."""
 
     card: Card
     trade_off: str
@@ -484,7 +492,8 @@ class Advisor:
         if fitting and not matching:
             return self._with_other_pins(fitting, request)
         if not matching:
-            ways = tuple(obstructions(self.snapshot, request))
+            tagged = _unpublished(self.snapshot.matrix, request)
+            ways = (*obstructions(self.snapshot, request), *tagged)
             if not self.proofs:
                 return Unproven(request=request, in_the_way=ways, nearest=None, changes=())
             asked = wanted_coordinates(request, self.ranks.positions, self.snapshot.catalogue)

@@ -1,8 +1,5 @@
-"""The `advise` room's knowledge of builds under another name: `demo-nightly` and `demo-gpu` are
-builds of demo.
-
-Such distributions hold the same modules as the package, but for pip they are packages of their own:
-they can lie over each other, and none of them meets a requirement on another.
+"""Builds under another name: `demo-nightly` and `demo-gpu` are builds of demo. They hold its
+modules, but for pip they are packages of their own, and none meets a requirement on another.
 """
 
 import datetime
@@ -11,6 +8,7 @@ import sys
 from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 
+from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from compat.advise.doctor.facts import grammar
@@ -50,7 +48,7 @@ def named_builds(
     versions: Mapping[str, Version], short: Mapping[str, str]
 ) -> tuple[NamedBuild, ...]:
     """Return the builds under other names among installed packages, by normalised name. `short` has
-    packages by a shorter name, which builds of them and of what belongs to them may begin with.
+    packages by a shorter name that builds may begin with, and names of builds that are none.
     """
     return tuple(
         NamedBuild(name=name, base=base, version=version)
@@ -62,9 +60,8 @@ def named_builds(
 def lying_over_each_other(
     versions: Mapping[str, Version], short: Mapping[str, str], bases: Collection[str]
 ) -> Iterator[tuple[str, tuple[NamedBuild, ...]]]:
-    """Yield each of those packages that is installed in several builds of different releases, with
-    the builds; the package under its own name is one of them. A nightly build towards 2.8.0 beside
-    2.8.0 may be what that release itself asks for.
+    """Yield each package with its installed builds of different releases, its own name included. A
+    nightly build towards 2.8.0 beside 2.8.0 may be what that release itself asks for.
     """
     builds: dict[str, list[NamedBuild]] = {}
     for build in named_builds(versions, short):
@@ -80,9 +77,7 @@ def lying_over_each_other(
 def of_other_days(
     subject: str, versions: Mapping[str, Version], short: Mapping[str, str]
 ) -> tuple[NamedBuild, ...]:
-    """Return a nightly build of the subject, and after it those of other packages that are of other
-    weeks; nothing where it is none, or all are of its time.
-    """
+    """Return the subject's nightly build and those of other packages of other weeks, if any."""
     builds = [build for build in named_builds(versions, short) if build.day is not None]
     nightly = next((build for build in builds if build.base == subject), None)
     if nightly is None or nightly.day is None:
@@ -99,13 +94,14 @@ def stand_ins(versions: Mapping[str, Version], short: Mapping[str, str]) -> dict
 def base_of(name: str, short: Mapping[str, str]) -> str:
     tokens = name.split("-")
     rest = [token for token in tokens if token not in _KINDS]
-    if len(rest) == len(tokens) or not rest:
+    if len(rest) == len(tokens) or not rest or name in short:
         return name
     return "-".join((short.get(rest[0], rest[0]), *rest[1:]))
 
 
 def short_names(matrix: Matrix) -> dict[str, str]:
-    return {axis.short: axis.normalised_name for axis in matrix.packages}
+    others = {canonicalize_name(name): name for name in matrix.namesakes}
+    return others | {axis.short: axis.normalised_name for axis in matrix.packages}
 
 
 @cache

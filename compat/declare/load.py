@@ -179,15 +179,19 @@ def _unsatisfiable(path: Path, specifier: SpecifierSet | Outside) -> Iterator[Fi
 
 def _known(matrix: Matrix) -> Iterator[Finding]:
     axes = {axis.name: axis for axis in matrix.axes}
-    for i, issue in enumerate(matrix.known):
-        for name, specifier in issue.when.conditions:
-            path = ("known", i, "when", name)
+    entries = (
+        *(("known", i, issue.when, issue) for i, issue in enumerate(matrix.known)),
+        *(("unpublished", i, state.when, None) for i, state in enumerate(matrix.unpublished)),
+    )
+    for key, i, when, issue in entries:
+        for name, specifier in when.conditions:
+            path = (key, i, "when", name)
             if name not in axes:
                 yield unknown_axis(path, name, axes)
             elif isinstance(specifier, str):
                 message = f"{specifier!r} has no meaning here: say which versions"
                 yield Finding("meaningless", path, message)
-            elif issue.fault != "combination" and name != matrix.subject:
+            elif issue and issue.fault != "combination" and name != matrix.subject:
                 message = f"a fault of the {issue.fault} holds in every combination of a release"
                 hint = f"say of which {matrix.subject}, or leave out `fault`"
                 yield Finding("meaningless", path, message, hint)

@@ -190,12 +190,10 @@ Axis = InterpreterAxis | PackageAxis
 
 
 class When:
-    """Conditions on coordinates, all of which must hold: axis name -> specifier, `moved`, `older`
-    or `newer`.
+    """Conditions on coordinates, all of which must hold: axis name -> specifier, or `moved`,
+    `older` or `newer`: outside, below or above all that the subject's metadata admits.
 
-    `moved` holds when the coordinate lies outside what the subject's published requirement admits,
-    `older` and `newer` when it lies below or above all of that. A plain class because msgspec would
-    read a Struct's keys as fields, and these keys are the matrix's own axis names.
+    A plain class, as msgspec would take axis names for the fields of a Struct.
     """
 
     __slots__ = ("conditions",)
@@ -217,15 +215,12 @@ class When:
 
 
 class Relaxation(StrictValue, frozen=True):
-    """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's pin
-    in the tree.
+    """One pin of the subject that a rule lifts, replaces or drops; with `everywhere`, anybody's.
 
-    `to` is a specifier (the pin is replaced), `any` (lifted) or `nothing` (the package is dropped).
-    `as_of` names an axis: the package is resolved as of that coordinate's release instead of the
-    cell's. It is an offer: where the cell can be locked with the published pin, the lock keeps
-    that. With `always` it is taken even there, for a need that no metadata tells, such as a check
-    at import. A bound on a package that is on no axis is withdrawn where nothing can be locked with
-    it. `ignore_requires_python` is for the subject's own package and stands alone.
+    `to` is a specifier, `any` or `nothing` (the package is dropped). `as_of` names an axis: the
+    package is resolved as of that coordinate's release. It is an offer: where the cell can be
+    locked with the published pin, the lock keeps that, but not with `always`. A bound on a package
+    that is on no axis is withdrawn where nothing can be locked with it.
     """
 
     package: PackageName
@@ -274,14 +269,11 @@ class KnownIssue(StrictValue, frozen=True):
     """Why something is not green, found out by people: shown beside each run that it explains.
 
     It names the start of an outcome, such as `import-fail:type-error(package/module.py`, or a
-    capability and the start of how that fails, such as `test-fail:assertion`, and when it holds. A
-    capability that fails in another way is not explained; without `outcome` every way is.
-
-    `fault` says whose fault it is that a capability fails: of the `combination`, of the `release`,
-    which fails in every combination, or of the `index`, which no longer has what it needs. Only the
-    first takes from the verdict of a cell. A cell where the capability works refutes the entry.
-    `since` is the day from which all that `because` says could be known, such as that of the newest
-    release that it names; a look back at an earlier day leaves it out.
+    capability and the start of how that fails; without `outcome` every way is explained. `fault`
+    says whose fault that is: of the `combination`, which alone takes from a cell's verdict, of the
+    `release`, which fails in every combination, or of the `index`, which no longer has what it
+    needs. A cell where the capability works refutes the entry. `since` is the day from which all
+    that `because` says could be known; a look back at an earlier day leaves it out.
     """
 
     because: Reason
@@ -311,9 +303,18 @@ class Floor(StrictValue, frozen=True):
     because: Reason
 
 
+class Unpublished(StrictValue, frozen=True):
+    """A state of the subject that is not on the index, such as a tag, and what it declares."""
+
+    state: Title
+    when: When
+    because: Reason
+    link: Link | None = None
+
+
 class Source(StrictValue, frozen=True):
     """An archive outside of the index that has releases of a package, such as a page of links to
-    wheels (`pip install --find-links`). It is named where a release is missing, and never asked.
+    wheels. It is named where a release is missing, and never asked.
     """
 
     package: PackageName
@@ -337,9 +338,8 @@ class Matrix(StrictValue, frozen=True):
     declares of its dependencies, `prereleases` for cells with dependencies that are not out yet.
     `platforms` are others that plain installs are asked about, by metadata and by resolvers; no
     cell of theirs is run here.
-    `indexes` says what holds where several package indexes are configured: of each package only the
-    `first` index that has it is asked, extra indexes before the main one, or `all` are, and the
-    newest version of any of them wins.
+    Of several indexes only the `first` that has a package is asked, extra ones before the main one,
+    or `all` are. `namesakes` are other projects' packages that look like builds of this one.
     """
 
     name: Name
@@ -361,6 +361,8 @@ class Matrix(StrictValue, frozen=True):
     quick: Annotated[tuple[CellText, ...], msgspec.Meta(max_length=50)] = ()
     known: Annotated[tuple[KnownIssue, ...], msgspec.Meta(max_length=500)] = ()
     sources: Annotated[tuple[Source, ...], msgspec.Meta(max_length=20)] = ()
+    unpublished: Annotated[tuple[Unpublished, ...], msgspec.Meta(max_length=20)] = ()
+    namesakes: Annotated[tuple[PackageName, ...], msgspec.Meta(max_length=20)] = ()
 
     def __post_init__(self) -> None:
         for text in (*self.requirements, *self.constraints):

@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from support.examples import examples
 from support.known import (
@@ -12,6 +13,7 @@ from support.known import (
     MATRIX,
     OTHER_SUITE,
     Shelf,
+    answered,
     lock_of,
     proven,
     ran,
@@ -22,7 +24,7 @@ from support.known import (
 from compat.advise.answer import Advisor, Recommended, Unproven, asked_pins, unmet
 from compat.advise.request import GOALS, Goal, Request, request_of
 from compat.advise.rows import AdviceTable, advise_rows
-from compat.declare.matrix import KnownIssue
+from compat.declare.matrix import KnownIssue, Source, Unpublished, When
 from compat.results.answer import Answer as Combination
 
 
@@ -274,6 +276,18 @@ class TestRankedByProof:
         assert (other.card.proof.failing_here, other.card.proof.doubts) == ((), 1)
         assert other.trade_off.endswith("but its tests did not run to their end.")
 
+    @pytest.mark.parametrize("missing", ["dep==1.0", "dep~=1.0", "other==1.0", "dep-more==1.0"])
+    def test_an_archive_of_the_release_that_is_missing_is_named(self, missing: str) -> None:
+        lock = lock_of(f"{NEW}+relaxed")
+        refused = answered(NEW, f"lock-fail:no-artifact({missing})")
+        shelf = Shelf([ran(lock)], [lock], plain=[refused])
+        link = "https://archive.example/links.html"
+        archive = Source(package="dep", find_links=link, because="the old files")
+        matrix = msgspec.structs.replace(MATRIX, sources=(archive,))
+        answer = Advisor(shelf.picture(matrix=matrix), shelf.locks).answer(asked())
+        assert isinstance(answer, Recommended)
+        assert (link in answer.best.published.sentence) is (missing[:4] in ("dep=", "dep~"))
+
     def test_where_nothing_works_as_published_that_is_said(self) -> None:
         lifting = lock_of(LIFTED, install_as_python="3.9.18")
         answer = advisor(Shelf([ran(lifting)], [lifting])).answer(asked(goal="published"))
@@ -346,6 +360,27 @@ class TestUnproven:
         answer = unproven(proven(NEW), "python==3.14")
         assert answer.in_the_way == ("the matrix has no Python ==3.14: it has 3.8 to 3.9",)
         assert answer.changes == ("use Python 3.9 (3.14 is not in this matrix)",)
+
+    @pytest.mark.parametrize(
+        ("words", "fits"),
+        [
+            (("python==3.14",), True),
+            (("python==3.9", "demo==2"), False),
+            (("demo>=9",), True),
+            (("demo==9", "python==3.8"), False),
+        ],
+    )
+    def test_a_tag_that_was_never_published_is_named_where_it_fits(
+        self, words: tuple[str, ...], fits: bool
+    ) -> None:
+        declares = When((("demo", SpecifierSet("==9")), ("python", SpecifierSet(">=3.14"))))
+        tag = Unpublished(state="The tag v9", when=declares, because="nobody built it.")
+        shelf = proven(OLD)
+        matrix = msgspec.structs.replace(MATRIX, unpublished=(tag,))
+        answer = Advisor(shelf.picture(matrix=matrix), shelf.locks).answer(asked(*words))
+        assert isinstance(answer, Unproven)
+        said = f"The tag v9 of {MATRIX.title} is not on the index: nobody built it."
+        assert (said in answer.in_the_way) is fits
 
     @pytest.mark.parametrize(
         ("word", "nearest"), [("demo>=9", NEW), ("demo==1.5", NEW), ("demo<1", OLD)]

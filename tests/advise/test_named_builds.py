@@ -1,16 +1,23 @@
 """Builds under another name: which lie over each other, which are of other days, what stands in."""
 
 import datetime
+from pathlib import Path
 
 import pytest
 from packaging.version import Version
 
 from compat.advise.named_builds import (
+    base_of,
     lying_over_each_other,
     named_builds,
     of_other_days,
+    short_names,
     stand_ins,
 )
+from compat.workspace import Workspace
+
+MATRICES = Path(__file__).parents[2] / "matrices"
+DAY = datetime.date(2026, 11, 27)
 
 SHORT = {"tf": "tensorflow", "tff": "tensorflow-federated"}
 
@@ -39,6 +46,12 @@ def test_a_name_tells_of_what_it_is_a_build(name: str, base: str) -> None:
 @pytest.mark.parametrize("name", ["tf-keras", "tf2onnx", "nightly", "cpuinfo", "tensorflow-metal"])
 def test_other_names_are_their_own(name: str) -> None:
     assert named_builds({name: Version("1.0")}, SHORT) == ()
+
+
+def test_a_package_of_another_project_is_no_build_of_the_subject() -> None:
+    matrix = Workspace(MATRICES / "tff", DAY, lambda: MATRICES).matrix
+    assert base_of("tff-nightly", short_names(matrix)) == "tff-nightly"
+    assert base_of("tff-gpu", short_names(matrix)) == "tensorflow-federated"
 
 
 def test_a_day_is_read_from_the_versions_of_nightly_builds() -> None:

@@ -155,6 +155,16 @@ CASES: dict[str, tuple[Document, str, str, str]] = {
         "rules[1].when.engin",
         "did you mean 'engine'?",
     ),
+    "an unpublished state declares an unknown axis": (
+        changed(
+            MATRIX,
+            ("unpublished",),
+            [{"state": "a tag", "because": "never built", "when": {"pythn": ">=3.9"}}],
+        ),
+        "unknown-axis",
+        "unpublished[0].when.pythn",
+        "did you mean 'python'?",
+    ),
     "a fault of the release holds in some of its combinations": (
         changed(
             MATRIX,

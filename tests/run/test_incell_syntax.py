@@ -27,6 +27,11 @@ MAY_IMPORT = {
         "tensorflow_federated",
     },
     "pip-tools": {"pytest", "pkg_resources", "piptools"},
+    "setuptools": {
+        *("pytest", "setuptools", "apscheduler", "fs", "gunicorn", "lightning_utilities"),
+        *("opentelemetry", "passlib", "plaster", "pybtex", "pyfiglet", "pyramid", "razorpay"),
+        *("textx", "zc"),
+    },
 }
 
 

@@ -1,0 +1,226 @@
+"""Write the generated blocks of docs/findings.md from the answers of the matrices.
+
+    python tools/findings.py            write them
+    python tools/findings.py --check    exit 1 if one is out of date
+
+Every number of the page stands in such a block, between `<!-- NAME -->` and `<!-- end -->`.
+"""
+
+import datetime
+import re
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import get_args
+
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+from compat.results.answer import Answer, EvidenceKind
+from compat.results.installs import plain_installs
+from compat.results.snapshot import Snapshot
+from compat.workspace import Workspace
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "findings.md"
+# Verdicts are dated, and so is the page.
+DAY = datetime.date(2026, 11, 27)
+BLOCK = re.compile(r"(<!-- ([a-z-]+)\.([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def runs_of(versions: Iterable[Version], order: list[Version]) -> str:
+    """Shorten versions that stand side by side in the order: `0.20.0 to 0.24.0, 0.27.0`."""
+    places = sorted(order.index(version) for version in set(versions))
+    parts: list[list[int]] = []
+    for place in places:
+        if parts and place == parts[-1][-1] + 1:
+            parts[-1].append(place)
+        else:
+            parts.append([place])
+    ends = ((order[part[0]], order[part[-1]]) for part in parts)
+    return ", ".join(str(low) if low == high else f"{low} to {high}" for low, high in ends)
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    head = list(head)
+    lines = [head, ["---"] * len(head), *([str(cell) for cell in row] for row in rows)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def order_of(known: Snapshot, axis: str) -> list[Version]:
+    return sorted({entry.cell.on(axis).version for entry in known.entries})
+
+
+def counted(here: Workspace) -> str:
+    """How many combinations have which verdict, on which evidence; the best cell of each counts."""
+    known = here.snapshot
+    best: dict[tuple[Version, ...], Answer] = {}
+    ranks = ("works", "partial", "flaky", "broken", "unknown", "infeasible")
+    for entry in known.entries:
+        key = tuple(place.version for place in entry.cell.coordinates)
+        kept = best.get(key)
+        if kept is None or ranks.index(verdict(entry)) < ranks.index(verdict(kept)):
+            best[key] = entry
+    kinds = Counter((verdict(entry), entry.evidence) for entry in best.values())
+    evidence = get_args(EvidenceKind)
+    rows = [
+        (kind, *(f"{kinds[kind, how]:,}" for how in evidence))
+        for kind in ranks
+        if any(kinds[kind, how] for how in evidence)
+    ]
+    runs = sum(entry.is_tested for entry in known.entries)
+    return (
+        table(("verdict", *evidence), rows) + f"\n{len(best):,} combinations; {runs:,} cells ran.\n"
+    )
+
+
+def verdict(entry: Answer) -> str:
+    """What is known or inferred of a cell."""
+    inferred = entry.evidence == "inferred" and entry.expected is not None
+    return entry.expected if inferred and entry.expected is not None else entry.kind
+
+
+def installs(here: Workspace) -> str:
+    """What a plain install of each release comes to, by cause."""
+    known = here.snapshot
+    subject = known.matrix.subject
+    order = order_of(known, subject)
+    causes: dict[str, dict[Version, list[str]]] = defaultdict(lambda: defaultdict(list))
+    states: dict[Version, set[str]] = defaultdict(set)
+    for install in plain_installs(known):
+        cause = f"{install.state}: `{install.outcome}`" if install.outcome else install.state
+        if install.state == "not-admitted":
+            continue
+        if install.state == "works":
+            cause = "works"
+        causes[cause][Version(install.release)].append(install.python)
+        states[Version(install.release)].add(install.state)
+    works = [version for version in order if "works" in states[version]]
+    other = [v for v in order if v not in works and states[v] & {"broken", "resolves"}]
+    rows = sorted(
+        (
+            (cause, runs_of(releases, order), sum(map(len, releases.values())))
+            for cause, releases in causes.items()
+        ),
+        key=lambda row: -row[2],
+    )
+    none = len(order) - len(works) - len(other)
+    return (
+        f"Of {len(order)} releases {len(works)} installs as published and works on some Python "
+        f"({runs_of(works, order)}), {len(other)} installs and fails at import "
+        f"({runs_of(other, order)}), and {none} do not install on any Python.\n\n"
+        + table(("a plain install", "releases", "releases with a Python"), rows)
+    )
+
+
+def floor(here: Workspace) -> str:
+    """What stops the Python below 3.9, release by release, once its own check is lifted."""
+    known = here.snapshot
+    order = order_of(known, "tff")
+    axis = next(axis for axis in known.matrix.packages if axis.name == "tff")
+    days = {r.version: r.uploaded for r in known.catalogue.of(axis).releases}
+    found: dict[Version, Counter[str]] = defaultdict(Counter)
+    for entry in known.entries:
+        version = entry.cell.on("tff").version
+        day = days.get(version)
+        if str(entry.cell.on("python").version) != "3.8" or entry.cell.recipe != "relaxed":
+            continue
+        if day is not None and day.year == 2022 and entry.is_tested:
+            failed = str(entry.outcome) if entry.outcome else entry.kind
+            failed = failed if failed.startswith("import-fail") else "imports"
+            found[version][failed] += 1
+    ways: dict[str, dict[Version, int]] = defaultdict(dict)
+    for version, outcomes in found.items():
+        for failed, times in outcomes.items():
+            ways[failed][version] = times
+    rows = [
+        (f"`{failed}`" if failed != "imports" else failed, runs_of(by, order), sum(by.values()))
+        for failed, by in sorted(ways.items(), key=lambda way: min(way[1]))
+    ]
+    return table(("on Python 3.8, once lifted", "releases of 2022 that ran", "runs"), rows)
+
+
+def moves(here: Workspace) -> str:
+    """With which TensorFlow each release works or works in part, by a run or by inference."""
+    known = here.snapshot
+    order, series = order_of(known, "tff"), order_of(known, "tf")
+    axis = next(axis for axis in known.matrix.packages if axis.name == "tff")
+    published = known.catalogue.of(axis).releases
+    spans: dict[tuple[str, str, str], list[Version]] = defaultdict(list)
+    for version in order:
+        ours = [e for e in known.entries if e.cell.on("tff").version == version]
+        (release,) = (r for r in published if r.version == version)
+        asks = map(Requirement, release.published.requires_dist if release.published else ())
+        declared = next((str(ask.specifier) for ask in asks if ask.name == "tensorflow"), "-")
+        working = [e for e in ours if verdict(e) in ("works", "partial")]
+        ran = {e.cell.on("tf").version for e in working if e.is_tested}
+        every = {e.cell.on("tf").version for e in working}
+        key = (declared, runs_of(ran, series), runs_of(every, series))
+        spans[key].append(version)
+    rows = [
+        (runs_of(releases, order), declared, ran or "-", every or "-")
+        for (declared, ran, every), releases in spans.items()
+    ]
+    return table(("releases", "declared", "works, tested", "works, with what is inferred"), rows)
+
+
+def victims(here: Workspace) -> str:
+    """Of each capability the releases of the subject with which it works, fails and is absent."""
+    known = here.snapshot
+    subject = known.matrix.subject
+    order = order_of(known, subject)
+    found: dict[str, dict[str, set[Version]]] = defaultdict(lambda: defaultdict(set))
+    why: dict[str, Counter[str]] = defaultdict(Counter)
+    for entry in known.entries:
+        for capability in entry.capabilities if entry.is_tested else ():
+            found[capability.id][capability.status].add(entry.cell.on(subject).version)
+            if capability.failed is not None:
+                why[capability.id][str(capability.failed).partition("(")[0]] += 1
+    titles = {capability.id: capability.title for capability in here.described}
+    rows = [
+        (
+            titles.get(name, name),
+            *(runs_of(by[status], order) or "-" for status in ("yes", "no", "absent")),
+            ", ".join(why[name]) or "-",
+        )
+        for name, by in sorted(found.items())
+        if set(by) != {"yes"}
+    ]
+    return table(("capability", "works", "fails", "is not there", "outcome"), rows)
+
+
+BLOCKS: dict[str, Callable[[Workspace], str]] = {
+    "counts": counted,
+    "installs": installs,
+    "floor": floor,
+    "moves": moves,
+    "victims": victims,
+}
+
+
+def page(text: str, cache: Callable[[], Path]) -> str:
+    """Return the page with each block made again from the answers, which are derived in `cache`."""
+    matrices: dict[str, Workspace] = {}
+
+    def block(match: re.Match[str]) -> str:
+        head, name, what, end = match.groups()
+        here = matrices.setdefault(name, Workspace(ROOT / "matrices" / name, DAY, cache))
+        return f"{head}{BLOCKS[what](here)}{end}"
+
+    return BLOCK.sub(block, text)
+
+
+def main(arguments: list[str]) -> Iterator[str]:
+    text = PAGE.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory() as cache:
+        made = page(text, lambda: Path(cache))
+    if made != text and "--check" in arguments:
+        yield f"{PAGE.relative_to(ROOT)} is out of date: run python tools/findings.py"
+    elif made != text:
+        PAGE.write_text(made, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit("\n".join(main(sys.argv[1:])) or 0)
