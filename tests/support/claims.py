@@ -282,7 +282,7 @@ class Site:
             if row.get("blocked_by"):
                 found = {"no answer yet"}
             elif expected:
-                found = {EXPECTED[expected]}
+                found = {EXPECTED[str(expected)]}
             else:
                 found = {"not tested"} | ({"declared"} if admitted else set())
                 found |= set() if known else {"no answer yet"}
@@ -1830,13 +1830,13 @@ def none_of_the_others(site: Site, block: Block, said: Said) -> bool:
 
 
 @rule(
-    r"(\d+) combinations? that fits? once pins are lifted could work and (?:was|were) never run, such as (\S+)\.",
+    r"(\d+) combinations? that fits?(?: once pins are lifted)? could work and (?:was|were) never run, such as (\S+)\.",
     "advise",
 )
 def never_run(site: Site, block: Block, said: Said) -> bool:
-    cells = [c for c in site.at_address(block) if c.endswith("+relaxed") and c in site.planned]
-    open_ = [c for c in cells if not site.tested(c) and site.planned[c]["obstacle"] is None]
-    return said[2] in open_ and int(said[1]) <= len(open_)
+    cells = [c for c in site.at_address(block) if c in site.planned]
+    possible = [c for c in cells if not site.tested(c) and site.planned[c]["obstacle"] is None]
+    return said[2] in possible and int(said[1]) <= len(possible)
 
 
 @rule(
@@ -1846,9 +1846,9 @@ def never_run(site: Site, block: Block, said: Said) -> bool:
 def nothing_fits(site: Site, block: Block, said: Said) -> bool:
     cells, named = site.at_address(block), tiles(site, said[1].replace(" and ", ", "))
     closed = all(site.planned[c]["obstacle"] for c in cells if c in site.planned)
-    required = (
-        not said[4] or site.api(f"releases/{site.subject}/{said[4]}")["requires_python"] == said[5]
-    )
+    own = [v for v in site.ordered(site.subject) if f"{said[4]}.".startswith(f"{v}.")]
+    documents = [site.api(f"releases/{site.subject}/{v}") for v in own]
+    required = not said[4] or said[5] in {d["requires_python"] for d in documents}
     address = block.path.split("/")[2].split("-")
     return (
         required
@@ -2099,7 +2099,8 @@ def index_lacks(site: Site, block: Block, said: Said) -> bool:
 @rule(r"(\S+?):(\d+): (.+)|and (\d+) more (.+)", "release")
 def place_of_a_need(site: Site, block: Block, said: Said) -> bool:
     version = block.path.split("/")[2]
-    floor = next(f for f in site.api("floors")["python"] if f["release"] == version)
+    floors = site.api("floors")["python"]
+    floor = next(f for f in floors if f"{f['release']}.".startswith(f"{version}."))
     needs = [g for g in floor["needs"] or [] if g["series"] == floor["series"]]
     if said[4]:
         return int(said[4]) in {g["places"] - len(g["first"]) for g in needs}
@@ -2302,6 +2303,22 @@ def unreached(site: Site, block: Block, said: Said) -> bool:
     )
 
 
+@rule(rf"(\S+) is ({WORD}): (.+?), tested on ({DAY})(?: \(.+\))?\.", "advise")
+def tested_against(site: Site, block: Block, said: Said) -> bool:
+    row = site.cells[said[1]]
+    return said[2] in site.words(said[1]) and (said[3], iso(said[4])) == (
+        row["outcome"],
+        row["latest"],
+    )
+
+
+@rule(r".+", "compare")
+def requirement(site: Site, block: Block, said: Said) -> bool:
+    versions = block.path.split("/")[2].split("...")
+    documents = [site.api(f"releases/{site.subject}/{v}") for v in versions]
+    return block.tag == "li" and any(block.text in d["requires_dist"] for d in documents)
+
+
 def quoted(site: Site, block: Block) -> list[str]:
     """The texts of the documents of what a page is about."""
     parts = block.path.split("/")
@@ -2369,7 +2386,7 @@ STANDING = re.compile(
     r"(?:Each root cause once\..*|Causes? of failures|L3 is a sandbox.*|Infrastructure failures never.*|"
     r"Failed runs and failed installations|Ruled out before anything runs.*|Failed when it was tested:|"
     r"What (?:fails|it works with|does not work, and why|blocks the versions asked for|rules out the rest|keeps its lowest Python|to install.*)|"
-    r"runs code at the interpreter's start: .*|RECORD does not fit.*|left out, as it belongs.*|works with \S+.*|flaky|By Python version, on .+|How many downloads a move.*|How long each version.*|nothing: ✓.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
+    r"the processor that lacks .*|runs code at the interpreter's start: .*|RECORD does not fit.*|left out, as it belongs.*|works with \S+.*|flaky|By Python version, on .+|How many downloads a move.*|How long each version.*|nothing: ✓.*|Installs?|The oldest that works|Plain pip install, and other platforms|Published for these versions.*|As published|Compare two releases.*|How to install it|Plain installs(?: and platforms| by Python and platform)?|What pip install does today.*|Why combinations fail: each.*|How many runs, how old.*|This page moved to .*|The same as data: .*|cells (?:ruled out before any run|that could run and have no verdict)|undecided after a run|This matrix declares no policy.*|Each Python, and what works on it\.|not tested yet|Which versions of a library really work together\?.*|Works? with .+|failing(?: now)?|tested|all|Only .+:|Side by side|No verdict has changed yet\.|"
     r"Where it fails|Drops|Blocked by|must work|declared by the release|only the core of the suite was run|"
     r"Ignored runs.*|No tested cell fails\.|None\.|.*: (?:what do I install|why things do not work|how reliable are the results|what changed|does pip install work|which minimum versions move, and when)\?|"
     r"It is read in this page and never sent.*|The notebook keeps its own Python\..*|with uv|with pip|Is a wheel.*)"
