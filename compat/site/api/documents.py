@@ -511,7 +511,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
         packages=()
         if lock is None
         else tuple(PackageVersion(name=pin.name, version=str(pin.version)) for pin in lock.pins),
-        lifted=tuple(LiftedRequirement(**asdict(one), sentence=one.sentence) for one in changed),
+        lifted=tuple(LiftedRequirement(**asdict(each), sentence=each.sentence) for each in changed),
         published=as_published(report.snapshot, entry.cell),
         commands=None
         if lock is None
