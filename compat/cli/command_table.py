@@ -60,7 +60,7 @@ MORE = {
     "keep": ("upkeep", "Commit and push the catalogue, locks and records of a matrix."),
     "record": ("record", "Judge cached evidence again, or import records of other machines."),
     "convert": ("record", "Convert records of earlier releases."),
-    "health": ("upkeep", "Report how fresh the results are."),
+    "health": ("health", "Report how fresh the results are."),
     "watchdog": ("upkeep", "Check that a scheduled workflow still runs."),
     "clean": ("clean", "Remove what has not been used for long from the cache."),
     "worker": ("worker", "Run cells for another machine's `compat run --fleet`."),

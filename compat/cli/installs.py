@@ -109,7 +109,7 @@ def ask_platforms(
     hint = f"compat show {workspace.name} --platform {platforms[0]}"
     if words:
         wanted = {split_platform(word)[0] for word in words}
-        meant = [one for one in meant[::-1] if split_platform(one.cell)[0] in wanted]
+        meant = [install for install in meant[::-1] if split_platform(install.cell)[0] in wanted]
         for cell in sorted(wanted - {split_platform(install.cell)[0] for install in meant}):
             parse_cell(cell, matrix)
             message = f"metadata leaves nothing open about {cell} on {listed(platforms)}"
@@ -191,8 +191,8 @@ def _say_releases(cause: InstallGroup, installs: Sequence[Install]) -> None:
     releases, alike = list(dict.fromkeys(i.release for i in installs)), dict[str, list[str]]()
     for python, versions in cause.releases.items():
         alike.setdefault(ranges(versions, releases), []).append(python)
-    for said, pythons in alike.items():
-        say(f"    Python {listed(pythons)}: {said}")
+    for words, pythons in alike.items():
+        say(f"    Python {listed(pythons)}: {words}")
 
 
 def advised_plain(workspace: Workspace, request: Request) -> list[str]:

@@ -1,5 +1,5 @@
-"""What scheduled jobs call: commits and pull requests of what was measured and proposed, the watch
-over workflows, and how fresh results are.
+"""What talks to GitHub: commits and pull requests of what was measured and proposed, and the watch
+over scheduled workflows.
 """
 
 import hashlib
@@ -11,15 +11,14 @@ import requests
 
 from compat.cli.arguments import Exit, argument, given, option
 from compat.cli.machine import environ, now
-from compat.cli.options import MATRIX_NAME, matrices_folder, workspace_of
-from compat.cli.output import envelope, note, report, say
+from compat.cli.options import MATRIX_NAME, matrices_folder
+from compat.cli.output import envelope, note, say
 from compat.errors import ServiceUnreachable, UsageError
 from compat.github import standing
 from compat.github.client import Again, GitHub, overdue
 from compat.github.measured import GitRepository, push_measured
 from compat.pipeline import ProposedMoves
 from compat.policy.proposal import Proposal
-from compat.results.coverage import cell_count
 from compat.site.paths import segment
 
 API = "https://api.github.com"
@@ -146,55 +145,3 @@ def watchdog_command(
     else:
         say(f"{workflow} last succeeded on {workflow_activity.succeeded:%Y-%m-%d}")
     raise Exit(1 if findings else 0)
-
-
-def health_command(
-    matrix: str = MATRIX_NAME,
-    days: int = option("How long a stale verdict may wait for its run.", min=0, default=14),
-) -> None:
-    """Report how fresh the results are.
-
-    Exit code 1 when one is overdue, a record is damaged, or none is there.
-
-    Each planned cell is counted once: ruled out before any run, tested, run without an answer, or
-    never run. A verdict is overdue when it has been stale by its age for more than so many days:
-    nobody runs what is due.
-
-    Examples: compat ci health tff; compat ci health tff --days 3
-    """
-    workspace = workspace_of(matrix)
-    known, day = workspace.snapshot.known, workspace.context.day
-    tested = [entry for entry in known if entry.is_tested]
-    waited = workspace.context.fresh_days + days
-    overdue = [
-        entry.cell.id
-        for entry in tested
-        if entry.planned and entry.obstacle is None
-        if entry.latest is not None and (day - entry.latest).days > waited
-    ]
-    damaged = workspace.damaged(now())
-    cells = cell_count(workspace.snapshot)
-    latest = sorted(entry.latest for entry in tested if entry.latest is not None)
-    figures: dict[str, int | str] = {
-        "planned cells": cells.planned,
-        "planned cells ruled out before any run": cells.ruled_out,
-        "planned cells tested": cells.tested,
-        "planned cells run without an answer": cells.undecided,
-        "planned cells never run": cells.refused + cells.expected + cells.untried,
-        "tested cells": len(tested),
-        "tested with the core alone": sum(entry.evidence == "smoke" for entry in tested),
-        "stale verdicts": sum(entry.stale for entry in tested),
-        "flaky cells": sum(entry.kind == "flaky" for entry in known),
-        "oldest verdict": str(latest[0]) if latest else "none",
-        "newest verdict": str(latest[-1]) if latest else "none",
-        "overdue": len(overdue),
-        "damaged records": len(damaged),
-    }
-    if given.as_json:
-        envelope({"matrix": matrix, **figures, "overdue_cells": overdue}, damaged)
-    else:
-        say(*(f"{name}: {value}" for name, value in figures.items()))
-        report(damaged)
-    for cell in overdue:
-        note(f"warning: {cell} is overdue; compat run {matrix} {cell} renews it")
-    raise Exit(1 if overdue or damaged or not tested else 0)

@@ -79,9 +79,9 @@ class Answers:
             f"{self._words(self._coordinates(newest['id']))}: {newest['verdict']}.",
             document["explained"] or document["sentence"] or newest["score"]["words"],
             *(
-                one["subject"]
-                for one in document["capabilities"]
-                if one["id"] == document["subject"]
+                failed["subject"]
+                for failed in document["capabilities"]
+                if failed["id"] == document["subject"]
             ),
             *(f"Works: {row['id']}" for row in green[-1:]),
             _record(newest["id"], newest["latest"]),
@@ -167,7 +167,7 @@ class Answers:
         return sorted(rows, key=lambda row: int(row["rank"]["best"]))
 
     def _asked(self, versions: str) -> dict[str, SpecifierSet]:
-        """The bound on each axis: `python==3.11, tensorflow<2.14`, a bare version as `==`."""
+        """The bound on each axis: `python==3.11, demo<2`."""
         asked: dict[str, SpecifierSet] = {}
         for text in filter(None, re.split(r"[;\s]+|,(?=\s*[A-Za-z])", versions)):
             try:
@@ -246,9 +246,9 @@ def _fits(asked: Mapping[str, SpecifierSet], versions: Mapping[str, str]) -> boo
 
 def _short(lines: Sequence[str]) -> str:
     """Join the lines; of what is too long the middle goes, as the record stands at the end."""
-    kept = [
+    shown = [
         line if len(line) <= _MOST_TEXT // 2 else f"{line[: _MOST_TEXT // 2]}…" for line in lines
     ]
-    while sum(map(len, kept)) > _MOST_TEXT and len(kept) > 2:
-        del kept[-2]
-    return "\n".join(filter(None, kept))
+    while sum(map(len, shown)) > _MOST_TEXT and len(shown) > 2:
+        del shown[-2]
+    return "\n".join(filter(None, shown))

@@ -71,9 +71,9 @@ def edition_files(edition: Edition, printer: Printer) -> Iterator[SiteFile]:
     as both are made from one document, and the rest.
     """
     documents = cell_files(edition)
-    for made in printer.files():
-        yield made
-        if is_cell_page(made.path):
+    for file in printer.files():
+        yield file
+        if is_cell_page(file.path):
             yield next(documents)
     for producer in PRODUCERS:
         if producer is not cell_files:

@@ -104,8 +104,8 @@ class _Audit(_OwnNames):
 
     def do_GET(self) -> None:
         name = self.path.rpartition("/v1/vulns/")[2]
-        found = [document for document in self.documents if document["id"] == name]
-        self._send(found[0] if found else None)
+        matching = [document for document in self.documents if document["id"] == name]
+        self._send(matching[0] if matching else None)
 
     def do_POST(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)

@@ -491,7 +491,7 @@ def cell_document(edition: Edition, report: MatrixReport, entry: Answer) -> Cell
             PackageVersion(name=pin.name, version=str(pin.version))
             for pin in (lock.pins if lock is not None else ())
         ),
-        lifted=tuple(made(LiftedRequirement, one, sentence=one.sentence) for one in changed),
+        lifted=tuple(made(LiftedRequirement, each, sentence=each.sentence) for each in changed),
         published=as_published(report.snapshot, entry.cell),
         commands=None
         if lock is None

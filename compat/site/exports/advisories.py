@@ -68,11 +68,11 @@ def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]
         axes = (*combination.requires, *(("Python",) if combination.pythons else ()))
         by_signature[_signature(failed), axes].append((combination, failed))
     package = report.snapshot.matrix.subject_axis.normalised_name
-    for (signature, axes), found in sorted(by_signature.items()):
-        rows = [combination for combination, _ in found]
+    for (signature, axes), failures in sorted(by_signature.items()):
+        rows = [combination for combination, _ in failures]
         # All may have been disproved since; what a reader of the archive has is then withdrawn.
-        kept = [row for row in rows if row.withdrawn is None]
-        shown = kept or rows
+        lasting = [row for row in rows if row.withdrawn is None]
+        shown = lasting or rows
         name = hashlib.sha256("\n".join((report.name, signature, *axes)).encode()).hexdigest()
         identity = f"x_compat-{report.name}-{name[:10]}"
         versions = sorted({row.version for row in shown}, key=Version)
@@ -93,7 +93,7 @@ def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]
             "published": _moment(min(row.published for row in rows)),
             "modified": _moment(max(days)),
             "summary": f"{package} {span} fails with {listed(fails_with)}",
-            "details": f"{cause_sentence(found[0][1])} Only the versions listed were run.",
+            "details": f"{cause_sentence(failures[0][1])} Only the versions listed were run.",
             "affected": [
                 {
                     "package": {
@@ -118,7 +118,7 @@ def documents(report: MatrixReport, edition: Edition) -> Iterator[dict[str, Any]
                 "combinations": msgspec.to_builtins(shown),
             },
         }
-        if not kept:
+        if not lasting:
             document["withdrawn"] = _moment(max(days))
         yield document
 
@@ -138,7 +138,6 @@ def _signature(failed: Failed) -> str:
 
 def _combinations(report: MatrixReport) -> Iterator[tuple[Combination, Failed]]:
     matrix, subject = report.snapshot.matrix, report.snapshot.matrix.subject
-    own, package = {a.normalised_name for a in matrix.packages}, matrix.subject_axis.normalised_name
     known = [
         entry
         for entry in report.snapshot.known
@@ -155,79 +154,85 @@ def _combinations(report: MatrixReport) -> Iterator[tuple[Combination, Failed]]:
     }
     axes = [name for name in order if name != subject]
 
-    def made(
-        entry: Answer,
-        withdrawn: datetime.date | None,
-        matters: Iterable[str],
-        beside: tuple[str, str],
-    ) -> Combination | None:
-        here, run = places[entry.cell.id], entry.counted[-1].run
-        lock = report.locks.get(entry.cell.id)
-        pins = {} if lock is None or lock.digest != run.lock_digest else lock.versions
-        # A package on no axis at which the failure points is a part of the conflict, by its pin.
-        third = [name for name in run.involved if name not in own and name != "python"]
-        if withdrawn is None and not all(name in pins for name in third):
-            return None
-        bounds = {
-            axis.normalised_name: f"=={here[axis.name]}"
-            + ("" if axis.select.is_exact(here[axis.name]) else ".*")
-            for axis in matrix.packages
-            if axis.name in matters or axis.name == subject
-        }
-        python = matrix.interpreters.name
-        return Combination(
-            subject=bounds.pop(package),
-            requires=bounds | {name: f"=={pins[name]}" for name in third if name in pins},
-            pythons=(str(here[python]),) if python in matters else (),
-            cell=entry.cell.id,
-            works=beside[0],
-            culprit=beside[1],
-            published=next(
-                (c.run.started.date() for c in entry.counted if _red(c.outcomes)),
-                run.started.date(),
-            ),
-            modified=run.started.date(),
-            version=str(pins.get(package, here[subject])),
-            withdrawn=withdrawn,
-        )
-
     blamed: dict[str, list[str]] = {}
     unpaired = []
     for entry in known:
         failed, withdrawn = _failed(entry)
         if failed is None:
             continue
-        here, nearest = places[entry.cell.id], dict[str, tuple[int, str]]()
-        others = green[here[subject]]
-        if withdrawn is None and any(places[cell] == here for cell in others):
+        place, nearest = places[entry.cell.id], dict[str, tuple[int, str]]()
+        others = green[place[subject]]
+        if withdrawn is None and any(places[cell] == place for cell in others):
             continue
         # A pair of cells that differ in one version alone proves that this one matters.
         for cell in others:
-            differ = [axis for axis in axes if places[cell][axis] != here[axis]]
+            differ = [axis for axis in axes if places[cell][axis] != place[axis]]
             if len(differ) == 1:
                 (axis,) = differ
-                at = order[axis].index
-                far = abs(at(places[cell][axis]) - at(here[axis])), cell
+                index = order[axis].index
+                far = abs(index(places[cell][axis]) - index(place[axis])), cell
                 nearest[axis] = min(far, nearest.get(axis, far))
         matters = [axis for axis in axes if axis in nearest]
-        if any(places[c] != here and all(places[c][a] == here[a] for a in matters) for c in others):
+        if any(
+            places[c] != place and all(places[c][a] == place[a] for a in matters) for c in others
+        ):
             matters = axes
         if not nearest:
             unpaired.append((entry, failed, withdrawn))
             continue
         blamed.setdefault(_signature(failed), matters)
         (_, cell), axis = min((far, axis) for axis, far in nearest.items())
-        name = label(next(one for one in matrix.axes if one.name == axis))
-        culprit = f"{name} {here[axis]} fails, {places[cell][axis]} works"
-        found = made(entry, withdrawn, matters, (cell, culprit))
-        if found is not None:
-            yield found, failed
+        name = label(next(each for each in matrix.axes if each.name == axis))
+        culprit = f"{name} {place[axis]} fails, {places[cell][axis]} works"
+        combination = _combination(report, entry, withdrawn, matters, (cell, culprit))
+        if combination is not None:
+            yield combination, failed
     # A release without a cell that works: what its other releases, which fail alike, depend on;
     # else all versions that were run.
     for entry, failed, withdrawn in unpaired:
-        found = made(entry, withdrawn, blamed.get(_signature(failed), axes), ("", ""))
-        if found is not None:
-            yield found, failed
+        combination = _combination(
+            report, entry, withdrawn, blamed.get(_signature(failed), axes), ("", "")
+        )
+        if combination is not None:
+            yield combination, failed
+
+
+def _combination(
+    report: MatrixReport,
+    entry: Answer,
+    withdrawn: datetime.date | None,
+    matters: Iterable[str],
+    beside: tuple[str, str],
+) -> Combination | None:
+    matrix, run = report.snapshot.matrix, entry.counted[-1].run
+    place = {coordinate.axis: coordinate.version for coordinate in entry.cell.coordinates}
+    own, package = {a.normalised_name for a in matrix.packages}, matrix.subject_axis.normalised_name
+    lock = report.locks.get(entry.cell.id)
+    pins = {} if lock is None or lock.digest != run.lock_digest else lock.versions
+    # A package on no axis at which the failure points is a part of the conflict, by its pin.
+    third = [name for name in run.involved if name not in own and name != "python"]
+    if withdrawn is None and not all(name in pins for name in third):
+        return None
+    bounds = {
+        axis.normalised_name: f"=={place[axis.name]}"
+        + ("" if axis.select.is_exact(place[axis.name]) else ".*")
+        for axis in matrix.packages
+        if axis.name in matters or axis.name == matrix.subject
+    }
+    python = matrix.interpreters.name
+    days = (c.run.started.date() for c in entry.counted if _red(c.outcomes))
+    return Combination(
+        subject=bounds.pop(package),
+        requires=bounds | {name: f"=={pins[name]}" for name in third if name in pins},
+        pythons=(str(place[python]),) if python in matters else (),
+        cell=entry.cell.id,
+        works=beside[0],
+        culprit=beside[1],
+        published=next(days, run.started.date()),
+        modified=run.started.date(),
+        version=str(pins.get(package, place[matrix.subject])),
+        withdrawn=withdrawn,
+    )
 
 
 def _failed(entry: Answer) -> tuple[Failed | None, datetime.date | None]:

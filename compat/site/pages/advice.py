@@ -147,8 +147,8 @@ def words(report: MatrixReport, proof: Answer) -> str:
 
 def lock_commands(edition: Edition, report: MatrixReport, lock: Lock) -> Commands:
     changed = lifted(report.facts, report.snapshot.by_id[lock.inputs.cell].cell, lock)
-    at, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
-    return commands(lock, at, matrix, changed)
+    place, matrix = whereabouts(edition, report, lock.inputs), report.snapshot.matrix
+    return commands(lock, place, matrix, changed)
 
 
 def version_links(
