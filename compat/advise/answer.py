@@ -152,8 +152,8 @@ def obstructions(
     matching = list(snapshot.having(asked))
     if not matching:
         nowhere = (want for want in request.wants if not asked[want.axis.name])
-        told = (unavailable(want, snapshot.catalogue) for want in nowhere)
-        return *told, *_of_unpublished(snapshot.matrix, request)
+        missing = (unavailable(want, snapshot.catalogue) for want in nowhere)
+        return *missing, *_of_unpublished(snapshot.matrix, request)
     matching.sort(
         key=lambda entry: [-known[axis][entry.cell.on(axis).version] for axis in _order(snapshot)]
     )

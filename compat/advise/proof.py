@@ -245,28 +245,28 @@ class AsPublished(Value, frozen=True):
 
 def as_published(snapshot: Snapshot, cell: Cell) -> AsPublished:
     command = f"pip install {' '.join(_pin(axis, cell) for axis in snapshot.matrix.packages)}"
-    told = partial(AsPublished, command)
+    as_is = partial(AsPublished, command)
     fresh = cell.id.partition("+")[0]
     entry = snapshot.by_id.get(fresh)
     asked = readable_cell(fresh, snapshot.matrix) if entry is None else entry.cell
     install = None if asked is None else next(plain_of_cell(snapshot, asked), None)
     if install is not None and install.ground in ("resolver", "clause"):
         if install.state == "resolves":
-            return told("unknown", f"resolves on {install.on}, and was not run")
+            return as_is("unknown", f"resolves on {install.on}, and was not run")
         on = f", asked on {install.on}"
         if install.state == "needs-build":
-            return told("unknown", f"needs a build from source{on}: {install.because}")
+            return as_is("unknown", f"needs a build from source{on}: {install.because}")
         missing = str(install.outcome).partition("no-artifact(")[2]
         for source in snapshot.matrix.sources:
             if missing.startswith(tuple(source.package + mark for mark in "=<>~!")):
                 on += f"; with --find-links {source.find_links} an older file may fit"
-        return told("fails", f"is refused: {install.outcome}{on}")
+        return as_is("fails", f"is refused: {install.outcome}{on}")
     kind = "unknown" if entry is None else entry.kind
     if entry is None or kind == "unknown":
-        return told("unknown", "not tried so far")
+        return as_is("unknown", "not tried so far")
     if kind == "works":
-        return told("works", f"{verdict_clause(entry)}, tested on {entry.latest}")
-    return told("fails", _failure(entry))
+        return as_is("works", f"{verdict_clause(entry)}, tested on {entry.latest}")
+    return as_is("fails", _failure(entry))
 
 
 def _failure(entry: Answer) -> str:
