@@ -324,7 +324,7 @@ def _missing(proof: FloorEvidence, as_of: AsOf) -> Iterator[tuple[int, datetime.
 
 def _obstacle(evaluation: Evaluation, axis: Axis, step: FloorStep) -> str:
     proof = evaluation.raised(axis.name, step.version)
-    lasting = (one for one in proof.objections if one.against not in _MENDED_BY_RUNS)
+    lasting = (each for each in proof.objections if each.against not in _MENDED_BY_RUNS)
     against = next(lasting, proof.objections[0])
     if proof.evidence or step.version not in evaluation.as_of.existing[axis.name]:
         return against.because

@@ -367,9 +367,10 @@
     const spoken = document.querySelector("[data-spoken]");
     const fields = all("select", form);
     const { compare: api, home, axis } = form.dataset;
-    const labels = form.dataset.labels.split("|").map((pair) => pair.split("="));
+    const pairs = (text) => text.split("|").map((pair) => pair.split("="));
+    const labels = pairs(form.dataset.labels);
+    const states = Object.fromEntries(pairs(form.dataset.states));
     const words = { yes: "works", no: "fails", absent: "is absent" };
-    const states = { relaxed: "works with changed dependency pins", decayed: "works only with packages of its time", partial: "partly works", unknown: "not tested", infeasible: "ruled out" };
     const sideOf = async (name) => {
       const release = name.includes("-") ? null : await json(`${api}releases/${axis}/${coded(name)}.json`);
       const id = release ? release.representative : name;

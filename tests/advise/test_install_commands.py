@@ -7,13 +7,13 @@ from pathlib import Path
 
 import msgspec
 import tomllib
-from compat.advise.lifted import Lifted
 from hypothesis import given
 from hypothesis import strategies as st
 from support.known import MATRIX, lock_of
 
 from compat.advise.commands import Whereabouts, commands, parts, suite_lines
 from compat.lock.lock_text import decode_pins, encode_lock, read_pins
+from compat.results.lifted import Lifted
 
 USUAL = lock_of("py3.9-dep2-demo2.0")
 RELAXED = lock_of("py3.9-dep2-demo2.0+relaxed")

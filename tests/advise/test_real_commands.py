@@ -20,7 +20,6 @@ from threading import Thread
 
 import pytest
 import tomllib
-from compat.advise.lifted import lifted
 from packaging.version import Version
 
 from compat.advise.commands import Commands, Whereabouts, commands
@@ -30,6 +29,7 @@ from compat.declare.matrix import Matrix
 from compat.lock.lock_text import decode_lock
 from compat.lock.lockfile import Lock
 from compat.plan.cell import parse_cell
+from compat.results.lifted import lifted
 from compat.workspace import Workspace
 
 pytestmark = pytest.mark.real_index

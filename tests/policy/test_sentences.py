@@ -35,7 +35,7 @@ from compat.results.judge import EvaluationContext
 from compat.results.record import Record
 from compat.results.snapshot import Snapshot, snapshot
 from compat.site.exports.feeds import ical
-from compat.site.pages.reports import roadmap
+from compat.site.pages.reports import proposal_view
 
 AT_12, AT_13, AT_14 = ((cell("3.9", dep), cell("3.11", dep)) for dep in ("1.2", "1.3", "1.4"))
 LATER = datetime.date(2028, 1, 1)
@@ -205,9 +205,11 @@ def test_where_there_is_no_cell_to_ask_the_page_says_so() -> None:
     known = snapshot(
         declared(), catalogue(), (), {}, {}, EvaluationContext(suite_digest=SUITE, day=DAY)
     )
-    lines = roadmap(matrix_report(Shelf(), known)).proposals
-    assert lines
-    assert {one.supported for one in lines} == {"No cell tests it"}
+    report = matrix_report(Shelf(), known)
+    assert report.proposals
+    assert {proposal_view(report, each).supported for each in report.proposals} == {
+        "No cell tests it"
+    }
 
 
 @given(worlds)

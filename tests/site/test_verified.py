@@ -108,8 +108,9 @@ def test_a_document_and_the_list_of_another_edition_are_found_out(
 ) -> None:
     other = tmp_path_factory.mktemp("other")
     put(other, Shelf())
-    (site / "api/v1/index.json").write_bytes((other / "api/v1/index.json").read_bytes())
-    assert told(site) == [("mixed", "api/v1/index.json")]
+    health = "api/v1/demo/health.json"
+    (site / health).write_bytes((other / health).read_bytes())
+    assert told(site) == [("mixed", health)]
     (site / FILES).write_bytes((other / FILES).read_bytes())
     assert ("mixed", "api/v1/demo/index.json") in told(site)
     assert ("stray", DOCUMENT) in told(site)

@@ -211,8 +211,8 @@ class Root(Value, frozen=True, kw_only=True):
 
 def root_document(edition: Edition) -> Root:
     links = [
-        MatrixLink(name=one.name, title=one.snapshot.matrix.title, index=api_path(one.name))
-        for one in edition.reports
+        MatrixLink(name=each.name, title=each.snapshot.matrix.title, index=api_path(each.name))
+        for each in edition.reports
     ]
     return Root(
         schema_version=SCHEMA_VERSION, day=edition.day, matrices=tuple(links), files="files.json"
@@ -701,7 +701,7 @@ def release_document(
     published = next((r.published for r in reversed(releases) if r.published is not None), None)
     required = None if published is None else published.requires_python
     is_subject = axis.name == report.snapshot.matrix.subject
-    column = next((one for one in report.columns if one.version == version), None)
+    column = next((each for each in report.columns if each.version == version), None)
     return ReleaseDocument(
         **head(report),
         axis=axis.name,
@@ -869,8 +869,8 @@ def minimum_document(report: MatrixReport) -> MinimumDocument:
         **dated(report),
         floors=tuple(made(LabelledFloor, f, label=labels[f.axis]) for f in matrix.floors),
         dated=tuple(
-            DatedMinimum(on=one.on, floors=_by_axis(one.floors), proven=_by_axis(one.proven))
-            for one in report.schedule.minimums
+            DatedMinimum(on=each.on, floors=_by_axis(each.floors), proven=_by_axis(each.proven))
+            for each in report.schedule.minimums
         ),
     )
 

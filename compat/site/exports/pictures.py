@@ -265,8 +265,8 @@ def _lines(report: MatrixReport) -> tuple[str, str, str, str]:
     """The one sentence of the card, in three lines, and what it rests on."""
     matrix, answer = report.snapshot.matrix, report.answer(Request())
     if not isinstance(answer, Recommended):
-        told = f"compat, {day(report.snapshot.day)}"
-        return line(matrix.title, 30), "no combination passed yet", "", told
+        line_of_day = f"compat, {day(report.snapshot.day)}"
+        return line(matrix.title, 30), "no combination passed yet", "", line_of_day
     proof = answer.best.proof
     subject, *others = tiles(report, proof)
     with_what = " and ".join(f"{label} {version}" for label, version, _ in others[:-1])

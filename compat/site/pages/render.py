@@ -87,6 +87,7 @@ class Printer:
             "TABS": TABS,
             "SHORT": SHORT,
             "KINDS": status.KIND_WORDS,
+            "STATES": status.STATE_WORDS,
             "OBSTACLES": OBSTACLES,
             "STYLE_OF_INSTALL": INSTALL_STYLES,
             "VERSION": metadata.version("compat-matrix"),

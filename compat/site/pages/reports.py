@@ -250,8 +250,8 @@ def roadmap(report: MatrixReport) -> Doc:
             for outlook in report.outlooks
         ],
         moves=document.moves,
-        proposed={(one.axis, one.proposed): one for one in report.proposals},
-        proposals=[(one, title_of(one)) for one in report.proposals],
+        proposed={(each.axis, each.proposed): each for each in report.proposals},
+        proposals=[(each, title_of(each)) for each in report.proposals],
         chart=timeline(chart, spans, heads, rows, document.day) if spans else None,
     )
 

@@ -941,11 +941,13 @@ def comparison(edition: Edition, report: MatrixReport, old: Version, new: Versio
         for name in sorted(before.keys() & after.keys()):
             if before[name] != after[name]:
                 moves[before[name], after[name]].append(name)
-        metrics = [{one.name: f"{one.value:,.4g} {one.unit}" for one in c.metrics} for c in cells]
+        metrics = [
+            {each.name: f"{each.value:,.4g} {each.unit}" for each in c.metrics} for c in cells
+        ]
         measured = [
             (name, a, metrics[1][name]) for name, a in metrics[0].items() if name in metrics[1]
         ]
-        pins = [{one.name: one.version for one in cell.packages} for cell in cells]
+        pins = [{pin.name: pin.version for pin in cell.packages} for cell in cells]
         installed = differences(*pins)
     return Doc(
         old=old,
@@ -954,7 +956,7 @@ def comparison(edition: Edition, report: MatrixReport, old: Version, new: Versio
         cells=entries,
         moves=[(*statuses, names) for statuses, names in sorted(moves.items(), reverse=True)],
         only=[
-            (side.version, [one for one in side.requires_dist if one not in other.requires_dist])
+            (side.version, [line for line in side.requires_dist if line not in other.requires_dist])
             for side, other in (sides, sides[::-1])
         ],
         measured=measured,
@@ -963,7 +965,7 @@ def comparison(edition: Edition, report: MatrixReport, old: Version, new: Versio
 
 
 def _statuses(cell: CellDocument) -> dict[str, str]:
-    return dict.fromkeys(cell.works, "yes") | {one.id: one.status for one in cell.capabilities}
+    return dict.fromkeys(cell.works, "yes") | {each.id: each.status for each in cell.capabilities}
 
 
 def as_of(report: MatrixReport, past: AsOfDocument) -> Doc:
@@ -1021,7 +1023,7 @@ def _reasons(report: MatrixReport, entry: Answer) -> tuple[str, ...]:
     # A reason that names the outcome, or what fails, repeats what the page shows below.
     failing = entry.failing("combination", "unexplained", "release", "index")
     shown = () if entry.kind == "flaky" else (str(entry.outcome), ", ".join(failing) or "\0")
-    further = (reason for reason in entry.reasons if not any(one in reason for one in shown))
+    further = (reason for reason in entry.reasons if not any(part in reason for part in shown))
     audit = report.audit_sentence if entry.evidence == "inferred" else ""
     is_without_answer = entry.runs and entry.outcome is None
     issue = report.snapshot.explained(entry) if is_without_answer else None
