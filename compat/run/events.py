@@ -80,7 +80,7 @@ class SuiteReport(Value, frozen=True, kw_only=True):
 
 
 class SuiteProgress(Value, frozen=True):
-    """The running test's number, from 1, and the number collected; None if they are inconsistent."""
+    """The running test's number, from 1, and the number collected; None if inconsistent."""
 
     running: int
     collected: int | None

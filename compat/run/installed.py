@@ -121,7 +121,7 @@ class Environment:
         return self.cell / self.site
 
     def is_bare(self) -> None:
-        """Record the present files as the interpreter's own, with a copy; nothing is installed yet."""
+        """Record the present files, with a copy, as the interpreter's; nothing is installed yet."""
         self._bare = _states(self.cell, ("venv",))
         shutil.copytree(self.cell / "venv", self.cell / "bare", symlinks=True)
 
@@ -227,7 +227,7 @@ class Environment:
                 folder.rmdir()
 
     def join(self, other: "Environment") -> None:
-        """Append another environment's packages to the path of this interpreter and its children."""
+        """Append another environment's packages to the path of this interpreter and children."""
         path = f"{self.site}/{_JOINED}"
         line = f"import site; site.addsitedir({str(other.packages)!r})\n"
         (self.cell / path).write_text(line, encoding="utf-8")

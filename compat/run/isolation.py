@@ -1,4 +1,4 @@
-"""The isolation of a process tree: what a command may see, and the command line that enforces it."""
+"""The isolation of a process tree: what a command may see, and the command line for it."""
 
 import functools
 import pwd
@@ -77,7 +77,7 @@ class Inside(Value, frozen=True):
 def wrapped(
     command: Sequence[str], room: Room, level: Isolation, bounds: str, inside: Inside
 ) -> list[str]:
-    """Return the command line that runs the command at the level, under a keeper with these bounds."""
+    """Return the command line that runs the command at the level, under a keeper with bounds."""
     network = "on" if room.network else "off"
     place = str(Path(keeper.__file__).parents[2])
     # The path as called may name folders outside the sandbox: ../.venv/bin/python.

@@ -155,7 +155,7 @@ def _nameless(pids: Iterable[int], hidden: list[OSError]) -> int:
 
 
 def _files(folders: Iterable[Path], hidden: list[OSError]) -> Iterator[os.stat_result]:
-    """Yield files and folders below the folders; note unreadable ones (no rights, path too long)."""
+    """Yield files and folders below; note unreadable ones (no rights, path too long)."""
     waiting = [os.fspath(folder) for folder in folders]
     while waiting:
         try:

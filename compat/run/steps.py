@@ -1,4 +1,4 @@
-"""Runs the commands of a cell's steps, each isolated and within its limits, and records their ends."""
+"""Runs the commands of a cell's steps, each isolated and limited, and records their ends."""
 
 import shutil
 import threading

@@ -1,4 +1,4 @@
-"""The files of a suite as a cell gets them: their folder, their digest, and the tests to collect."""
+"""The files of a suite as a cell gets them: the folder, the digest, and the tests to collect."""
 
 import contextlib
 import hashlib
