@@ -1,3 +1,3 @@
-"""The `github` room: what comes in are proposals and measured files; what goes out is one standing
-pull request and one issue, and pushed commits.
+"""Publishes proposals and measured files on GitHub: one standing pull request, one issue, and
+pushed commits.
 """
