@@ -1,3 +1,1 @@
-"""Where cells run: workers of this machine or a cluster run jobs and return their results one by
-one.
-"""
+"""Where cells run: workers of this machine or a cluster run jobs and return their results."""

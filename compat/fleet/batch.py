@@ -56,9 +56,7 @@ class Machine(Protocol):
     def bench(self, job: Job, worker: str, keep: bool) -> Bench: ...
 
     def missing_interpreter(self, lock: Lock) -> Version | None:
-        """Return the Python series that the lock needs and this machine lacks; None when it is
-        installed.
-        """
+        """Return the Python series that the lock needs, if this machine lacks it, else None."""
 
     def locker(self) -> Locker: ...
 
@@ -300,9 +298,7 @@ class Batch:
         return self._machine.bench(job, f"{self._scratch.folder.name}/{worker}", is_kept)
 
     def _store(self, job: Job, attempts: tuple[JudgedRun, ...]) -> None:
-        """Record an ended cell, unless the result says nothing about it, such as a fault of its
-        suite.
-        """
+        """Record an ended cell, unless its result says nothing, such as a fault of its suite."""
         outcomes = [attempt.outcome for attempt in attempts]
         fault = next(filter(is_suite_fault, outcomes), None)
         if isinstance(fault, Failed):

@@ -374,9 +374,7 @@ RunPairs = Callable[[Mapping[str, str]], BatchResult]
 
 
 class Comparison(Value, frozen=True, kw_only=True):
-    """The difference in each combination, the batches that ran, and the number
-    of cached results.
-    """
+    """The difference in each combination, the batches that ran, and the count of cached results."""
 
     differences: tuple[CellDifference, ...]
     batches: tuple[BatchResult, ...]

@@ -124,9 +124,7 @@ class LockLaboratory:
         self.runs = 0
 
     def end(self, name: str) -> Lock:
-        """Return the lock of a file or a cell; a cell without one is run. Raises UsageError
-        otherwise.
-        """
+        """Return the lock of a file or a cell, which runs if it has none; else raise UsageError."""
         if name.endswith(".txt"):
             return decode_lock(read(Path(name)).decode(errors="replace"), name)
         lock = self._workspace.lock(name)

@@ -1,6 +1,4 @@
-"""This machine as a fleet: a few workers, each with its canary and its circuit breaker, and one
-order to stop.
-"""
+"""This machine as a fleet: a few workers, each with its canary and circuit breaker."""
 
 import datetime
 import hashlib

@@ -1,3 +1,1 @@
-"""Publishes proposals and measured files on GitHub: one standing pull request, one issue, and
-pushed commits.
-"""
+"""Publishes on GitHub: one standing pull request, one issue, and commits of measured files."""

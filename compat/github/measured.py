@@ -82,9 +82,7 @@ class GitRepository:
         self._folder = folder
 
     def commit(self, paths: Sequence[str], message: str) -> str | None:
-        """Commit the changes below the paths; return the commit, or None without changes. Raises
-        ToolFailed.
-        """
+        """Commit the changes below the paths; return the commit, if any. Raises ToolFailed."""
         existing = [path for path in paths if (self._folder / path).exists()]
         if not existing:
             return None

@@ -174,9 +174,7 @@ class Branches(Value, frozen=True, kw_only=True):
 
 
 class IssueKey(Value, frozen=True, kw_only=True):
-    """The mark's key and the label of a standing issue; an issue without the
-    label is a person's.
-    """
+    """The mark's key and the label of a standing issue; one without the label is a person's."""
 
     key: str
     label: str

@@ -1,6 +1,4 @@
-"""Finds the interpreters of this machine wherever they are installed: pyenv,
-uv, the system, PATH.
-"""
+"""Finds the interpreters of this machine wherever they are: pyenv, uv, the system, PATH."""
 
 import logging
 import re

@@ -151,9 +151,7 @@ class BoundedAdapter(HTTPAdapter):
         cert: Any = None,
         proxies: Any = None,
     ) -> requests.Response:
-        """Return the response with its body read, whatever `stream` says; the adapter's limits
-        apply.
-        """
+        """Return the response with its body read, despite `stream`; the adapter's limits apply."""
         deadline = time.monotonic() + self._limits.total
         exchanged: Future[requests.Response] = Future()
 

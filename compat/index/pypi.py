@@ -278,9 +278,7 @@ class PyPISource:
         return self._metadata.published(artifact)
 
     def contents(self, artifact: Artifact) -> dict[str, str]:
-        """Return the sha256 of each file of a wheel by path, where the index supports range
-        requests.
-        """
+        """Return the sha256 of each file of a wheel, if the index supports range requests."""
         return self._metadata.contents(artifact)
 
     def close(self) -> None:

@@ -229,9 +229,7 @@ class ReleaseSource(Protocol):
     """Provides the releases of packages."""
 
     def package(self, name: str) -> Package:
-        """Return all releases of the package; raise IndexUnreachable without a
-        trustworthy answer.
-        """
+        """Return all releases of the package; raise IndexUnreachable without a reliable answer."""
 
     def elsewhere(self, index_url: str) -> "ReleaseSource":
         """Return a source that queries only that index, in the same way."""

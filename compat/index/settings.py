@@ -1,6 +1,4 @@
-"""The package index and how to reach it: as given, else as pip is configured,
-else the public one.
-"""
+"""The package index and how to reach it: as given, else as in pip's settings, else public."""
 
 import ast
 import re

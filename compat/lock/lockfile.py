@@ -133,6 +133,4 @@ class Locker(Protocol):
     """Turns inputs into exact pins."""
 
     def lock(self, inputs: Inputs) -> Lock | Refusal:
-        """Return the pins or a Refusal; raise IndexUnreachable, or ToolFailed when the resolver
-        broke.
-        """
+        """Return the pins or a Refusal; raise IndexUnreachable, or ToolFailed on other trouble."""

@@ -1,3 +1,1 @@
-"""Plans the cells of a Matrix and a Catalogue: each cell once, feasible or with
-its first obstacle.
-"""
+"""Plans the cells of a Matrix and a Catalogue: each once, feasible or with its first obstacle."""

@@ -71,9 +71,7 @@ class Packing(Value, frozen=True, kw_only=True, dict=True):
 
     @property
     def alone(self) -> Task | None:
-        """The cell that takes longer than a mean shard, else None: no packing
-        with it is balanced.
-        """
+        """The cell that takes longer than a mean shard, which prevents balance; else None."""
         task = max(self.tasks, key=lambda task: task.seconds, default=None)
         overhead = self.shards[0].overhead if self.shards else 0.0
         return (

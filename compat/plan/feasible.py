@@ -104,9 +104,7 @@ def conflict(
 
 
 def by_reason(reasons: Mapping[Version, str]) -> str:
-    """Return one clause for each reason, such as `1.0 is yanked; each of 1.1, 1.2 requires Python
-    >=3.10`.
-    """
+    """Return a clause per reason: `1.0 is yanked; each of 1.1, 1.2 requires Python >=3.10`."""
     return "; ".join(
         f"each of {listed} {reason}" if " " in listed else f"{listed} {reason}"
         for reason, listed in grouped(reasons).items()

@@ -79,9 +79,7 @@ class Objection(StrictValue, frozen=True, kw_only=True):
 
 
 class Affected(StrictValue, frozen=True, kw_only=True):
-    """Coordinates of one axis that a move drops or adds; `releases` are their versions on the
-    index.
-    """
+    """Coordinates of an axis that a move drops or adds; `releases` are the index's versions."""
 
     axis: Name
     package: str

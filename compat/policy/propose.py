@@ -369,9 +369,7 @@ def _moving(as_of: AsOf) -> list[Axis]:
 
 
 class _Mover:
-    """The floor of one axis, and its possible moves; `lowered` is an open
-    lowering of another axis.
-    """
+    """The floor of one axis, and its possible moves; `lowered` is an open lowering elsewhere."""
 
     def __init__(self, evaluation: Evaluation, axis: Axis, lowered: Proposal | None) -> None:
         self.lowered = lowered
@@ -626,9 +624,7 @@ class _Mover:
 
 
 class _Draft(StrictValue, frozen=True, kw_only=True):
-    """A move before it is worded: its evidence, other objections, and the broken floor that it
-    leaves.
-    """
+    """A move before it is worded: its evidence, other objections, the broken floor it leaves."""
 
     kind: FloorKind
     to: Version

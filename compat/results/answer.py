@@ -1,6 +1,4 @@
-"""The answer about a cell and its evidence: the one derived truth behind
-everything that is shown.
-"""
+"""The answer about a cell and its evidence: the one derived truth behind all that is shown."""
 
 from __future__ import annotations
 

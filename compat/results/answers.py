@@ -129,9 +129,7 @@ class AnswerTable:
         self._connection = self._opened()
 
     def refresh(self) -> int:
-        """Read changed files of records, and open a newer file of another process; return how many
-        changed.
-        """
+        """Read changed files of records or a newer table; return the number of changed files."""
         with self._turn:
             self._connection.close()
             self._forget()
@@ -147,9 +145,7 @@ class AnswerTable:
             self._connection.close()
 
     def answer(self, sources: Sources, derive: Callable[[Before], Snapshot]) -> None:
-        """Update the answers to the sources: `derive` computes them, reusing the valid previous
-        ones.
-        """
+        """Update the answers to the sources: `derive` computes them, reusing previous ones."""
 
         def answered() -> None:
             state = dict(self.execute("SELECT name, value FROM state"))
@@ -238,9 +234,7 @@ class AnswerTable:
         self._shared: dict[tuple[int, str], Any] = {}
 
     def _opened(self) -> sqlite3.Connection:
-        """The file, else that of another day, whose runs and plan are reused; else an empty table
-        in memory.
-        """
+        """The file, else the runs and plan of another day's, else an empty table in memory."""
         for path in self._files:
             with suppress(*_DAMAGE, OSError):
                 connection = _read_only(path)
@@ -674,9 +668,7 @@ def _with_records(
     numbers: Sequence[int],
     read: Sequence[tuple[str, tuple[int, int], DayFile]],
 ) -> None:
-    """Remove the runs of deleted files, and update those of others; cells with unchanged runs are
-    not touched.
-    """
+    """Remove the runs of deleted files, and update other files' cells whose runs changed."""
     touched: set[str] = set()
     for number in numbers:
         rows = connection.execute("SELECT DISTINCT cell FROM runs WHERE file = ?", (number,))
@@ -820,9 +812,7 @@ def _run(cell: str, data: bytes, shared: Callable[[int, str], Any]) -> Run:
 
 
 def _sealed(body: bytes) -> bytes:
-    """The bytes with their checksum: SQLite checks the structure of its pages,
-    not their content.
-    """
+    """The bytes with their checksum: SQLite checks the structure of its pages, not the content."""
     return zlib.crc32(body).to_bytes(4, "big") + body
 
 

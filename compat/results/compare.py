@@ -202,12 +202,12 @@ def _changes(before: Answer, after: Answer) -> Iterator[CapabilityDifference]:
 
 
 class LaneCell(StrictValue, frozen=True, kw_only=True):
-    """A cell of a lane, what it came to, and the ordinary cell that it is held against.
+    """A cell of a variant, its result, and the ordinary cell with which it is compared.
 
     `against` is empty where no ordinary cell of the same release and Python works: then nothing
-    shows that the lane is at fault. `in_part` says that it works only in part. `is_broken` says
-    that something fails here that works there, once the packages are installed. `floors` are those
-    of a lowest cell, as its lock has them.
+    shows that the variant is at fault. `in_part` means that it works only in part. `is_broken`
+    means that something fails only here, once the packages are installed. `floors` are those of a
+    lowest cell, as locked.
     """
 
     cell: str
@@ -222,7 +222,7 @@ class LaneCell(StrictValue, frozen=True, kw_only=True):
 
 
 class LaneAlert(StrictValue, frozen=True, kw_only=True):
-    """What a lane breaks: so many of so many cells that work otherwise; the sentence says it."""
+    """What a variant breaks, in how many of the compared cells; the sentence describes it."""
 
     lane: Recipe
     what: str
@@ -233,7 +233,7 @@ class LaneAlert(StrictValue, frozen=True, kw_only=True):
 
 
 class LaneReport(StrictValue, frozen=True, kw_only=True):
-    """The cells of every lane of a matrix, in the order of the plan, and one alert for each thing
+    """The cells of each variant of a matrix, in the order of the plan, and one alert for each thing
     that breaks some.
     """
 
@@ -242,7 +242,7 @@ class LaneReport(StrictValue, frozen=True, kw_only=True):
 
 
 def lane_report(known: Snapshot, lock_of: Callable[[str], Lock | None]) -> LaneReport:
-    """Return what is known of the lanes of a matrix; `lock_of` gives the lock of a cell."""
+    """Return the report on a matrix's variants; `lock_of` returns the lock of a cell."""
     pairs = [(entry.cell, _lane_cell(known, entry, lock_of)) for entry in known.lanes]
     cells = tuple(row for _, row in pairs)
     return LaneReport(cells=cells, alerts=tuple(_alerts(known, pairs)))
@@ -308,9 +308,7 @@ def _is_working(entry: Answer) -> bool:
 
 
 def _breaks(entry: Answer, against: Answer) -> bool:
-    """Whether something fails only in the first cell, for another reason than a
-    resolution failure.
-    """
+    """Whether something fails only in the first cell, other than its resolution."""
     outcome = entry.outcome
     is_out = isinstance(outcome, Failed) and outcome.stage in ("plan", "lock", "install")
     if not entry.is_tested or entry.kind == "works" or is_out:

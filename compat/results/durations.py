@@ -140,9 +140,7 @@ def _lower_share(before: Sequence[float], after: Sequence[float]) -> float:
 
 
 def _score(values: Sequence[float], index: int) -> float:
-    """How many standard deviations the rank sum is from a random order's; above 0 where values
-    become lower.
-    """
+    """Standard deviations of the rank sum from a random order's; above 0 if values become lower."""
     first, second = index, len(values) - index
     pairs = first * second
     deviation = math.sqrt(pairs * (first + second + 1) / 12)

@@ -374,9 +374,7 @@ class Lines:
 
 
 def tested_signature(entry: Answer) -> Signature | None:
-    """Return the signature of a planned cell by runs of the whole suite; None
-    where it did not run.
-    """
+    """Return the signature of a planned cell by runs of the whole suite; None without runs."""
     is_tested = entry.planned and entry.evidence == "tested"
     return signature_of(entry) if is_tested else None
 

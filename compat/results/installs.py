@@ -456,9 +456,7 @@ class PlatformFiles:
         return {} if text is None else decode_answers(text.decode(errors="replace"), source)
 
     def keep_answer(self, platform: PlatformName, answer: PlainAnswer, lock: Lock | None) -> None:
-        """Replace the earlier answer about its cell, and its lock; an
-        unavailable lock is removed.
-        """
+        """Replace the earlier answer about its cell, and its lock; remove an unavailable lock."""
         merged = self.answers(platform) | {answer.cell: answer}
         path = self.lock_path(platform, answer.cell)
         if lock is None:

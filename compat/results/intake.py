@@ -78,9 +78,7 @@ class StoreWatch:
         return record
 
     def set_aside(self) -> tuple[str, ...]:
-        """Move foreign lines out of the store, into `.set-aside` below it, and return their new
-        paths.
-        """
+        """Move foreign lines of the store to `.set-aside` below it, and return their new paths."""
         names: list[str] = []
         for path in self._paths():
             with files.locked(path):

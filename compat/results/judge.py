@@ -207,9 +207,7 @@ def _untested(known: Answer, asked: frozenset[str]) -> Answer:
 def _outdated(
     history: History, present: EvaluationContext, lock_digest: str | None
 ) -> tuple[str, ...]:
-    """Why the newest counting run is outdated; empty when it is current. Without one, the newest
-    run's.
-    """
+    """Why the newest counting run, else the newest run, is outdated; empty when it is current."""
     run, reasons = (history.deciding[-1].run if history.counted else history.ordered[-1]), []
     if lock_digest is not None and run.lock_digest != lock_digest:
         reasons.append("the cell's lock has changed since")
@@ -431,9 +429,7 @@ def _reached_tests(outcome: Outcome) -> bool:
 def _of_subject(
     outcome: Outcome, capabilities: Iterable[Capability], helpers: frozenset[str]
 ) -> Outcome:
-    """Return the part of an outcome about the subject: a failing helper of the suite is no fault of
-    it.
-    """
+    """Return what an outcome says of the subject: a failing helper of the suite says nothing."""
     if not isinstance(outcome, Failed) or outcome.stage != "test" or outcome.subject not in helpers:
         return outcome
     return next(

@@ -1,6 +1,4 @@
-"""Converts the attempts of a cell to its Record, capability by capability, redacted and cut to
-size.
-"""
+"""Converts the attempts of a cell to its Record by capability, redacted and cut to size."""
 
 import datetime
 import re

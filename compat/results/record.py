@@ -330,9 +330,7 @@ def decode_line(line: bytes, source: str) -> Record:
 
 
 def record_digest(text: str) -> str:
-    """Return the sha256 of a record's text without the line of the digest; empty without such a
-    line.
-    """
+    """Return the sha256 of a record's text without its digest's line; empty without that line."""
     before, separator, after = text.partition(_DIGEST)
     _, _, rest = after.partition("\n")
     return hashlib.sha256(f"{before}\n{rest}".encode()).hexdigest() if separator else ""

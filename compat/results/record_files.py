@@ -121,8 +121,8 @@ class RecordFiles:
         return sum(self._append(path, of_day) for path, of_day in lines.items())
 
     def withdraw(self, digest: str, because: str) -> list[Record]:
-        """Withdraw the records whose digests begin like this, and return them: readers skip them
-        from now on.
+        """Withdraw the records whose digests begin like this, and return them;
+        readers skip them.
         """
         withdrawn = []
         for path in [self.folder / name for name, _ in self.states()]:

@@ -222,9 +222,7 @@ def _kept_digest(match: re.Match[str]) -> str:
 
 
 def _random(match: re.Match[str]) -> str:
-    """Whether a quoted string looks random and is hidden: the limits of entropy are those of
-    detect-secrets.
-    """
+    """Whether a quoted string looks random: the limits of entropy are those of detect-secrets."""
     text, quote_mark = match["text"], match["quote"]
     share = [count / len(text) for count in Counter(text).values()]
     bits = -sum(part * math.log2(part) for part in share)

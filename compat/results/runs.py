@@ -60,9 +60,7 @@ Ran = Record | Run
 
 
 class CellRuns(Sequence[Run]):
-    """The runs of one cell, oldest first, read on first use; whether there are
-    any is known before.
-    """
+    """The runs of one cell, oldest first, read on first use; their existence is known before."""
 
     def __init__(self, read: Callable[[], tuple[Run, ...]]) -> None:
         self._read = read
@@ -214,16 +212,12 @@ def files_of(run: Ran) -> tuple[str, str]:
 
 
 def is_whole(run: Ran) -> bool:
-    """Return whether the whole suite could add nothing about the run's files: it ran, or no test
-    was reached.
-    """
+    """Return whether the whole suite could add nothing: it ran, or no test was reached."""
     return run.tier == "full" or not _reached_tests(run)
 
 
 def is_other_suite(run: Ran, suite_digest: str) -> bool:
-    """Return whether the run had another suite; one that reached no test, or had no suite, had
-    none.
-    """
+    """Return whether the run had another suite; one without a suite or a reached test had none."""
     return _reached_tests(run) and run.suite_digest not in ("", suite_digest)
 
 

@@ -1,6 +1,4 @@
-"""Raises or lowers a floor in a file's text without other changes; the file's name selects the
-format.
-"""
+"""Raises or lowers a floor in a file's text, and only that; the file's name selects the format."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence

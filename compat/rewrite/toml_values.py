@@ -198,9 +198,7 @@ def _poetry(document: Any, move: Move) -> Iterator[_PoetrySlot | Skipped]:
 
 
 def matrix_after(text: str, proposal: Proposal, because: str) -> str:
-    """Return a matrix.toml after a proposal; `because` is the new reason. See
-    `rewritten_matrix`.
-    """
+    """Return a matrix.toml after a proposal, as `rewritten_matrix`; `because` is the new reason."""
     name, version = proposal.axis, proposal.proposed
     if proposal.kind != "extend":
         return rewritten_matrix(text, name, version, because)

@@ -28,9 +28,7 @@ _REFUSED = re.compile(r"(?:error|ERROR): (?!usage:)(?:\S*/)?(?P<why>[^\n]{1,200}
 
 
 def misspelt_module(evidence: Evidence) -> Failed | None:
-    """Return the fault of a `suite.module` that the subject's distribution lacks, though it has
-    others.
-    """
+    """Return the fault of a `suite.module` that the subject lacks, though it has others."""
     raised, name = evidence.imported, evidence.module.partition(".")[0]
     missing = "" if raised is None or raised.where else missing_module(raised)
     if not name or missing.partition(".")[0] != name:

@@ -45,9 +45,7 @@ def open_plain(folder: Path, name: str) -> int:
 
 
 def read_bytes(folder: Path, name: str, most: int) -> bytes:
-    """Return the first `most` bytes of the file; raise OSError when it is not a plain file below
-    the folder.
-    """
+    """Return the first `most` bytes; raise OSError for all but a plain file below the folder."""
     with open(open_plain(folder, name), "rb") as file:
         return file.read(most)
 

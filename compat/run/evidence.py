@@ -1,6 +1,4 @@
-"""The facts that a run left behind: a folder with `evidence.json` and other files, which can be
-judged again.
-"""
+"""The facts of a run, which can be judged again: a folder with `evidence.json` and other files."""
 
 import datetime
 from collections.abc import Sequence

@@ -531,9 +531,7 @@ def _content(cell: Path, name: str, most: int = _MOST_METADATA) -> bytes:
 
 
 def _rows(record: bytes) -> Iterator[tuple[str, str]]:
-    """Yield each path of a RECORD with its hash; without one where RECORD gives none, as for
-    itself.
-    """
+    """Yield each path of a RECORD with its hash, if it has one; RECORD itself has none."""
     lines = record.decode("utf-8", errors="replace").splitlines()
     try:
         for row in csv.reader(lines):

@@ -85,9 +85,7 @@ Start = tuple[int, int, "list[str] | None", list[str]]
 
 
 class Keeper:
-    """The loop of the first process: handles the wait status, the orders, the deadline, the
-    orphans.
-    """
+    """The loop of the first process: the wait status, the orders, the deadline, the orphans."""
 
     def __init__(self, level: str, seconds: float, start: Start) -> None:
         end = time.monotonic() + seconds + _LATE_SECONDS

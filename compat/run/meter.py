@@ -326,9 +326,7 @@ def _myself() -> str:
 
 
 def _delegated(mount: Path, path: str) -> Path:
-    """The nearest folder from ours upwards that was delegated to us, or the visible root; else an
-    empty path.
-    """
+    """The nearest folder upwards that was delegated to us, or the visible root; else empty."""
     if path == "/":
         return mount
     below = [part for part in path.split("/") if part]

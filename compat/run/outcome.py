@@ -1,6 +1,4 @@
-"""Outcomes: the result of one run of a cell as a stage and a cause, printed and parsed by the same
-code.
-"""
+"""Outcomes of one run of a cell: a stage and a cause, printed and parsed by the same code."""
 
 import re
 from typing import Literal, get_args
@@ -190,9 +188,7 @@ def is_suite_fault(outcome: Outcome) -> bool:
 
 
 def is_untrusted(outcome: Outcome) -> bool:
-    """Return whether the cell changed what judges it or contradicts itself: its reports do not
-    count.
-    """
+    """Return whether the cell changed its judge or contradicts itself: its reports do not count."""
     untrusted = ("environment-mismatch", "report-mismatch")
     return (
         isinstance(outcome, Failed)

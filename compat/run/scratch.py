@@ -1,6 +1,4 @@
-"""The folder in which one process makes its cells: exclusive while it lives, removed when it is
-gone.
-"""
+"""The folder in which one process makes its cells: exclusive to it, and removed after its end."""
 
 import contextlib
 import os

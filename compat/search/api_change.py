@@ -1,6 +1,4 @@
-"""Reads with `ast` which names a release's sources define, and how its functions may be called;
-runs nothing.
-"""
+"""Reads with `ast`, without running them, which names sources define and how to call them."""
 
 import ast
 import builtins

@@ -168,6 +168,7 @@ def _split(changes: list[str], parts: int) -> list[list[str]]:
 
 
 # ---- between which two days a working environment broke
+#
 # Each lock is the one that a resolver would have made on that day, by the upload dates of the
 # index. A wrong date changes or prevents a day's lock; it cannot make a working environment fail.
 
@@ -613,9 +614,7 @@ class LockPair:
         return culprits(answer.changes, self.run_anyway)
 
     def broken_in(self, changes: Sequence[str], name: str) -> BlamedPackage:
-        """Return between which releases a package broke, with the others of `changes` as in the bad
-        lock.
-        """
+        """Return between which releases a package broke; `changes` stay as in the bad lock."""
         exchange = self.exchanges[name]
         good, bad, brings = exchange.good, exchange.bad, exchange.brings
         ends = BlamedPackage(package=name, good=good, bad=bad, brings=brings)
@@ -655,9 +654,7 @@ class LockPair:
         return repinned(exchanged(base, other, names, "blame"), pins, "blame")
 
     def is_forward(self, packages: Sequence[BlamedPackage]) -> bool:
-        """Whether the good end fails with these alone as they first failed;
-        else as in the bad end.
-        """
+        """Whether the good end fails with these alone as they first failed; else as in the bad."""
         names = ", ".join(_first_bad(packages))
         if self._trials.of(self.moved(packages, "bad"), f"GOOD with {names}") == "fails":
             return True
@@ -866,9 +863,7 @@ class _CauseSearch:
         return self._whole.moved(cause.packages, "good")
 
     def is_chance(self, cause: BlamedCause, is_repeated: bool) -> bool:
-        """Return whether a cause was found by chance: it was found before, or a few more runs
-        contradict it.
-        """
+        """Whether a cause was random: it was found before, or a few more runs contradict it."""
         if is_repeated:
             return may_be_chance(cause.failure)
         forward = self._whole.moved(cause.packages, "bad")

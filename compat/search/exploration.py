@@ -100,8 +100,8 @@ class Exploration:
         return self._begun(lock if self._worth(lock) >= self._worth(run) else run)
 
     def next_lock(self, left: float = math.inf) -> ExploreProbe | None:
-        """Return the best lock, and count it as begun; None if it would not end within `left`
-        seconds.
+        """Return the best lock, and count it as begun; None if it needs more
+        than `left` seconds.
         """
         return self._begun(self._in_time(self._best_lock(), left))
 
@@ -211,9 +211,7 @@ class Exploration:
         return chance * self._reached(cell) / self._seconds(cell, "lock")
 
     def _chance(self, cell: Cell) -> float:
-        """The probability that a cell cannot be locked, from cells with shared facts; one half
-        without data.
-        """
+        """The probability that a cell has no lock, by cells with shared facts; else one half."""
         tried = refused = 0.0
         for group in self._groups(cell):
             weight = 1 / len(group[0])
@@ -256,6 +254,7 @@ def difference(cell: Cell, other: Cell) -> frozenset[str]:
 
 # ---- how many cells a run is expected to answer: its own, and those between it and a tested
 # neighbour with the same result (`results/infer.py`)
+#
 # A line without a tested cell is worth most at its ends: a second run may then answer all between.
 # Between two neighbours with other results the middle is worth most, as in a bisection. A run may
 # have no result, because another package blocks it or the time ran out; that is likelier beside
@@ -375,8 +374,8 @@ class RunReach:
         return chance * sum(cells if end else max(0, cells - 1) / 2 for cells, end in sides)
 
     def _chance(self, cell_id: str, lines: Iterable[Sequence[str]]) -> float:
-        """The probability that a run has a result, by its neighbours on each line; near ones weigh
-        most.
+        """The probability that a run has a result, by its neighbours on each line, mostly near
+        ones.
         """
         answers, weights = _ANSWERS, 1.0
         for line in lines:

@@ -84,9 +84,7 @@ class Probed(Value, frozen=True, kw_only=True):
 
     @property
     def involved(self) -> tuple[str, ...]:
-        """The packages that the resolver names in the failure of this cell, or of another that
-        answers it.
-        """
+        """The packages in the resolver's failure of this cell, or of one that answers it."""
         words = [(clause.failed.subject, clause.because) for clause in self.clauses[:1]]
         if self.answer is not None and self.answer.refusal is not None:
             words = [(self.answer.refusal.subject, self.answer.because)]
@@ -178,9 +176,7 @@ class RefusalLearner:
     def _learnt(
         self, cell: Cell, held: Facts, ask: Asked
     ) -> tuple[tuple[Clause, ...], Refusal | None]:
-        """The clauses that these facts hold, the most informative last; and the resolver's failures
-        for them.
-        """
+        """The clauses that these facts hold, the most informative last; and their failures."""
         fixed = frozenset(fact for fact in held if keeps_prereleases(fact))
         for shape in self._shapes(held):
             if _is_hard(ask(shape | fixed)):

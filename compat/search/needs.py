@@ -340,9 +340,7 @@ class NeedPlace(StrictValue, frozen=True, kw_only=True):
 
 
 class SeriesNeeds(StrictValue, frozen=True, kw_only=True):
-    """The code of one kind that needs a Python series: number of lines and files, and the first
-    lines.
-    """
+    """The needs of one kind and Python series: number of lines and files, and the first lines."""
 
     kind: NeedKind
     series: _SeriesText

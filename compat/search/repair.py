@@ -1,6 +1,4 @@
-"""Finds what must give way so that a cell can be locked: the search of relaxed
-cells, for any cell.
-"""
+"""Finds what must give way so that a cell can be locked, like the search of relaxed cells."""
 
 from collections.abc import Callable, Iterator
 

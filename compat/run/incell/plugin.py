@@ -134,9 +134,7 @@ class EventHooks:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        """Skip tests that cannot run here, and those outside the core if only the core was
-        requested.
-        """
+        """Skip tests that cannot run here, and those outside the core if only it was requested."""
         self.leave_out(config, items)
         core = os.environ.get("COMPAT_CORE")
         if core is None:

@@ -145,9 +145,7 @@ def shown_source(file: str, names: dict[str, Any], suites: list[str]) -> str:
 
 
 def shown_path(file: str, suites: list[str]) -> str:
-    """Shorten the path to below site-packages, the standard library's folder or the suite, if
-    possible.
-    """
+    """Shorten the path to below site-packages, the standard library or the suite, if possible."""
     for folder in ("/site-packages/", "/dist-packages/"):
         if folder in file:
             return file.rpartition(folder)[2]
@@ -167,7 +165,5 @@ def exception_line(error: BaseException) -> str:
 
 
 def text(value: Any, limit: int) -> str:
-    """Return a string that every JSON reader takes: no lone surrogates, at most `limit`
-    characters.
-    """
+    """Return a string for every JSON reader: no lone surrogates, at most `limit` characters."""
     return str(value).encode("utf-8", "backslashreplace").decode("utf-8")[:limit]
