@@ -144,7 +144,7 @@ class Ranks:
 
     def undominated(self, proofs: Iterable[Answer], request: Request) -> Iterator[Answer]:
         """Yield, the best first, those proofs that no other dominates."""
-        # Of those that differ only in newness, only the newest remain to be sorted.
+        # Only the newest of those that differ in nothing else remain to be sorted.
         newest: dict[tuple[int, ...], tuple[int, list[Answer]]] = {}
         for proof in proofs:
             *other, age = self._compared(proof, request)
@@ -317,7 +317,7 @@ def obstructions(snapshot: Snapshot, request: Request) -> Iterator[str]:
     published = [entry for entry in matching if entry.cell.recipe != "relaxed"]
     ruled_out = [(entry, entry.obstacle) for entry in published if entry.obstacle is not None]
     if ruled_out and len(ruled_out) == len(published):
-        # Of the obstacles the one about what was requested.
+        # The obstacle about the request, if there is one.
         spoken = {subject, *(want.axis.name for want in request.wants)}
 
         def beside(entry: Answer, obstacle: Obstacle) -> int:

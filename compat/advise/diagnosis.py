@@ -634,8 +634,8 @@ class _Question:
     def _of_metadata(self) -> Iterator[Problem]:
         """The published requirements that installed versions violate, the subject's own first.
 
-        Except those that a working tested set with the same coordinates violates alike. Of a list
-        only versions that it names are compared with requirements: it may be a part.
+        Except those that a working tested set with the same coordinates violates alike. A list may
+        be partial, so only versions that it names are compared with requirements.
         """
         for name, published in self._metadata.items():
             version = self.versions[name]

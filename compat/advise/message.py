@@ -53,7 +53,7 @@ def read_message(
     versions: Mapping[str, Version] | None = None,
     ranges: Mapping[str, str] | None = None,
 ) -> Message:
-    """Parse a message; of a long one its end is read.
+    """Parse a message; only the end of a long one is read.
 
     A given Python and given versions override those of the message.
     """

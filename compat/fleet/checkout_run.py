@@ -1,7 +1,7 @@
 """The cells of a checkout in a matrix: their selection, locks and runs, and the comparison with a
 release.
 
-The release's cells without a result run first. What fails in a single combination is run again
+The release's cells without a result run first. A failure in a single combination is run again
 before it counts as broken.
 """
 
@@ -109,9 +109,9 @@ class CheckoutCells:
         """Return the cells that words name; or those of the quick cells, of a plain install of the
         checkout, and of the variants.
 
-        Of many, the quick ones come first, then the variants, then the newest versions. A glob
-        matches cells of variants only where it has a `+`. Raises UsageError for words that name no
-        cell, NothingToDo where none can run.
+        If there are many, the quick ones come first, then the variants, then the newest versions. A
+        glob matches cells of variants only where it has a `+`. Raises UsageError for words that
+        name no cell, NothingToDo where none can run.
         """
         every = {cell.id: cell for cell in checkout_cells(self.facts)}
         if quick:
@@ -444,7 +444,7 @@ def _with_reason(known: CellDifference, untried: Mapping[str, str]) -> CellDiffe
 
 
 def _alone(differences: Sequence[CellDifference]) -> set[str]:
-    """The cells to run once more to tell a failure from chance.
+    """The cells to run once more, in case their failure is random.
 
     These are cells without an answer, and those that fail as no other does.
     """

@@ -1,4 +1,4 @@
-"""Spends a time budget where answers are worth most, locking beside running cells.
+"""Spends a time budget where answers are worth most, and locks while cells run.
 
 Due results are renewed first. Then the probe with the most expected answers a second comes next. A
 tenth of the time verifies a random sample of the inferred results.

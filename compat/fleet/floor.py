@@ -560,7 +560,7 @@ class MinimumSearch:
         probe, because = max(probes, key=lambda each: known.count(each[0]))
         if probe == "fails":
             self._confirmed.add(because.partition(": ")[0])
-            # What failed twice is not tested again in this search.
+            # This search does not test again after two failures.
             probe = "refuses"
         return _Tried(probe=probe, because=because, lock=lock, files=frozenset(files))
 

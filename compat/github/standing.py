@@ -321,7 +321,7 @@ def _settled(
                     state = "closed"
                 github.edit(kind, known.number, title=step.title, body=step.body, state=state)
             done.append(step.says)
-            # Of two issues opened at once, the next run closes the younger. GitHub itself rejects a
+            # The next run closes the younger of two issues opened at once. GitHub itself rejects a
             # second pull request.
             if kind == "pulls":
                 return Outcome(did="done", url=url, sentence=step.says)

@@ -145,8 +145,8 @@ class Required(Value, frozen=True):
     """A package that releases of the subject pin: every release that one of `pins` admits, or
     `whole` with all.
 
-    Of a release only the files for the declared platform count, and of its metadata only the
-    requirements on the axes' packages and on other required ones. Unread metadata is unknown.
+    Only a release's files for the declared platform count, and only its requirements on the axes'
+    packages and on other required ones. Unread metadata is unknown.
     """
 
     package: Package

@@ -35,9 +35,8 @@ class IndexSettings(Value, frozen=True):
     https://docs.astral.sh/uv/concepts/indexes/#searching-across-multiple-indexes
 
     `cert` is a path to a bundle of certificates, `proxy` a URL; None leaves either to the
-    environment, as requests reads it. `left_out` lists what pip would use besides and compat does
-    not: local indexes and `find-links`, because a lock with files of one machine would not install
-    elsewhere.
+    environment, as requests reads it. `left_out` lists pip's sources that compat ignores: local
+    indexes and `find-links`. A lock with files of one machine would not install elsewhere.
     """
 
     index_url: str

@@ -97,7 +97,7 @@ def inputs_of(
     `fresh` and `dated` use the subject's release as published. `lowest` uses the newest release
     that fits, with its declared minimums as floors. `relaxed` puts the release's own requirements
     among the roots, so that no resolver has to ignore metadata. Requirements on `kept` packages
-    (normalised names) stay as published, those on `free` ones lose their bounds, and the rules
+    (normalised names) stay as published. Those on `free` ones lose their bounds, and the rules
     change the others. Without the suite's requirements only the combination is resolved.
     """
     matrix = facts.matrix
@@ -350,7 +350,7 @@ class _Relaxing:
 
     def _found(self, lock: Lock, kept: frozenset[str]) -> None:
         """Take a better lock. Published requirements that it happens to meet need no resolution."""
-        # What the date hid from this lock, it would hide from the next ones.
+        # The next locks would miss the same hidden packages.
         self._cutoffs = lock.inputs.cutoffs
         pins = lock.versions
         # A rule may also lift others' requirements on its package, or the date.

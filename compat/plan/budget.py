@@ -23,7 +23,7 @@ class Task(Value, frozen=True, kw_only=True):
 class Budget(Value, frozen=True, kw_only=True):
     """A number of concurrent shards, and the seconds of each.
 
-    Of these `overhead` passes before its cells.
+    `overhead` of these seconds pass before its cells.
     """
 
     seconds: float

@@ -171,7 +171,7 @@ def extensions(facts: Feasibility) -> Iterator[Extension]:
     """Yield every version by which the axes other than the subject's could be extended, oldest
     first.
 
-    Of a package this is only the newest series, as moving the upper bound includes all before it.
+    A package has only its newest series, because a higher upper bound includes all before it.
     """
     newest = facts.newest
     if set(newest) < {axis.name for axis in facts.matrix.axes}:

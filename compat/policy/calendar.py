@@ -106,8 +106,8 @@ class Schedule(StrictValue, frozen=True, kw_only=True):
 def schedule(snapshot: Snapshot, day: datetime.date, years: int = 3) -> Schedule:
     """Return the schedule of a matrix from that day on; without a policy nothing moves.
 
-    Of the due moves it has the newest that the calendar allows, and below it the best that runs
-    support. Packages count only when released, Pythons also when upstream plans them.
+    It has the newest due move that the calendar allows, and below it the best that runs support.
+    Packages count only when released, Pythons also when upstream plans them.
     """
     until = months_later(day, 12 * years)
     evaluation = evaluation_on(snapshot, day)

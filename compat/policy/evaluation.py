@@ -126,8 +126,7 @@ def rule_of(window: Window) -> str:
 def version_releases(axis: Axis, catalogue: Catalogue) -> tuple[VersionRelease, ...]:
     """Return the versions of an axis whose release date is known, oldest first.
 
-    Of the interpreter axis these are the series from the axis's oldest on, also those that upstream
-    only plans.
+    The interpreter axis has the series from its oldest on, also those that upstream only plans.
     """
     if isinstance(axis, InterpreterAxis):
         oldest = min(Version(minor_series(release)) for release in axis.releases)
@@ -558,7 +557,7 @@ class PromisedPlaces:
                 RECIPES.index(recipe),
                 place,
                 entry.obstacle.because
-                # What the index lacks today may have been there: the date of its removal is
+                # The index may have had a file that it lacks today: the date of the removal is
                 # unknown.
                 + (self.as_of.as_of_today if entry.obstacle.kind in _OF_THE_INDEX else ""),
             )

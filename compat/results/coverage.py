@@ -23,7 +23,7 @@ _RANKED: tuple[EvidenceKind, ...] = ("tested", "smoke", "asked", "inferred", "de
 class Coverage(StrictValue, frozen=True, kw_only=True):
     """How much of a plan has an answer, and from what: numbers of cells by evidence.
 
-    Of the unanswered, `lockable` cells have a lock, and wait for a run; so do `lockable_places`
+    `lockable` counts unanswered cells that have a lock and wait for a run, and `lockable_places`
     combinations with such a cell. `place_evidence` counts the answered combinations, each by its
     best evidence.
     """

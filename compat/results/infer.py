@@ -405,7 +405,7 @@ def agreement(low: Signature, high: Signature) -> Signature:
 def _cause(outcome: Outcome) -> str:
     """The cause that broken neighbours must share.
 
-    Of a place only the package counts: lines move between releases, and so does the first of many
+    Only the package of a place counts: lines move between releases, and so does the first of many
     files that a Python cannot run.
     """
     if isinstance(outcome, Failed) and outcome.cause in PLACED:

@@ -212,8 +212,8 @@ def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, 
         if not facts.usable(cells[0], facts.matrix.subject_axis):
             obstacle = facts.unavailable(cells[0])
         else:
-            # Of the admitted versions, a resolver takes one with a file; without any, its message
-            # is about the admitted ones.
+            # A resolver takes an admitted version with a file; without any, its message is about
+            # the admitted ones.
             cells.sort(key=lambda cell: [cell.on(axis).version for axis in others], reverse=True)
             admitted = (cell for cell in cells if facts.conflicting(cell) is None)
             unmoved = (c for c in cells if not any(facts.moved(c, axis) for axis in others))
@@ -368,9 +368,9 @@ def _without_file(
 ) -> tuple[str, str]:
     """The package whose files do not fit, and why; empty where something else blocks it.
 
-    For a package that the index lacks altogether an obstacle names no Python. For a coordinate
-    beside the subject the sentence names the release that requires it: its cell has the newest
-    admitted coordinate where none of them has a file.
+    For a package that the index lacks altogether an obstacle names no Python. For another axis's
+    coordinate the sentence names the release that requires it: its cell has the newest admitted
+    coordinate where none of them has a file.
     """
     subject, because = facts.matrix.subject_axis, obstacle.because
     if obstacle.kind != "no-artifact" or len(obstacle.between) < 2:

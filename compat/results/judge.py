@@ -460,7 +460,7 @@ class Attribution:
         self._answers = answers
         self._of_release = of_release
         self._releases: dict[Version, frozenset[str]] = {}
-        # By the identity of capabilities, which the answer beside holds.
+        # By the identity of capabilities, which the stored answer keeps alive.
         self._steady: dict[tuple[int, tuple[str, ...]], tuple[Answer, frozenset[str]]] = {}
         # Cells of a release with the same issues share one object.
         self._faults: dict[tuple[Version, tuple[int, ...]], tuple[CapabilityFault, ...]] = {}

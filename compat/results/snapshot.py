@@ -190,8 +190,8 @@ class Snapshot:
         green.
 
         A capability's explanation names the capability. A cell's names the outcome alone, or else
-        the capability by which it failed. A refuted one explains nothing. Of a cell without a
-        counting run the newest run's outcome is explained.
+        the capability by which it failed. A refuted one explains nothing. For a cell without a
+        counting run it explains the newest run's outcome.
         """
         outcome: Outcome | None = entry.outcome
         if outcome is None and (newest := entry.history.unanswered) is not None:

@@ -1,7 +1,7 @@
 """Replaces the lower bound of a range as written, and updates lists of each supported version.
 
-Of a list only the stretch from the old floor to the new one changes. Versions below the old floor
-were listed for another reason.
+Only a list's stretch from the old floor to the new one changes. Versions below the old floor were
+listed for another reason.
 """
 
 import re

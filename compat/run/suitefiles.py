@@ -273,7 +273,7 @@ def _in_tests(parts: Iterable[str]) -> bool:
 def _holds_tests(repository: Path, tests: Path) -> bool:
     """Whether tests are a package of the library, with a folder of them in each of its parts.
 
-    Of such a package the installed one is tested, and only the folders of tests are copied.
+    Then the installed package is tested, and only the folders of tests are copied.
     """
     if _in_tests(tests.relative_to(repository).parts) or not (tests / INIT).exists():
         return False

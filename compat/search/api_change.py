@@ -245,9 +245,9 @@ _DEEPEST = 12
 class ApiChange(Value, frozen=True, kw_only=True):
     """An object of the working release that the failing one lacks or changed.
 
-    It was `added` later where the failing release is the older one. Of changed parameters, `lost`
-    are accepted only by the working release; `new` are accepted or required only by the failing
-    one. `file` is the working release's, below the environment's packages.
+    It was `added` later where the failing release is the older one. `lost` are parameters that only
+    the working release accepts, and `new` those that only the failing one accepts or requires.
+    `file` is the working release's, below the environment's packages.
     """
 
     name: str

@@ -109,7 +109,7 @@ def _bisected(chosen: list[str], rest: list[str], tried: Tried) -> list[str]:
 def _shortest_failing(chosen: list[str], rest: list[str], tried: Tried) -> tuple[int, bool]:
     """The length of the shortest prefix of `rest` that fails together with `chosen`.
 
-    Also whether it passed without its last change; None where too many trials are unresolved.
+    Also whether it passed without its last change, which unresolved trials may leave open.
     """
     works, fails = 0, len(rest)
     while fails - works > 1:

@@ -64,8 +64,8 @@ class Exploration:
     ) -> None:
         """Take the cells without an answer, locked or not, and those with only a core run.
 
-        Of equally valuable cells, the first ones win. `seconds` is the expected time of a probe;
-        `kinds` are the allowed ones; `answers` is how many cells a run is expected to answer.
+        The first of equally valuable cells wins. `seconds` is the expected time of a probe; `kinds`
+        are the allowed ones; `answers` is how many cells a run is expected to answer.
         """
         self._unlocked = {cell.id: cell for cell in unlocked}
         self._locked = {cell.id: cell for cell in locked}

@@ -12,7 +12,7 @@ from packaging.version import InvalidVersion, Version
 from compat.declare.toml import toml_document
 from compat.value import Value
 
-# Of a longer message the end is read: tools print the error there.
+# Only the end of a longer message is read: tools print the error there.
 MOST_READ = 50_000
 PYTHON = "python"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]")
@@ -116,7 +116,7 @@ class Refused(Value, frozen=True):
 
 
 class Unbuilt(Value, frozen=True):
-    """A source release that failed to build, and another tool version that its build needs."""
+    """A source release that failed to build, and the build tool that does not fit."""
 
     what: str
     version: str
@@ -154,7 +154,7 @@ class BadCall(Value, frozen=True):
 
 
 class Binary(Value, frozen=True):
-    """A compiled file does not fit: `by` was compiled for `what` at version `was`."""
+    """A compiled file does not fit: `by` is compiled, and `what` is its target."""
 
     kind: str
     what: str
@@ -227,7 +227,7 @@ def _bare(line: str) -> str:
 
 def specifier(text: str) -> SpecifierSet | None:
     """Parse a range in any tool's notation; None for other text."""
-    # Of alternatives (`~2.7 || ^3.4`) the last, which is the newest.
+    # The last alternative (`~2.7 || ^3.4`), which is the newest.
     text = text.rpartition("||")[2].strip().strip("()'\"").replace(" and ", ",").replace("|", ",")
     if not text or text in ("*", "any"):
         return SpecifierSet()
