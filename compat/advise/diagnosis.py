@@ -345,9 +345,9 @@ class _Question:
     ) -> TestedSet | None:
         """The nearest set that works.
 
-        In this order: it meets what would fix the problems, has the capabilities that are `lost`,
-        mostly works, has the same Python. Then come the fewest and nearest other coordinates, the
-        fewest differing packages, works wholly, the fewest rules that change it, the newest.
+        Criteria in order: it would fix the problems; it has the `lost` capabilities; it mostly
+        works; the same Python; the fewest and nearest other coordinates; the fewest differing
+        packages; it works wholly; the fewest rules that change it; the newest.
         """
         matrix, snapshot = self.matrix, self.known.snapshot
         proven = [tested for tested in self.sets if tested.is_proof]

@@ -247,8 +247,8 @@ class PyPISource:
 
         Where the settings merge indexes, those of all; of equal file names the first index's
         counts. Raises IndexUnreachable when no index has a page for the name, or when one that
-        counts has neither a usable nor a cached answer: a later index, or half of them, would pass
-        for the right answer.
+        counts has neither a usable nor a cached answer. Otherwise a later index, or half of them,
+        would pass for the right answer.
         """
         name = canonicalize_name(name)
         pages = (

@@ -29,9 +29,9 @@ class IndexOptions(Value, frozen=True, kw_only=True):
 class IndexSettings(Value, frozen=True):
     """The main index, extra ones, and the connection settings.
 
-    An extra index takes precedence over the main one, and of each package only the first index that
-    has it counts, as in uv's default: else anybody could publish a newer version of a private
-    package on a public index. With `merged` all indexes rank equally, as in pip.
+    An extra index takes precedence over the main one. Only the first index that has a package
+    counts, as in uv's default: else anybody could publish a newer version of a private package on a
+    public index. With `merged` all indexes rank equally, as in pip.
     https://docs.astral.sh/uv/concepts/indexes/#searching-across-multiple-indexes
 
     `cert` is a path to a bundle of certificates, `proxy` a URL; None leaves either to the

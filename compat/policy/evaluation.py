@@ -3,9 +3,9 @@ supports or forbids each floor.
 
 A floor at X promises that the subject's newest release works with X. It is tested at X's corners:
 with the lowest and the highest promised version of each other axis (from that axis's floor to the
-last that the release itself admits) that is available together with X. A combination whose cells
-the plan rules out, and without a counting run, is no evidence: where there is no other combination,
-a sentence says why.
+last that the release itself admits) that is available together with X. A combination is no evidence
+if the plan rules out its cells and no run counts. Where there is no other combination, a sentence
+says why.
 
 A corner has a cell for each recipe. The result of the representative cell is that of the corner.
 Where it works, the strictest recipe with enough runs is the evidence, because "works with changed
@@ -242,8 +242,8 @@ class AsOf:
     """A snapshot as of a day.
 
     For a day before the snapshot's own, only what had been released by then counts. Floors are then
-    those that the newest release of that day declared itself, and holds, which are younger, are
-    ignored. Runs count whenever they were made.
+    those that the newest release of that day declared itself. Holds are ignored, because they are
+    younger. Runs count whenever they were made.
     """
 
     def __init__(self, snapshot: Snapshot, policy: Policy, day: datetime.date) -> None:

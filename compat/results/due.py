@@ -51,9 +51,10 @@ class Agenda(StrictValue, frozen=True, kw_only=True):
 def agenda(snapshot: Snapshot, proposed: Iterable[str] = ()) -> Agenda:
     """Return the agenda of a matrix.
 
-    It considers the cells with locks or runs, the quick ones, and the untested ones near a floor,
-    of a new release, or in a variant of the newest release. `proposed` are cells for which
-    proposals wait. A cell with a lock is never ruled out: the lock proves more than the plan.
+    It considers the cells with locks or runs and the quick ones. It also considers the untested
+    ones near a floor, of a new release, or in a variant of the newest release. `proposed` are cells
+    for which proposals wait. A cell with a lock is never ruled out: the lock proves more than the
+    plan.
     """
     feasible = dict(_places(snapshot))
     where: dict[str, Place] = dict.fromkeys(_places_in_lanes(snapshot), "new-release")

@@ -101,8 +101,8 @@ _LEAST_RATIO = 1.5
 
 
 class ChangePoint(Value, frozen=True):
-    """From the measurement with this index on, values are lower, or higher, by this ratio of the
-    medians, which is above 1.
+    """From the measurement with this index on, values are lower or higher by this ratio of the
+    medians (above 1).
     """
 
     index: int

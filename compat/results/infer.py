@@ -1,7 +1,7 @@
 """Infers the answers of cells without runs: from resolvers, clauses, locks, and tested neighbours
 that agree.
 
-The last is an expectation, no proof: such a cell stays `unknown`, ranks behind every tested one,
+The last is an expectation and no proof. Such a cell stays `unknown`, ranks behind every tested one,
 and moves nothing.
 """
 

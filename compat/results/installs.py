@@ -195,8 +195,8 @@ def newest_on(
 
 
 def plain_questions(facts: Feasibility) -> Iterator[tuple[Install, Cell | None, Obstacle | None]]:
-    """Yield the install of each release on each Python of the matrix, oldest first, with its cell,
-    or why there is none.
+    """Yield the install of each release on each Python, oldest first, with its cell or why it has
+    none.
 
     The plan's facts about packages deeper in the tree are ignored: the install tests them.
     """

@@ -106,8 +106,9 @@ class _Handed(NamedTuple):
 
 
 def handed(folder: Path, here: Checkout) -> Iterator[tuple[str, Record | Fault]]:
-    """Yield each line of the files of records at or below the folder, as `<file>:<number>`, with
-    its record or fault, and each other file with a fault; change nothing.
+    """Yield the lines of the files of records at or below the folder; change nothing.
+
+    Each line is `<file>:<number>` with its record or fault; other files have a fault.
 
     Links are not followed. A run makes one record of a cell: several are one fault, because the
     true one is unknown.

@@ -210,8 +210,8 @@ class Snapshot:
     def cautions(self, entry: Answer) -> tuple[str, ...]:
         """Return the declarations about outcomes that this cell may still have.
 
-        On another machine, or, for an untested cell, at all. An entry without conditions is about
-        no cell in particular.
+        They may occur on another machine, or at all for an untested cell. An entry without
+        conditions is about no cell in particular.
         """
         if entry.obstacle is not None and not entry.is_tested:
             return ()

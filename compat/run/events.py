@@ -161,9 +161,9 @@ def read_modules(cell: Path, name: str) -> frozenset[str]:
 def read_report(events: bytes) -> SuiteReport:
     """Return the events' content, and the first thing that no sound run of pytest can report.
 
-    Only the plugin writes events, in one order: faults of the collection, `collected`, then for
-    each test `start`, its metrics and `end`, then `finish` as the last. Only the last line of a
-    process that died can be torn.
+    Only the plugin writes events, in one order. First come faults of the collection, then
+    `collected`. Each test has `start`, its metrics and `end`; `finish` is the last event. Only the
+    last line of a process that died can be torn.
     """
     lines = events.decode("utf-8", errors="replace").splitlines()
     if events and not events.endswith(b"\n"):

@@ -151,10 +151,10 @@ class Environment:
 
         Each is returned as `package: file`; no code of the cell ran yet. An interpreter reads its
         settings from its environment's root, or from the folder of its executable, before any code
-        runs: https://docs.python.org/3/library/site.html. So wheels may not put files at the root,
-        beside site-packages in the standard library's folder, or under a name of the bare
-        environment. The same holds for `*._pth`, which Python reads beside its executable (3.11 and
-        later: Modules/getpath.py). Data in separate folders is allowed.
+        runs: https://docs.python.org/3/library/site.html. So wheels may not put files at the root
+        or in the standard library's folder beside site-packages. Nor may they use a file name of
+        the bare environment. The same holds for `*._pth`, which Python reads beside its executable
+        (3.11 and later: Modules/getpath.py). Data in separate folders is allowed.
         """
         library = posixpath.dirname(self.site)
         names = {posixpath.basename(path) for path in self._bare}

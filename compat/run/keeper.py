@@ -275,8 +275,8 @@ def _filter_calls(is_strict: bool) -> None:
     """Deny calls that no namespace isolates.
 
     These are the keys of the user's session, limits of other processes (the keeper's, too), and
-    sockets of other families, such as those between a virtual machine and its host. io_uring would
-    open such sockets unseen, and memory in an unmounted file system is not counted. A 32-bit
+    sockets of other families. One such family connects a virtual machine and its host. io_uring
+    would open such sockets unseen, and memory in an unmounted file system is not counted. A 32-bit
     program has other call numbers and may make none of its calls.
     """
     name, seccomp, socket, limit, refused = _CALLS.get(os.uname().machine, (0, 0, 0, 0, ()))

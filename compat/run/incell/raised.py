@@ -98,8 +98,8 @@ def is_own_raise(error: BaseException) -> bool:
 def frame_places(error: BaseException, suites: list[str]) -> tuple[str, str]:
     """Return `file:line` of the innermost frame outside the suite, and of the one inside it.
 
-    Frames before the suite's first are pytest's own. Skips frames that ask to be hidden (assertion
-    helpers), those of importlib, and generated code, whose names change.
+    Frames before the suite's first are pytest's own. Skips hidden frames (assertion helpers), those
+    of importlib, and generated code with changing names.
     """
     if isinstance(error, SyntaxError) and error.filename:
         where = f"{shown_path(error.filename, suites)}:{error.lineno or 0}"
